@@ -1,0 +1,1 @@
+"""Data-aware, incremental, partition-aware Spark pipelines without an orchestrator."""

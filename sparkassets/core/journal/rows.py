@@ -1,0 +1,68 @@
+"""The journal's two tables, row by row, exactly as Spark SQL sees them (DESIGN section 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+FORMAT = 1
+"""Version of the state's format; a state with a higher one is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRow:
+    """One entry of ``<state>/journal``.
+
+    Attributes:
+        seq: Number of the entry, ascending by one through the whole journal.
+        at: When it was decided, by its driver's clock; for people, never for order. Aware, UTC.
+        segment: Encoded segment tuple, None without segments.
+        starts, ends: Half-open time ranges that the entry is about; epoch seconds, disjoint, ascending.
+        extra: JSON object of an event.
+        body: JSON object with everything else, its format version under ``v``.
+    """
+
+    seq: int
+    at: datetime
+    driver: str
+    kind: str
+    asset: str | None = None
+    uri: str | None = None
+    run: str | None = None
+    segment: str | None = None
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    table_id: str | None = None
+    version: int | None = None
+    extra: str | None = None
+    body: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """One row of ``<state>/watermarks``: what is known of an asset (or of a dataset, when ``asset`` is None).
+
+    Attributes:
+        seq, commit: The journal's sequence and commit number that the row stands for; equal in all rows of a snapshot.
+        starts, ends: Covered time; epoch seconds, half-open, disjoint, ascending.
+        stale_inlets, stale_starts, stale_ends, stale_seqs: Parallel lists: which inlet made which covered time stale,
+            and the number of its newest cause.
+        watermarks: JSON object, inlet to high value.
+        cursor: JSON object, position in a source.
+        body: JSON object with the rest, its format version under ``v``.
+    """
+
+    asset: str | None
+    uri: str | None
+    segment: str | None
+    seq: int
+    commit: int
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    stale_inlets: tuple[str, ...] = ()
+    stale_starts: tuple[int, ...] = ()
+    stale_ends: tuple[int, ...] = ()
+    stale_seqs: tuple[int, ...] = ()
+    watermarks: str = "{}"
+    cursor: str = "{}"
+    body: str = "{}"

@@ -1,0 +1,214 @@
+"""The compiled project: frozen values that every later stage reads; nothing here is text that still needs parsing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparkassets.core.conditions import Condition
+from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import Mapping as PartitionMapping
+from sparkassets.core.partitions import TimePartition
+from sparkassets.core.strategies import Strategy
+from sparkassets.core.timetables import Timetable
+from sparkassets.errors import Location
+
+OnUpdate = Literal["rerun", "ignore"]
+WriteMode = Literal["replace", "append"]
+SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table or a folder of files is.
+
+    Attributes:
+        path: Absolute local path or object-store URI.
+        given: The text of the YAML (relative to the project file), or ``<warehouse>/<asset>``; the default identity.
+    """
+
+    path: str
+    given: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """An asset that others write.
+
+    Attributes:
+        kind: ``events`` when nothing is observed and only ``events add`` tells of updates.
+        options: Options of Spark's reader.
+        settle_seconds: Files younger than this are left alone.
+    """
+
+    kind: SourceKind
+    options: Mapping[str, str] = field(default_factory=dict)
+    settle_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Require:
+    """How many of the mapped inlet partitions must be there.
+
+    Attributes:
+        kind: ``all``, ``any``, ``none`` or ``at_least``.
+        count: The n of ``at_least``, else 0.
+    """
+
+    kind: Literal["all", "any", "none", "at_least"] = "all"
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAfter:
+    """``read: {after: column}``: only rows above the watermark."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class InletSpec:
+    """One asset that another reads or waits for.
+
+    Attributes:
+        name: The asset that is read.
+        uri: Its dataset.
+        mapping: Which inlet time a block needs; None where the consumer or the inlet has no partitions.
+        read: None reads all of the mapped partitions.
+        waits_only: Listed in the YAML, but neither the SQL nor the function's arguments name it.
+    """
+
+    name: str
+    uri: str
+    mapping: PartitionMapping | None
+    require: Require = Require()
+    read: ReadAfter | None = None
+    on_update: OnUpdate = "rerun"
+    waits_only: bool = False
+    location: Location = Location("")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When the asset is considered.
+
+    Attributes:
+        timetable: Set when the schedule is a timetable.
+        condition: Set when it is a condition over updates; None with no timetable means manual.
+        text: As people write it; ``manual`` for neither; for the default condition, e.g. ``a | b``.
+        default: No schedule was written: the condition is "any inlet with on_update: rerun".
+    """
+
+    timetable: Timetable | None = None
+    condition: Condition | None = None
+    text: str = "manual"
+    default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SqlBody:
+    """A Jinja template that renders one SELECT."""
+
+    template: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class PythonBody:
+    """A function ``module:name`` of an allowed package, found without importing it.
+
+    Attributes:
+        arguments: Its argument names, in order.
+        search_path: Absolute folder that must be on ``sys.path`` to import the module.
+    """
+
+    module: str
+    function: str
+    arguments: tuple[str, ...]
+    search_path: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class AssetSpec:
+    """One asset, compiled.
+
+    Attributes:
+        uri: Identity of its data in events.
+        place: Where it is written or, for a source, read; None for a source that is only known by its events.
+        path_fields: For a file source the pattern's field names; at most one, the time partition.
+        columns: Declared column name to Spark SQL type, in order; empty when not declared.
+        strategy, write: None for a source.
+        start, end: Bounds of what is wanted, epoch seconds, half-open; None is open.
+        durations: all in seconds.
+        code_hash: Changes when the SQL or the function's file changes.
+    """
+
+    name: str
+    uri: str
+    place: Place | None
+    location: Location
+    type: str = "dataset"
+    description: str = ""
+    owner: str = ""
+    extra: Mapping[str, object] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    source: SourceSpec | None = None
+    inlets: Mapping[str, InletSpec] = field(default_factory=dict)
+    schedule: Schedule = Schedule()
+    partition: TimePartition | None = None
+    strategy: Strategy | None = None
+    write: WriteMode | None = None
+    body: SqlBody | PythonBody | None = None
+    params: Mapping[str, object] = field(default_factory=dict)
+    timezone: str = "UTC"
+    start: int | None = None
+    end: int | None = None
+    paused: bool = False
+    retries: int = 1
+    retry_delay_seconds: int = 30
+    timeout_seconds: int = 7200
+    lease_seconds: int = 600
+    code_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSpec:
+    """The whole project, checked together.
+
+    Attributes:
+        root: Absolute folder of ``project.yml``.
+        state, warehouse: Absolute local paths or object-store URIs.
+        python: Packages that functions may come from.
+        spark: Session settings, used only when sparkassets creates the session.
+        assets: By name, every inlet before its consumers.
+    """
+
+    name: str
+    root: str
+    state: str
+    warehouse: str
+    assets: Mapping[str, AssetSpec]
+    timezone: str = "UTC"
+    python: tuple[str, ...] = ()
+    spark: Mapping[str, str] = field(default_factory=dict)
+    max_parallel_runs: int = 4
+
+
+__all__ = [
+    "AssetSpec",
+    "Duration",
+    "InletSpec",
+    "OnUpdate",
+    "Place",
+    "ProjectSpec",
+    "PythonBody",
+    "ReadAfter",
+    "Require",
+    "Schedule",
+    "SourceKind",
+    "SourceSpec",
+    "SqlBody",
+    "WriteMode",
+]

@@ -1,0 +1,40 @@
+"""Which blocks a run processes (DESIGN section 6), as data; the planner chooses the blocks themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkassets.core.instants import Duration
+
+
+@dataclass(frozen=True, slots=True)
+class FullRefresh:
+    """A run processes everything."""
+
+    name = "full_refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class LatestOnly:
+    """A run processes from the watermark to now; older instances are skipped."""
+
+    name = "latest_only"
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """A run processes the missing and stale partitions of the range, fused into one Spark job.
+
+    Attributes:
+        lookback: For every gap that is filled, the partitions this far before it are computed again too.
+        max_partitions_per_run: What exceeds it is another run.
+    """
+
+    lookback: Duration | None = None
+    max_partitions_per_run: int = 366
+    name = "date_range"
+
+
+Strategy = FullRefresh | LatestOnly | DateRange
+
+__all__ = ["DateRange", "FullRefresh", "LatestOnly", "Strategy"]

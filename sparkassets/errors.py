@@ -1,0 +1,108 @@
+"""The error tree: who must act, the process's exit code, and whether trying again can help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class SparkAssetsError(Exception):
+    """The root of every error that a person is shown.
+
+    Attributes:
+        hint: What to do about it, or None.
+        exit_code: The exit code of the command line: 1 a run failed, 2 invalid input, 3 unusable state.
+        retryable: Whether the same attempt may succeed when it is made again.
+    """
+
+    exit_code = 1
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class InputError(SparkAssetsError):
+    """An argument of a call or of the command line is wrong: whoever typed it must act."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a file; line and column count from 1, 0 means the whole file.
+
+    Attributes:
+        file: The path as people know it, relative to where they stand when that is shorter.
+    """
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a project.
+
+    Attributes:
+        location: Where.
+        message: What is wrong and what is expected; a lowercase sentence holding the offending value.
+        hint: What to do, such as ``did you mean 'schedule'?``.
+        excerpt: The offending line of the file, without its line end.
+        width: How many characters of the excerpt are underlined, from ``location.column``.
+    """
+
+    location: Location
+    message: str
+    hint: str | None = None
+    excerpt: str | None = None
+    width: int = 1
+
+    def __str__(self) -> str:
+        lines = [f"{self.location}: {self.message}"]
+        if self.excerpt is not None and self.location.column:
+            lines += [f"    {self.excerpt}", "    " + " " * (self.location.column - 1) + "^" * max(1, self.width)]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class SpecError(InputError):
+    """The author of the project's files must act; holds every problem that was found, in order of place."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class StateError(SparkAssetsError):
+    """The state cannot be used: unreachable, read-only, damaged, newer, or another project's."""
+
+    exit_code = 3
+
+
+class JournalConflictError(SparkAssetsError):
+    """Another driver committed to the journal first; refresh, fold what is new, decide again."""
+
+    retryable = True
+
+
+class SourceError(SparkAssetsError):
+    """What others write cannot be read: it vanished, changed under the reader, or does not fit its declaration."""
+
+
+class RunError(SparkAssetsError):
+    """One run failed because of its code, its data or its target."""
+
+
+class SparkUnavailableError(SparkAssetsError):
+    """Spark cannot be started here: no Java, a wrong one, no pyspark, or no Delta jars."""

@@ -1,0 +1,272 @@
+"""What the runtime needs from the outside, as Protocols; adapters implement them and know nothing of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.spec.model import AssetSpec
+
+
+class Clock(Protocol):
+    """The time of this driver."""
+
+    def now(self) -> datetime:
+        """The current instant; aware, UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards; only differences mean anything."""
+
+
+class Ids(Protocol):
+    """Names that never repeat."""
+
+    def run_id(self, asset: str, at: datetime) -> str:
+        """A readable, unique name of one run of ``asset``."""
+
+
+# --------------------------------------------------------------------------- journal
+
+
+@dataclass(frozen=True, slots=True)
+class JournalImage:
+    """What a store holds: the snapshot and everything committed after it.
+
+    Attributes:
+        journal_id: The journal's Delta table id; stable for the life of the state.
+        commit: Number of the last commit, 0 for an empty journal.
+        snapshot: Rows of the newest snapshot, empty when there is none.
+        snapshot_seq: The sequence number the snapshot stands for, 0 when there is none.
+        tail: Rows with ``seq > snapshot_seq``, ascending by ``seq``.
+    """
+
+    journal_id: str
+    commit: int
+    snapshot: Sequence[SnapshotRow]
+    snapshot_seq: int
+    tail: Sequence[JournalRow]
+
+
+class JournalStore(Protocol):
+    """The serialisable log of DESIGN section 8: numbered commits by compare-and-set.
+
+    Every method raises `StateError` when the state is unreachable, read-only, damaged, newer or another project's.
+    """
+
+    def exists(self) -> bool:
+        """Whether there is a journal; looks and creates nothing."""
+
+    def create(self, *, project: str) -> None:
+        """Creates an empty journal for ``project``; does nothing when it exists and is that project's."""
+
+    def read(self, *, project: str) -> JournalImage:
+        """The newest snapshot and the tail, of one consistent moment; refuses another project's state."""
+
+    def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
+        """The last commit number and the rows with a greater ``seq``, ascending; cheap when nothing is new."""
+
+    def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
+        """Commits ``rows`` as commit ``after + 1``.
+
+        Raises:
+            JournalConflictError: The last commit is not ``after``; nothing was written.
+        """
+
+    def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces the snapshot if its ``seq`` is lower; losing a race is not an error."""
+
+    def history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        run: str | None = None,
+        after_seq: int = 0,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """Rows of the whole journal that match, ascending by ``seq``; only the newest ``last`` of them."""
+
+    def maintain(self) -> None:
+        """Checkpoints, compacts and expires as the growth rules of section 8 ask; safe beside other drivers."""
+
+
+# --------------------------------------------------------------------------- sources
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is new in one source since it was last looked at.
+
+    Attributes:
+        asset: The source.
+        changed: Time that is new or changed; empty for a source without partitions.
+        removed: Time whose data is gone.
+        whole: Everything may have changed (table re-created, history vacuumed, no partitions).
+        table_id, version: Position in a Delta source after this observation.
+        cursor: JSON object that is merged by key into the one handed in at the next look; a None value deletes its key.
+        extra: What people may want to know: counts of files, operation.
+    """
+
+    asset: str
+    changed: RangeSet
+    removed: RangeSet = field(default_factory=RangeSet)
+    whole: bool = False
+    table_id: str | None = None
+    version: int | None = None
+    cursor: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class SourceObserver(Protocol):
+    """Looks at what others write, without a JVM."""
+
+    def observe(
+        self, asset: AssetSpec, *, table_id: str | None, version: int | None, cursor: Mapping[str, Any], now: datetime
+    ) -> Observation | None:
+        """What changed since that position; None when nothing did.
+
+        Raises:
+            SourceError: It vanished or cannot be read; the message says what and where.
+        """
+
+
+# --------------------------------------------------------------------------- computing and targets
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The state of an inlet that a run reads.
+
+    Attributes:
+        seq: The journal's newest event of the inlet when it was pinned.
+        table_id, version: Of a Delta inlet; None for files.
+        files: For a file source, its cursor's keys for the pinned time, as observed; checked before and after the read.
+        ranges: The inlet's time that is read; None reads all of it.
+        low: Watermark of ``read: {after: …}`` as text that Spark casts back; None before the first run.
+    """
+
+    uri: str
+    seq: int
+    table_id: str | None = None
+    version: int | None = None
+    files: Mapping[str, Any] | None = None
+    ranges: RangeSet | None = None
+    low: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """Everything that a worker needs to compute one run; equal for every attempt.
+
+    Attributes:
+        app_id: ``<journal table id>/<asset>``, the txnAppId of the target's commits.
+        epoch: Journal number of the run's claim.
+        blocks: Time that is computed; None for an asset without partitions.
+        inlets: The inlets' specs by name; ``pins`` has the same keys.
+        interval: Data interval, both aware UTC, or None.
+        schedule_date: The earliest time the run might start.
+        events: Asset name or URI to the events that caused the run, as in ``events list --json``.
+    """
+
+    asset: AssetSpec
+    run: str
+    app_id: str
+    epoch: int
+    blocks: RangeSet | None
+    pins: Mapping[str, Pin]
+    inlets: Mapping[str, AssetSpec]
+    interval: tuple[datetime, datetime] | None
+    schedule_date: datetime
+    events: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+CommitKind = Literal["data", "fence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a target's commit carries so that it can be recognised.
+
+    Attributes:
+        version: ``txnVersion``: 2·epoch for a fence, 2·epoch + 1 for data or one's own fence.
+        measures: Numbers of the run that must survive a crash, such as watermarks.
+    """
+
+    app_id: str
+    version: int
+    epoch: int
+    run: str
+    attempt: int
+    kind: CommitKind
+    blocks: tuple[str, ...] = ()
+    measures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A data commit that was found in a target's history.
+
+    Attributes:
+        run, epoch, attempt: From its ``userMetadata``.
+        version: The table's version that holds it.
+        metrics: Delta's operation metrics (``numOutputRows`` and the like).
+    """
+
+    run: str
+    epoch: int
+    attempt: int
+    version: int
+    table_id: str
+    measures: Mapping[str, Any]
+    metrics: Mapping[str, int]
+
+
+class Computation(Protocol):
+    """One attempt's result, not yet written; opaque to the runtime except for what it measured."""
+
+    @property
+    def measures(self) -> Mapping[str, Any]:
+        """``{"watermarks": {inlet: high as text}, "extra": {event extras that the function set}}``, keys only where set."""
+
+
+class Engine(Protocol):
+    """Spark, as the runtime sees it. Every method may be called from several threads."""
+
+    def start(self) -> None:
+        """Starts or finds the session; raises `SparkUnavailableError` with one clear line."""
+
+    def processes(self) -> Sequence[tuple[int, float]]:
+        """Processes that may write for this driver, as (pid, creation time), the Python process first."""
+
+    def compute(self, order: RunOrder, *, attempt: int) -> Computation:
+        """Reads the pinned inlets and runs the asset's SQL or function; writes nothing to the target."""
+
+    def write(self, order: RunOrder, computation: Computation, *, stamp: Stamp) -> None:
+        """Exactly one commit to the target, stamped; its return proves nothing: look."""
+
+    def fence(self, order: RunOrder, computation: Computation | None, *, stamp: Stamp) -> None:
+        """An empty append, stamped; creates a missing table with the computation's schema.
+
+        Raises:
+            FenceConflictError: Someone committed under the same app id meanwhile: look again.
+        """
+
+    def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:
+        """The newest transaction version of ``app_id`` in the target; None without a table or transaction."""
+
+    def landed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Landed]:
+        """The data commits of these runs in the target, oldest first.
+
+        Raises:
+            HistoryGoneError: The history is too short to tell, or the table was restored: ask a person.
+        """
+
+    def cancel(self, run: str) -> None:
+        """Interrupts the Spark work of one run; returns at once."""
+
+    def close(self) -> None:
+        """Stops the session if this engine created it."""
