@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import RunError
 
 
 class Clock(Protocol):
@@ -225,6 +226,20 @@ class Landed:
     metrics: Mapping[str, int]
 
 
+class FenceConflictError(RunError):
+    """Somebody committed to the target while it was being fenced: look again."""
+
+    retryable = True
+
+
+class HistoryGoneError(RunError):
+    """The target's history cannot tell whether a run is in: it is too short, or the table was restored. Ask a person."""
+
+
+class TargetMissingError(RunError):
+    """The target does not exist, and without a computation its schema is unknown."""
+
+
 class Computation(Protocol):
     """One attempt's result, not yet written; opaque to the runtime except for what it measured."""
 
@@ -253,6 +268,7 @@ class Engine(Protocol):
 
         Raises:
             FenceConflictError: Someone committed under the same app id meanwhile: look again.
+            TargetMissingError: There is no table, and no computation to take its schema from.
         """
 
     def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:

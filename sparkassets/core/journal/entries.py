@@ -1,0 +1,425 @@
+"""The kinds of journal entries, and how each becomes a row and is read back.
+
+An entry says what happened; `sparkassets.core.journal.fold` says what follows from it. The columns that
+people query (asset, uri, run, ranges, version, extra) stand in the row itself, the rest in its JSON body.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from sparkassets.core.journal.rows import FORMAT, JournalRow
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.partitions import RangeSet
+from sparkassets.errors import StateError
+
+RunKind = Literal["scheduled", "backfill"]
+FailureCause = Literal["error", "timeout", "cancelled", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """What a run reads of one inlet.
+
+    Attributes:
+        seq: Newest event of the inlet's dataset when the run was claimed.
+        table_id, version: Position in a Delta inlet; None for files.
+        ranges: The inlet's time that is read; None reads all of it.
+        low: Watermark that the read starts after, as text.
+    """
+
+    uri: str
+    seq: int = 0
+    table_id: str | None = None
+    version: int | None = None
+    ranges: RangeSet | None = None
+    low: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpecEntry:
+    """The compiled schedule, partition and mapping of an asset, by which the fold goes from here on."""
+
+    asset: str
+    spec: FoldSpec
+
+
+@dataclass(frozen=True, slots=True)
+class EventEntry:
+    """An update that someone else announced.
+
+    Attributes:
+        asset: Set when it was announced by name.
+        ranges: What was updated; empty for a dataset without partitions.
+    """
+
+    uri: str
+    asset: str | None = None
+    ranges: RangeSet = field(default_factory=RangeSet)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedEntry:
+    """What was found new in a source.
+
+    Attributes:
+        changed, removed: Time whose data is new, changed, or gone.
+        whole: The source as a whole was updated.
+        cursor: Merged by key into the source's cursor; None deletes a key.
+    """
+
+    asset: str
+    uri: str
+    changed: RangeSet = field(default_factory=RangeSet)
+    removed: RangeSet = field(default_factory=RangeSet)
+    whole: bool = False
+    table_id: str | None = None
+    version: int | None = None
+    cursor: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_event(self) -> bool:
+        """Whether anything was updated; a mere move of the position is none."""
+        return self.whole or bool(self.changed) or bool(self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimEntry:
+    """A driver's right to write an asset, until its lease is over; its own `seq` is the run's epoch.
+
+    Attributes:
+        blocks: Time that is computed; None for an asset without partitions.
+        interval: Data interval, epoch seconds.
+        cursor: End of the timetable's interval that the run stands for.
+        places: Where the run writes.
+        processes: (pid, creation time) of the processes that may write; the driver first.
+        events: Numbers of the events that triggered it.
+    """
+
+    asset: str
+    run: str
+    kind: RunKind
+    blocks: RangeSet | None
+    pins: Mapping[str, Pinned]
+    schedule_date: int
+    lease_seconds: int
+    invocation: str
+    host: str
+    processes: Sequence[tuple[int, float]] = ()
+    interval: tuple[int, int] | None = None
+    cursor: int | None = None
+    places: Sequence[str] = ()
+    events: Sequence[int] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RenewEntry:
+    """The claims that a driver still holds: (asset, epoch)."""
+
+    claims: Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessEntry:
+    """A run is in its target: its event, its coverage and its watermarks, all in one.
+
+    Attributes:
+        run, epoch: The run that was found in the target, and its claim.
+        recorder: Epoch of the claim that recorded it; another one after a recovery.
+        blocks: None for an asset without partitions.
+        watermarks: Inlet to high value.
+        seconds: From claim to record, by the recorder's clock.
+    """
+
+    asset: str
+    uri: str
+    run: str
+    epoch: int
+    recorder: int
+    blocks: RangeSet | None
+    table_id: str | None = None
+    version: int | None = None
+    interval: tuple[int, int] | None = None
+    pins: Mapping[str, Pinned] = field(default_factory=dict)
+    events: Sequence[int] = ()
+    watermarks: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    attempt: int = 1
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FailureEntry:
+    """A run failed.
+
+    Attributes:
+        fenced: Whether it is certain that nothing of it can land any more; if not, the chain stays.
+        error: First line for people.
+        details: Where the whole story is, such as a log file's name.
+    """
+
+    asset: str
+    run: str
+    epoch: int
+    blocks: RangeSet | None
+    cause: FailureCause
+    error: str
+    invocation: str
+    fenced: bool = True
+    attempts: int = 0
+    details: str = ""
+    seconds: float = 0.0
+
+
+Entry = SpecEntry | EventEntry | ObservedEntry | ClaimEntry | RenewEntry | SuccessEntry | FailureEntry
+
+
+def to_row(entry: Entry, *, seq: int, at: datetime, driver: str) -> JournalRow:
+    """The row of an entry."""
+    head: dict[str, Any] = {"seq": seq, "at": at, "driver": driver}
+    match entry:
+        case SpecEntry(asset, spec):
+            return JournalRow(**head, kind="spec", asset=asset, uri=spec.uri, body=_body(spec.to_json()))
+        case EventEntry():
+            columns = _ranges(entry.ranges)
+            return JournalRow(
+                **head, **columns, kind="event", asset=entry.asset, uri=entry.uri, extra=_json(entry.extra), body=_body({})
+            )
+        case ObservedEntry():
+            return JournalRow(
+                **head,
+                **_ranges(entry.changed),
+                kind="observed",
+                asset=entry.asset,
+                uri=entry.uri,
+                table_id=entry.table_id,
+                version=entry.version,
+                extra=_json(entry.extra),
+                body=_body({"removed": _pairs(entry.removed), "whole": entry.whole, "cursor": dict(entry.cursor)}),
+            )
+        case ClaimEntry():
+            return JournalRow(
+                **head, **_ranges(entry.blocks), kind="claim", asset=entry.asset, run=entry.run, body=_claim_body(entry)
+            )
+        case RenewEntry(claims):
+            return JournalRow(**head, kind="renew", body=_body({"claims": [list(claim) for claim in claims]}))
+        case SuccessEntry():
+            return JournalRow(
+                **head,
+                **_ranges(entry.blocks),
+                kind="success",
+                asset=entry.asset,
+                uri=entry.uri,
+                run=entry.run,
+                table_id=entry.table_id,
+                version=entry.version,
+                extra=_json(entry.extra),
+                body=_success_body(entry),
+            )
+        case FailureEntry():
+            return JournalRow(
+                **head,
+                **_ranges(entry.blocks),
+                kind="failure" if entry.fenced else "unfenced",
+                asset=entry.asset,
+                run=entry.run,
+                body=_failure_body(entry),
+            )
+
+
+def from_row(row: JournalRow) -> Entry:
+    """The entry of a row.
+
+    Raises:
+        StateError: The row is damaged, or was written by a newer version.
+    """
+    try:
+        body = json.loads(row.body)
+        version = body["v"]
+        if version > FORMAT:
+            raise StateError(
+                f"journal entry {row.seq} has format {version}, this version of sparkassets reads up to {FORMAT}",
+                hint="upgrade sparkassets",
+            )
+        return _parse(row, body)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise StateError(
+            f"journal entry {row.seq} (kind {row.kind!r}) is damaged: {error}",
+            hint="restore the journal's folder from a copy, or go back to an earlier version of the Delta table",
+        ) from error
+
+
+def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:  # noqa: PLR0911  one return a kind reads best
+    ranges = RangeSet(tuple(row.starts), tuple(row.ends))
+    extra = json.loads(row.extra) if row.extra else {}
+    asset, uri, run = row.asset or "", row.uri or "", row.run or ""
+    match row.kind:
+        case "spec":
+            return SpecEntry(asset, FoldSpec.from_json(body))
+        case "event":
+            return EventEntry(uri=uri, asset=row.asset, ranges=ranges, extra=extra)
+        case "observed":
+            removed = RangeSet.of(body["removed"])
+            return ObservedEntry(
+                asset, uri, ranges, removed, body["whole"], row.table_id, row.version, body["cursor"], extra
+            )
+        case "claim":
+            return ClaimEntry(
+                asset=asset,
+                run=run,
+                kind=body["kind"],
+                blocks=ranges if body["blocks"] else None,
+                pins=_pins_from(body["pins"]),
+                schedule_date=body["schedule_date"],
+                lease_seconds=body["lease"],
+                invocation=body["invocation"],
+                host=body["host"],
+                processes=tuple((pid, created) for pid, created in body["processes"]),
+                interval=_interval(body["interval"]),
+                cursor=body["cursor"],
+                places=tuple(body["places"]),
+                events=tuple(body["events"]),
+                reason=body["reason"],
+            )
+        case "renew":
+            return RenewEntry(tuple((name, epoch) for name, epoch in body["claims"]))
+        case "success":
+            return SuccessEntry(
+                asset=asset,
+                uri=uri,
+                run=run,
+                epoch=body["epoch"],
+                recorder=body["recorder"],
+                blocks=ranges if body["blocks"] else None,
+                table_id=row.table_id,
+                version=row.version,
+                interval=_interval(body["interval"]),
+                pins=_pins_from(body["pins"]),
+                events=tuple(body["events"]),
+                watermarks=body["watermarks"],
+                extra=extra,
+                attempt=body["attempt"],
+                seconds=body["seconds"],
+            )
+        case "failure" | "unfenced":
+            return FailureEntry(
+                asset=asset,
+                run=run,
+                epoch=body["epoch"],
+                blocks=ranges if body["blocks"] else None,
+                cause=body["cause"],
+                error=body["error"],
+                invocation=body["invocation"],
+                fenced=row.kind == "failure",
+                attempts=body["attempts"],
+                details=body["details"],
+                seconds=body["seconds"],
+            )
+        case other:
+            raise ValueError(f"unknown kind {other!r}")
+
+
+def _claim_body(entry: ClaimEntry) -> str:
+    return _body(
+        {
+            "kind": entry.kind,
+            "blocks": entry.blocks is not None,
+            "pins": _pins_to(entry.pins),
+            "schedule_date": entry.schedule_date,
+            "lease": entry.lease_seconds,
+            "invocation": entry.invocation,
+            "host": entry.host,
+            "processes": [list(process) for process in entry.processes],
+            "interval": entry.interval,
+            "cursor": entry.cursor,
+            "places": list(entry.places),
+            "events": list(entry.events),
+            "reason": entry.reason,
+        }
+    )
+
+
+def _success_body(entry: SuccessEntry) -> str:
+    return _body(
+        {
+            "epoch": entry.epoch,
+            "recorder": entry.recorder,
+            "blocks": entry.blocks is not None,
+            "interval": entry.interval,
+            "pins": _pins_to(entry.pins),
+            "events": list(entry.events),
+            "watermarks": dict(entry.watermarks),
+            "attempt": entry.attempt,
+            "seconds": round(entry.seconds, 3),
+        }
+    )
+
+
+def _failure_body(entry: FailureEntry) -> str:
+    return _body(
+        {
+            "epoch": entry.epoch,
+            "blocks": entry.blocks is not None,
+            "cause": entry.cause,
+            "error": entry.error,
+            "invocation": entry.invocation,
+            "attempts": entry.attempts,
+            "details": entry.details,
+            "seconds": round(entry.seconds, 3),
+        }
+    )
+
+
+def _ranges(ranges: RangeSet | None) -> dict[str, tuple[int, ...]]:
+    return {} if ranges is None else {"starts": ranges.starts, "ends": ranges.ends}
+
+
+def _pairs(ranges: RangeSet | None) -> list[list[int]] | None:
+    return None if ranges is None else [[start, end] for start, end in ranges.pairs()]
+
+
+def _interval(pair: Sequence[int] | None) -> tuple[int, int] | None:
+    return None if pair is None else (pair[0], pair[1])
+
+
+def _pins_to(pins: Mapping[str, Pinned]) -> dict[str, Any]:
+    return {
+        name: {
+            "uri": pin.uri,
+            "seq": pin.seq,
+            "table_id": pin.table_id,
+            "version": pin.version,
+            "ranges": _pairs(pin.ranges),
+            "low": pin.low,
+        }
+        for name, pin in pins.items()
+    }
+
+
+def _pins_from(body: Mapping[str, Any]) -> dict[str, Pinned]:
+    return {
+        name: Pinned(
+            pin["uri"],
+            pin["seq"],
+            pin["table_id"],
+            pin["version"],
+            None if pin["ranges"] is None else RangeSet.of(pin["ranges"]),
+            pin["low"],
+        )
+        for name, pin in body.items()
+    }
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(dict(value), sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _body(value: Mapping[str, Any]) -> str:
+    return _json({"v": FORMAT, **value})

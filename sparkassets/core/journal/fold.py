@@ -1,0 +1,263 @@
+"""The fold: (state, entries) → state. What is pending follows from the journal's order alone, never from clocks.
+
+An event is mapped to its consumers once, here. The success of a run that was claimed at n clears causes up to n
+and no later one, so an update that arrives while a run computes is never lost (DESIGN section 8, "Pending, not
+history"). The fold goes by the specs in the journal, not by the checkout's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from types import MappingProxyType
+
+from sparkassets.core.instants import epoch
+from sparkassets.core.journal.entries import (
+    ClaimEntry,
+    Entry,
+    EventEntry,
+    FailureEntry,
+    ObservedEntry,
+    RenewEntry,
+    SpecEntry,
+    SuccessEntry,
+    from_row,
+)
+from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.specs import FoldInlet, FoldSpec
+from sparkassets.core.journal.state import (
+    AssetState,
+    ClaimState,
+    DatasetState,
+    EventRef,
+    FailedBlocks,
+    LastRun,
+    State,
+)
+from sparkassets.core.partitions import RangeSet, StampedRanges
+
+def fold(state: State, rows: Iterable[JournalRow], *, commit: int) -> State:
+    """The state after ``rows`` (ascending by ``seq``), as of journal commit ``commit``.
+
+    Raises:
+        StateError: A row is damaged or of a newer format.
+    """
+    work = _Fold(state)
+    for row in rows:
+        work.apply(from_row(row), row)
+    return work.result(commit)
+
+
+class _Fold:
+    """The mutable workspace of one call of `fold`; copies nothing that no entry touches."""
+
+    def __init__(self, state: State) -> None:
+        self._journal_id = state.journal_id
+        self._seq = state.seq
+        self._assets = dict(state.assets)
+        self._datasets = dict(state.datasets)
+        self._consumers = dict(state.consumers)
+
+    def result(self, commit: int) -> State:
+        return State(self._journal_id, self._seq, commit, self._assets, self._datasets, self._consumers)
+
+    def apply(self, entry: Entry, row: JournalRow) -> None:
+        self._seq = row.seq
+        match entry:
+            case SpecEntry(asset, spec):
+                self._spec(asset, spec, row)
+            case EventEntry():
+                self._publish(_ref(row, entry.ranges), row)
+            case ObservedEntry():
+                self._observed(entry, row)
+            case ClaimEntry():
+                self._claim(entry, row)
+            case RenewEntry(claims):
+                for name, claim in claims:
+                    self._renew(name, claim, row.seq)
+            case SuccessEntry():
+                self._success(entry, row)
+            case FailureEntry():
+                self._failure(entry)
+
+    # ------------------------------------------------------------------ specs
+
+    def _spec(self, name: str, spec: FoldSpec, row: JournalRow) -> None:
+        old = self._assets.get(name)
+        if old is None or old.spec.uri != spec.uri:
+            # what was computed stands elsewhere: at the new place nothing is there yet
+            asset = AssetState(name, spec, chain=old.chain if old else ())
+        else:
+            asset = replace(old, spec=spec)
+        if old is not None:
+            self._listen(name, old.spec, present=False)
+        self._listen(name, spec, present=True)
+        kept = {inlet.name: asset.stale[inlet.name] for inlet in spec.inlets if inlet.name in asset.stale}
+        self._assets[name] = replace(asset, stale=kept)
+        for inlet in spec.inlets:
+            if old is not None and _inlet(old.spec, inlet.name) is None and asset.coverage:
+                # an inlet that came new: what was computed without it is out of date
+                dataset = self._dataset(inlet.uri)
+                if dataset.seq:
+                    self._mark_stale(name, inlet, dataset.coverage, seq=row.seq, whole=inlet.mapping is None)
+
+    def _listen(self, name: str, spec: FoldSpec, *, present: bool) -> None:
+        inlets = {inlet.uri: inlet.name for inlet in spec.inlets}
+        for uri in spec.listens:
+            others = tuple(pair for pair in self._consumers.get(uri, ()) if pair[0] != name)
+            self._consumers[uri] = (*others, (name, inlets.get(uri, ""))) if present else others
+
+    # ------------------------------------------------------------------ events
+
+    def _observed(self, entry: ObservedEntry, row: JournalRow) -> None:
+        asset = self._assets.get(entry.asset)
+        if asset is not None:
+            position = {**asset.position, **entry.cursor}
+            self._assets[entry.asset] = replace(
+                asset,
+                position={key: value for key, value in position.items() if value is not None},
+                table_id=entry.table_id or asset.table_id,
+                version=entry.version if entry.version is not None else asset.version,
+            )
+        if entry.is_event:
+            self._publish(_ref(row, entry.changed), row, removed=entry.removed, whole=entry.whole)
+        elif entry.version is not None:
+            dataset = self._dataset(entry.uri)
+            if dataset.seq:  # a move without a change, such as OPTIMIZE: readers may pin the newer version
+                self._datasets[entry.uri] = replace(dataset, table_id=entry.table_id, version=entry.version)
+
+    def _publish(
+        self, ref: EventRef, row: JournalRow, *, removed: RangeSet | None = None, whole: bool = False
+    ) -> None:
+        dataset = self._dataset(ref.uri)
+        consumers = self._consumers.get(ref.uri, ())
+        coverage = dataset.coverage | ref.ranges
+        moved = row.table_id is not None
+        self._datasets[ref.uri] = replace(
+            dataset,
+            coverage=coverage - removed if removed else coverage,
+            seq=ref.seq,
+            at=ref.at,
+            table_id=row.table_id if moved else dataset.table_id,
+            version=row.version if moved else dataset.version,
+            recent=(*dataset.recent, ref) if consumers else (),
+        )
+        touched = ref.ranges | removed if removed else ref.ranges
+        for name, inlet_name in consumers:
+            inlet = _inlet(self._assets[name].spec, inlet_name)
+            if inlet is not None:
+                self._mark_stale(name, inlet, touched, seq=ref.seq, whole=whole and not touched)
+
+    def _mark_stale(self, name: str, inlet: FoldInlet, changed: RangeSet, *, seq: int, whole: bool) -> None:
+        """Overlays what ``changed`` of the inlet touches in the consumer with the cause ``seq``."""
+        asset = self._assets[name]
+        down = asset.spec.partition
+        if down is None:
+            return  # an asset without partitions compares the dataset's number with what it consumed
+        computed = asset.coverage | _claimed(asset)
+        mapped = inlet.mapping is not None and inlet.partition is not None
+        if mapped and changed and not whole:
+            affected = inlet.mapping.down(changed, down=down, up=inlet.partition)
+        else:
+            affected = computed
+        if inlet.on_update == "ignore":
+            affected = affected - computed  # only a new cause for what failed
+        if affected:
+            marks = asset.stale.get(inlet.name, StampedRanges())
+            self._assets[name] = replace(asset, stale={**asset.stale, inlet.name: marks.overlay(affected, seq)})
+
+    # ------------------------------------------------------------------ runs
+
+    def _claim(self, entry: ClaimEntry, row: JournalRow) -> None:
+        asset = self._assets[entry.asset]
+        claim = ClaimState(row.seq, entry, row.driver, epoch(row.at), row.seq)
+        self._assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
+
+    def _renew(self, name: str, claim: int, seq: int) -> None:
+        asset = self._assets.get(name)
+        if asset is not None:
+            chain = tuple(replace(link, renewed=seq) if link.epoch == claim else link for link in asset.chain)
+            self._assets[name] = replace(asset, chain=chain)
+
+    def _success(self, entry: SuccessEntry, row: JournalRow) -> None:
+        asset = self._assets[entry.asset]
+        claim = next((link for link in asset.chain if link.epoch == entry.epoch), None)
+        scheduled = claim is None or claim.entry.kind == "scheduled"
+        blocks = entry.blocks
+        changes: dict[str, object] = {}
+        if blocks is not None:
+            changes["coverage"] = asset.coverage | blocks
+            cleared = {name: marks.clear(blocks, through=entry.epoch) for name, marks in asset.stale.items()}
+            changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
+        if scheduled:
+            changes["consumed"] = {**asset.consumed, **dict.fromkeys(asset.spec.listens, entry.epoch)}
+            changes["watermarks"] = {**asset.watermarks, **entry.watermarks}
+            cursor = claim.entry.cursor if claim is not None else None
+            if cursor is not None:
+                changes["cursor"] = max(cursor, asset.cursor or cursor)
+        rows = entry.extra.get("rows")
+        self._assets[entry.asset] = replace(
+            asset,
+            done=max(asset.done, entry.epoch),
+            table_id=entry.table_id,
+            version=entry.version,
+            chain=(),
+            failed=_without(asset.failed, blocks),
+            last=LastRun(entry.run, row.seq, epoch(row.at), rows if isinstance(rows, int) else None),
+            **changes,  # type: ignore[arg-type]  # keys are AssetState's own fields
+        )
+        self._publish(_ref(row, blocks or RangeSet(), entry.interval), row, whole=blocks is None)
+        if scheduled:
+            for uri in asset.spec.listens:
+                self._forget(uri)
+
+    def _forget(self, uri: str) -> None:
+        """Drops the events of a dataset that every consumer has used."""
+        dataset = self._datasets.get(uri)
+        if dataset is None or not dataset.recent:
+            return
+        used = min((self._assets[name].consumed.get(uri, 0) for name, _ in self._consumers.get(uri, ())), default=0)
+        if dataset.recent[0].seq <= used:
+            recent = tuple(ref for ref in dataset.recent if ref.seq > used)
+            self._datasets[uri] = replace(dataset, recent=recent)
+
+    def _failure(self, entry: FailureEntry) -> None:
+        asset = self._assets[entry.asset]
+        failed = FailedBlocks(entry.blocks, entry.epoch, entry.run, entry.cause, entry.error, entry.invocation)
+        if entry.fenced:
+            chain: tuple[ClaimState, ...] = ()
+        else:
+            chain = tuple(replace(link, status="unfenced") if link.epoch == entry.epoch else link for link in asset.chain)
+        self._assets[entry.asset] = replace(asset, chain=chain, failed=(*_without(asset.failed, entry.blocks), failed))
+
+    def _dataset(self, uri: str) -> DatasetState:
+        return self._datasets.get(uri) or DatasetState(uri)
+
+
+def _inlet(spec: FoldSpec, name: str) -> FoldInlet | None:
+    return next((inlet for inlet in spec.inlets if inlet.name == name), None)
+
+
+def _claimed(asset: AssetState) -> RangeSet:
+    blocks = RangeSet()
+    for link in asset.chain:
+        blocks = blocks | (link.entry.blocks or RangeSet())
+    return blocks
+
+
+def _without(failed: tuple[FailedBlocks, ...], blocks: RangeSet | None) -> tuple[FailedBlocks, ...]:
+    """What is still failed when ``blocks`` no longer are; None is the whole asset."""
+    if blocks is None:
+        return ()
+    rest = []
+    for item in failed:
+        ranges = item.ranges - blocks if item.ranges is not None else None
+        if ranges:
+            rest.append(replace(item, ranges=ranges))
+    return tuple(rest)
+
+
+def _ref(row: JournalRow, ranges: RangeSet, interval: tuple[int, int] | None = None) -> EventRef:
+    extra = MappingProxyType(json.loads(row.extra)) if row.extra else MappingProxyType({})
+    return EventRef(row.seq, row.uri or "", row.asset, epoch(row.at), ranges, extra, row.run, interval)

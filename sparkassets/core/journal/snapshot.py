@@ -1,0 +1,222 @@
+"""The folded state as rows of ``<state>/watermarks`` and back; ``decode(encode(state)) == state``.
+
+One row an asset and one a dataset, so that a tick reads the snapshot and the journal's tail, not its history.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sparkassets.core.instants import epoch, instant
+from sparkassets.core.journal.entries import ClaimEntry, from_row, to_row
+from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.state import (
+    AssetState,
+    ClaimState,
+    DatasetState,
+    EventRef,
+    FailedBlocks,
+    LastRun,
+    State,
+)
+from sparkassets.core.partitions import RangeSet, StampedRanges
+from sparkassets.errors import StateError
+
+
+def encode(state: State) -> list[SnapshotRow]:
+    """The rows of ``state``: assets first, then datasets."""
+    return [
+        *(_asset_row(asset, state) for asset in state.assets.values()),
+        *(_dataset_row(dataset, state) for dataset in state.datasets.values()),
+    ]
+
+
+def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
+    """The state of a snapshot; an empty one without rows.
+
+    Raises:
+        StateError: A row is damaged or of a newer format.
+    """
+    assets: dict[str, AssetState] = {}
+    datasets: dict[str, DatasetState] = {}
+    seq = commit = 0
+    for row in rows:
+        seq, commit = row.seq, row.commit
+        try:
+            body = json.loads(row.body)
+            if body["v"] > FORMAT:
+                raise StateError(
+                    f"the snapshot has format {body['v']}, this version of sparkassets reads up to {FORMAT}",
+                    hint="upgrade sparkassets",
+                )
+            if row.asset is not None:
+                assets[row.asset] = _asset(row.asset, row, body)
+            else:
+                datasets[row.uri or ""] = _dataset(row.uri or "", row, body)
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            name = row.asset or row.uri
+            raise StateError(
+                f"the snapshot's row of {name!r} is damaged: {error}",
+                hint="delete the folder `watermarks` of the state; it is made anew from the journal",
+            ) from error
+    consumers: dict[str, tuple[tuple[str, str], ...]] = {}
+    for asset in assets.values():
+        inlets = {inlet.uri: inlet.name for inlet in asset.spec.inlets}
+        for uri in asset.spec.listens:
+            consumers[uri] = (*consumers.get(uri, ()), (asset.name, inlets.get(uri, "")))
+    return State(journal_id, seq, commit, assets, datasets, consumers)
+
+
+def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
+    marks = [(name, start, end, seq) for name, stamped in asset.stale.items() for start, end, seq in stamped.items()]
+    columns = list(zip(*marks, strict=True)) or [(), (), (), ()]
+    return SnapshotRow(
+        asset=asset.name,
+        uri=asset.spec.uri,
+        segment=None,
+        seq=state.seq,
+        commit=state.commit,
+        starts=asset.coverage.starts,
+        ends=asset.coverage.ends,
+        stale_inlets=tuple(columns[0]),
+        stale_starts=tuple(columns[1]),
+        stale_ends=tuple(columns[2]),
+        stale_seqs=tuple(columns[3]),
+        watermarks=_json(asset.watermarks),
+        cursor=_json(asset.position),
+        body=_json(
+            {
+                "v": FORMAT,
+                "spec": asset.spec.to_json(),
+                "done": asset.done,
+                "consumed": dict(asset.consumed),
+                "cursor": asset.cursor,
+                "table_id": asset.table_id,
+                "version": asset.version,
+                "chain": [_chain_to(link) for link in asset.chain],
+                "failed": [_failed_to(item) for item in asset.failed],
+                "last": [asset.last.run, asset.last.seq, asset.last.at, asset.last.rows] if asset.last else None,
+            }
+        ),
+    )
+
+
+def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
+    marks: dict[str, list[tuple[int, int, int]]] = {}
+    for inlet, start, end, seq in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
+        marks.setdefault(inlet, []).append((start, end, seq))
+    return AssetState(
+        name=name,
+        spec=FoldSpec.from_json(body["spec"]),
+        coverage=RangeSet(tuple(row.starts), tuple(row.ends)),
+        done=body["done"],
+        stale={inlet: _stamped(items) for inlet, items in marks.items()},
+        consumed=body["consumed"],
+        cursor=body["cursor"],
+        watermarks=json.loads(row.watermarks),
+        position=json.loads(row.cursor),
+        table_id=body["table_id"],
+        version=body["version"],
+        chain=tuple(_chain_from(name, link) for link in body["chain"]),
+        failed=tuple(_failed_from(item) for item in body["failed"]),
+        last=LastRun(*body["last"]) if body["last"] else None,
+    )
+
+
+def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
+    return SnapshotRow(
+        asset=None,
+        uri=dataset.uri,
+        segment=None,
+        seq=state.seq,
+        commit=state.commit,
+        starts=dataset.coverage.starts,
+        ends=dataset.coverage.ends,
+        body=_json(
+            {
+                "v": FORMAT,
+                "seq": dataset.seq,
+                "at": dataset.at,
+                "table_id": dataset.table_id,
+                "version": dataset.version,
+                "recent": [_ref_to(ref) for ref in dataset.recent],
+            }
+        ),
+    )
+
+
+def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetState:
+    return DatasetState(
+        uri,
+        RangeSet(tuple(row.starts), tuple(row.ends)),
+        body["seq"],
+        body["at"],
+        body["table_id"],
+        body["version"],
+        tuple(_ref_from(uri, ref) for ref in body["recent"]),
+    )
+
+
+def _chain_to(link: ClaimState) -> dict[str, Any]:
+    row = to_row(link.entry, seq=link.epoch, at=instant(link.at), driver=link.driver)
+    return {
+        "epoch": link.epoch,
+        "run": row.run,
+        "at": link.at,
+        "driver": link.driver,
+        "renewed": link.renewed,
+        "status": link.status,
+        "starts": row.starts,
+        "ends": row.ends,
+        "claim": row.body,
+    }
+
+
+def _chain_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
+    row = JournalRow(
+        seq=link["epoch"],
+        at=instant(link["at"]),
+        driver=link["driver"],
+        kind="claim",
+        asset=asset,
+        run=link["run"],
+        starts=tuple(link["starts"]),
+        ends=tuple(link["ends"]),
+        body=link["claim"],
+    )
+    entry = from_row(row)
+    if not isinstance(entry, ClaimEntry):  # pragma: no cover  the kind is set above
+        raise TypeError("not a claim")
+    return ClaimState(row.seq, entry, row.driver, epoch(row.at), link["renewed"], link["status"])
+
+
+def _failed_to(item: FailedBlocks) -> list[Any]:
+    ranges = None if item.ranges is None else [list(pair) for pair in item.ranges.pairs()]
+    return [ranges, item.epoch, item.run, item.cause, item.error, item.invocation]
+
+
+def _failed_from(item: Sequence[Any]) -> FailedBlocks:
+    ranges = None if item[0] is None else RangeSet.of(item[0])
+    return FailedBlocks(ranges, item[1], item[2], item[3], item[4], item[5])
+
+
+def _ref_to(ref: EventRef) -> list[Any]:
+    pairs = [list(pair) for pair in ref.ranges.pairs()]
+    return [ref.seq, ref.asset, ref.at, pairs, dict(ref.extra), ref.run, ref.interval]
+
+
+def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
+    interval = None if ref[6] is None else (ref[6][0], ref[6][1])
+    return EventRef(ref[0], uri, ref[1], ref[2], RangeSet.of(ref[3]), ref[4], ref[5], interval)
+
+
+def _stamped(items: Sequence[tuple[int, int, int]]) -> StampedRanges:
+    starts, ends, stamps = zip(*items, strict=True)
+    return StampedRanges(tuple(starts), tuple(ends), tuple(stamps))
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)

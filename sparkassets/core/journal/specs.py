@@ -1,0 +1,125 @@
+"""What the fold must know of an asset, kept in the journal so that drivers on different checkouts fold alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as AnyMapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import Mapping, Overlap, TimePartition, WindowMapping
+from sparkassets.core.spec.model import AssetSpec, OnUpdate, ProjectSpec
+
+
+@dataclass(frozen=True, slots=True)
+class FoldInlet:
+    """An inlet as the fold sees it.
+
+    Attributes:
+        mapping: None where either side has no partitions.
+        partition: The inlet's own partition.
+    """
+
+    name: str
+    uri: str
+    mapping: Mapping | None
+    partition: TimePartition | None
+    on_update: OnUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class FoldSpec:
+    """An asset as the fold sees it.
+
+    Attributes:
+        listens: Datasets whose events the asset consumes: its inlets' and its condition's.
+    """
+
+    uri: str
+    partition: TimePartition | None = None
+    inlets: tuple[FoldInlet, ...] = ()
+    listens: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object that `from_json` reads back."""
+        return {
+            "uri": self.uri,
+            "partition": _partition_to(self.partition),
+            "inlets": [
+                {
+                    "name": inlet.name,
+                    "uri": inlet.uri,
+                    "mapping": _mapping_to(inlet.mapping),
+                    "partition": _partition_to(inlet.partition),
+                    "on_update": inlet.on_update,
+                }
+                for inlet in self.inlets
+            ],
+            "listens": list(self.listens),
+        }
+
+    @classmethod
+    def from_json(cls, body: AnyMapping[str, Any]) -> FoldSpec:
+        """The spec of a JSON object."""
+        return cls(
+            body["uri"],
+            _partition_from(body["partition"]),
+            tuple(
+                FoldInlet(
+                    inlet["name"],
+                    inlet["uri"],
+                    _mapping_from(inlet["mapping"]),
+                    _partition_from(inlet["partition"]),
+                    inlet["on_update"],
+                )
+                for inlet in body["inlets"]
+            ),
+            tuple(body["listens"]),
+        )
+
+
+def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
+    """What the fold must know of ``asset``."""
+    inlets = tuple(
+        FoldInlet(inlet.name, inlet.uri, inlet.mapping, project.assets[inlet.name].partition, inlet.on_update)
+        for inlet in asset.inlets.values()
+    )
+    condition = asset.schedule.condition
+    leaves = condition.leaves() if condition is not None else ()
+    named = [leaf.ref if leaf.is_uri else project.assets[leaf.ref].uri for leaf in leaves]
+    listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
+    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens))
+
+
+def _partition_to(partition: TimePartition | None) -> dict[str, Any] | None:
+    if partition is None:
+        return None
+    return {
+        "by": partition.by,
+        "timezone": partition.timezone,
+        "column": partition.column,
+        "start": partition.start,
+        "end": partition.end,
+    }
+
+
+def _partition_from(body: AnyMapping[str, Any] | None) -> TimePartition | None:
+    return None if body is None else TimePartition(**body)
+
+
+def _mapping_to(mapping: Mapping | None) -> dict[str, Any] | None:
+    match mapping:
+        case None:
+            return None
+        case Overlap():
+            return {"kind": "overlap"}
+        case WindowMapping(low, high):
+            return {"kind": "window", "low": low.text, "high": high.text}
+
+
+def _mapping_from(body: AnyMapping[str, Any] | None) -> Mapping | None:
+    if body is None:
+        return None
+    if body["kind"] == "overlap":
+        return Overlap()
+    return WindowMapping(Duration.parse(body["low"]), Duration.parse(body["high"]))

@@ -1,0 +1,155 @@
+"""What is known at one moment of the journal: the value that `fold` makes and the planner reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sparkassets.core.journal.entries import ClaimEntry, FailureCause
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.partitions import RangeSet, StampedRanges
+
+
+@dataclass(frozen=True, slots=True)
+class EventRef:
+    """An event that some consumer has not used yet.
+
+    Attributes:
+        seq: The journal's number of the event.
+        at: Epoch seconds, by the clock of whoever recorded it.
+        ranges: What was updated; empty for the whole dataset.
+        interval: Data interval of the run that caused it.
+    """
+
+    seq: int
+    uri: str
+    asset: str | None
+    at: int
+    ranges: RangeSet
+    extra: Mapping[str, Any]
+    run: str | None
+    interval: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetState:
+    """A dataset, whoever writes it.
+
+    Attributes:
+        coverage: Time that is there.
+        seq: Number of its newest event, 0 before the first.
+        at: When that was recorded, epoch seconds.
+        table_id, version: The Delta version of that event.
+        recent: Events that some consumer has not used, ascending.
+    """
+
+    uri: str
+    coverage: RangeSet = field(default_factory=RangeSet)
+    seq: int = 0
+    at: int = 0
+    table_id: str | None = None
+    version: int | None = None
+    recent: tuple[EventRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimState:
+    """An unsettled claim of an asset's chain.
+
+    Attributes:
+        epoch: Number of the claim.
+        renewed: Number of the newest entry that shows its driver alive: the claim itself or a renewal.
+        at: When it was claimed, epoch seconds, by its driver's clock.
+        status: ``unfenced`` after a failure that could not be fenced: the next claim has to.
+    """
+
+    epoch: int
+    entry: ClaimEntry
+    driver: str
+    at: int
+    renewed: int
+    status: Literal["open", "unfenced"] = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBlocks:
+    """Blocks whose last run failed.
+
+    Attributes:
+        ranges: None for an asset without partitions.
+        epoch: Of the run that failed; a newer cause makes the block due again.
+        invocation: Which invocation failed; another one tries once more.
+    """
+
+    ranges: RangeSet | None
+    epoch: int
+    run: str
+    cause: FailureCause
+    error: str
+    invocation: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The newest success of an asset, for people."""
+
+    run: str
+    seq: int
+    at: int
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssetState:
+    """What is known of one asset.
+
+    Attributes:
+        coverage: Time that was computed.
+        done: Epoch of the newest recorded run, 0 before the first.
+        stale: Per inlet, time whose input changed, with the number of its newest cause; kept for time that is
+            not computed yet as well, where it only says that there is a new cause.
+        consumed: Per dataset, the number up to which its events are used.
+        cursor: End of the newest interval of the timetable that ran; epoch seconds.
+        watermarks: Per inlet, its column's high value as text.
+        position: Of a source: its cursor.
+        table_id, version: Of a source, or of the newest recorded commit.
+        chain: Claims that are not settled, oldest first.
+    """
+
+    name: str
+    spec: FoldSpec
+    coverage: RangeSet = field(default_factory=RangeSet)
+    done: int = 0
+    stale: Mapping[str, StampedRanges] = field(default_factory=dict)
+    consumed: Mapping[str, int] = field(default_factory=dict)
+    cursor: int | None = None
+    watermarks: Mapping[str, str] = field(default_factory=dict)
+    position: Mapping[str, Any] = field(default_factory=dict)
+    table_id: str | None = None
+    version: int | None = None
+    chain: tuple[ClaimState, ...] = ()
+    failed: tuple[FailedBlocks, ...] = ()
+    last: LastRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that is known.
+
+    Attributes:
+        seq: Number of the last folded entry.
+        commit: Number of the last commit.
+        consumers: Dataset to the (asset, inlet) pairs that read it; an empty inlet name is a condition's leaf.
+    """
+
+    journal_id: str = ""
+    seq: int = 0
+    commit: int = 0
+    assets: Mapping[str, AssetState] = field(default_factory=dict)
+    datasets: Mapping[str, DatasetState] = field(default_factory=dict)
+    consumers: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    def dataset(self, uri: str) -> DatasetState:
+        """The dataset, also when nothing is known of it."""
+        return self.datasets.get(uri) or DatasetState(uri)

@@ -1,0 +1,92 @@
+"""A backfill: what is missing or stale in a stretch of time is computed, or all of it by force, and nothing else moves."""
+
+from __future__ import annotations
+
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.gates import gate
+from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.partitioned import pending
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.wording import plural, when
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange
+
+
+def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool) -> Plan:
+    """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first.
+
+    Only the first can be claimed at a time; the others follow it.
+    """
+    partition, state = _partition(asset), _state(look, asset)
+    live = _live(look, state)
+    if live is not None:
+        return Plan(look.now, (), (Waiting(asset.name, live, None, blocks),))
+    found = pending(look, asset, partition, state)
+    over = partition.floor(look.now)
+    due = blocks.clip(None, over)
+    waiting = []
+    if blocks.clip(over, None):
+        later = blocks.clip(over, None)
+        waiting.append(Waiting(asset.name, f"not over before {when(partition.next(later.last - 1))}", later.last, later))
+    if not force:
+        current = due & partition.inside(state.coverage) - found.all_stale
+        due = due - current
+        if current:
+            waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
+    gated = gate(look, asset, due)
+    waiting += gated.waiting
+    limit = asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
+    runs = [
+        PlannedRun(
+            asset=asset.name,
+            kind="backfill",
+            strategy=asset.strategy.name if asset.strategy else "",
+            write=asset.write or "",
+            reason=f"backfill of {plural(partition.count(batch), 'partition')}",
+            blocks=batch,
+            schedule_date=look.now,
+            interval=(batch.first, batch.last),
+            pins=look.pins(asset, state, batch),
+            recovers=tuple(link.entry.run for link in state.chain),
+        )
+        for batch in partition.split(gated.ready, limit)
+    ]
+    return Plan(look.now, tuple(runs), tuple(waiting))
+
+
+def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] | None) -> Plan:
+    """The run that backfills an asset without partitions, for a data interval (epoch seconds)."""
+    state = _state(look, asset)
+    live = _live(look, state)
+    if live is not None:
+        return Plan(look.now, (), (Waiting(asset.name, live),))
+    run = PlannedRun(
+        asset=asset.name,
+        kind="backfill",
+        strategy=asset.strategy.name if asset.strategy else "",
+        write=asset.write or "",
+        reason="backfill",
+        blocks=None,
+        schedule_date=look.now,
+        interval=interval,
+        pins=look.pins(asset, state, None),
+        recovers=tuple(link.entry.run for link in state.chain),
+    )
+    return Plan(look.now, (run,), ())
+
+
+def _partition(asset: AssetSpec) -> TimePartition:
+    if asset.partition is None:
+        raise ValueError(f"{asset.name} has no partitions")
+    return asset.partition
+
+
+def _state(look: Look, asset: AssetSpec) -> AssetState:
+    return look.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, look.project))
+
+
+def _live(look: Look, state: AssetState) -> str | None:
+    chain = look.chain(state)
+    return f"running: {chain[-1].entry.run} since {when(chain[-1].at)}" if chain else None

@@ -1,0 +1,116 @@
+"""What the planner knows while it goes through the assets, upstream first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from sparkassets.core.conditions import Leaf
+from sparkassets.core.journal.entries import Pinned
+from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.plan import PlannedRun, Waiting
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
+
+Extent = RangeSet | bool
+"""Some partitions, or the whole asset (True), or nothing (False or an empty set)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided for one asset.
+
+    Attributes:
+        coming: What it will publish in this invocation if all goes well: consumers of that wait for it.
+        blocked: What cannot come because it, or something before it, failed.
+        failure: The sentence of that failure.
+    """
+
+    run: PlannedRun | None = None
+    waiting: tuple[Waiting, ...] = ()
+    coming: Extent = False
+    blocked: Extent = False
+    failure: str = ""
+
+
+@dataclass(slots=True)
+class Look:
+    """The planner's view of one moment.
+
+    Attributes:
+        now: The planner's time, epoch seconds.
+        invocation: Whose failures are not tried again; None tries all of them.
+        over: Epochs of claims whose driver is known to be gone, or whose lease is over.
+        select: Assets that may run; None means all.
+        faults: Sources that cannot be looked at, with what is wrong.
+        decided: By asset, filled as the planner goes.
+    """
+
+    project: ProjectSpec
+    state: State
+    now: int
+    invocation: str | None = None
+    over: Collection[int] = ()
+    select: Collection[str] | None = None
+    faults: Mapping[str, str] = field(default_factory=dict)
+    decided: dict[str, Decision] = field(default_factory=dict)
+
+    def dataset(self, inlet: InletSpec) -> DatasetState:
+        """The inlet's dataset."""
+        return self.state.dataset(inlet.uri)
+
+    def uri(self, leaf: Leaf) -> str:
+        """The dataset of a condition's leaf."""
+        return leaf.ref if leaf.is_uri else self.project.assets[leaf.ref].uri
+
+    def news(self, state: AssetState, leaf: Leaf) -> bool:
+        """Whether the leaf's dataset was updated since the asset last used it."""
+        uri = self.uri(leaf)
+        return self.state.dataset(uri).seq > state.consumed.get(uri, 0)
+
+    def chain(self, asset: AssetState) -> tuple[ClaimState, ...]:
+        """The chain when a claim of it is live, else nothing."""
+        newest = asset.chain[-1] if asset.chain else None
+        if newest is None or newest.status == "unfenced" or newest.epoch in self.over:
+            return ()
+        return asset.chain
+
+    def pins(self, asset: AssetSpec, state: AssetState, blocks: RangeSet | None) -> dict[str, Pinned]:
+        """What a run of ``blocks`` reads of each inlet, at the newest version."""
+        pins = {}
+        for inlet in asset.inlets.values():
+            dataset = self.dataset(inlet)
+            ranges = None
+            if inlet.mapping is not None and blocks is not None and asset.partition is not None:
+                up = self.project.assets[inlet.name].partition
+                ranges = inlet.mapping.up(blocks, down=asset.partition, up=up) if up is not None else None
+            low = state.watermarks.get(inlet.name) if isinstance(inlet.read, ReadAfter) else None
+            pins[inlet.name] = Pinned(inlet.uri, dataset.seq, dataset.table_id, dataset.version, ranges, low)
+        return pins
+
+    def events(self, asset: AssetSpec, state: AssetState, blocks: RangeSet | None) -> tuple[EventRef, ...]:
+        """The events that a run of ``blocks`` answers, ascending."""
+        found: dict[int, EventRef] = {}
+        inlets = {inlet.uri: inlet for inlet in asset.inlets.values()}
+        for uri in state.spec.listens:
+            used = state.consumed.get(uri, 0)
+            inlet = inlets.get(uri)
+            for ref in self.state.dataset(uri).recent:
+                if ref.seq > used and self._touches(ref, inlet, asset, blocks):
+                    found[ref.seq] = ref
+        return tuple(found[seq] for seq in sorted(found))
+
+    def _touches(self, ref: EventRef, inlet: InletSpec | None, asset: AssetSpec, blocks: RangeSet | None) -> bool:
+        if blocks is None or inlet is None or inlet.mapping is None or not ref.ranges:
+            return True
+        up = self.project.assets[inlet.name].partition
+        if up is None or asset.partition is None:
+            return True
+        return inlet.mapping.up(blocks, down=asset.partition, up=up).overlaps(ref.ranges)
+
+    def interval(self, events: tuple[EventRef, ...], blocks: RangeSet | None) -> tuple[int, int] | None:
+        """The data interval of a run caused by events, or else the span of its blocks."""
+        intervals = [ref.interval for ref in events if ref.interval is not None]
+        if intervals:
+            return min(start for start, _ in intervals), max(end for _, end in intervals)
+        return (blocks.first, blocks.last) if blocks else None

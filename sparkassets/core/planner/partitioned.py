@@ -1,0 +1,238 @@
+"""The decision for an asset with partitions: missing and stale blocks, filtered by schedule, gates and holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparkassets.core.conditions import Leaf, evaluate
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.gates import gate, lacking_blocks
+from sparkassets.core.planner.holds import held
+from sparkassets.core.planner.look import Decision, Look
+from sparkassets.core.planner.plan import PlannedRun, Waiting
+from sparkassets.core.planner.timing import Tick, due_tick
+from sparkassets.core.planner.wording import labels, listing, plural, when
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What is known of an asset's blocks.
+
+    Attributes:
+        wanted: All that should be there and is over.
+        later: Wanted, but not over yet.
+        missing: Wanted and never computed.
+        stale: Per inlet, computed from something that changed since.
+        failed: Failed in this invocation, without a new cause since.
+    """
+
+    wanted: RangeSet
+    later: RangeSet
+    missing: RangeSet
+    stale: Mapping[str, RangeSet]
+    failed: RangeSet
+    error: str
+
+    @property
+    def all_stale(self) -> RangeSet:
+        """Stale for any reason."""
+        blocks = RangeSet()
+        for ranges in self.stale.values():
+            blocks = blocks | ranges
+        return blocks
+
+
+def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Pending:
+    """What is wanted of the asset now, and what of it is missing or stale."""
+    over = partition.floor(look.now)
+    span = _span(look, asset, partition, state)
+    wanted, later = span.clip(None, over), span.clip(over, None)
+    have = partition.inside(state.coverage)
+    bounds = have.clip(asset.start, asset.end)
+    rerun = [inlet for inlet in asset.inlets.values() if inlet.on_update == "rerun"]
+    stale = {inlet.name: state.stale[inlet.name].ranges() & bounds for inlet in rerun if inlet.name in state.stale}
+    failed, error = RangeSet(), ""
+    for item in state.failed:
+        if item.invocation == look.invocation and item.ranges is not None:
+            fresh = RangeSet()
+            for marks in state.stale.values():
+                fresh = fresh | RangeSet.of((start, end) for start, end, seq in marks.items() if seq > item.epoch)
+            still = item.ranges - fresh
+            failed, error = failed | still, error or item.error
+    return Pending(wanted, later, wanted - have, {name: blocks for name, blocks in stale.items() if blocks}, failed, error)
+
+
+def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Decision:
+    """Whether and with which blocks the asset runs now."""
+    found = pending(look, asset, partition, state)
+    chain = state.chain
+    rescued = chain[-1].entry.blocks if chain else None
+    tick, due, waiting = _scheduled(look, asset, state, found)
+    due = due | (rescued or RangeSet())
+    failed = found.failed & due
+    due = due - failed
+    holds = held(look, asset, found.wanted)
+    waiting += holds.waiting
+    gated = gate(look, asset, due - holds.coming - holds.blocked)
+    waiting += gated.waiting
+    ready = gated.ready
+    coming = holds.coming if asset.schedule.condition is not None else holds.coming & due
+    blocked = failed | holds.blocked
+    failure = f"{asset.name} {labels(failed, partition)}, which failed: {found.error}" if failed else holds.failure
+    if failed:
+        waiting += (Waiting(asset.name, f"failed: {found.error}", None, failed),)
+    if found.later:
+        first = partition.next(found.later.first)
+        reason = f"{partition.key(found.later.first)} is not over before {when(first)}"
+        waiting += (Waiting(asset.name, reason, first, found.later, quiet=True),)
+    if not ready and not chain:
+        return Decision(None, waiting or (_up_to_date(asset, state),), coming, blocked, failure)
+    blocks, rest = _batch(asset, partition, state, ready)
+    if rest:
+        limit = _limit(asset)
+        reason = f"left for the next run: more than max_partitions_per_run ({limit})"
+        waiting += (Waiting(asset.name, reason, None, rest),)
+    run = _run(look, asset, partition, state, found, tick, blocks)
+    return Decision(run, waiting, ready | coming, blocked, failure)
+
+
+def _span(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
+    """All that should be there: from the earliest to the newest inlet partition, within the asset's bounds."""
+    mapped = [inlet for inlet in asset.inlets.values() if inlet.mapping is not None]
+    start, end = asset.start, asset.end
+    if mapped:
+        coverages = [look.dataset(inlet).coverage for inlet in mapped]
+        there = [coverage for coverage in coverages if coverage]
+        if not there:
+            return RangeSet()
+        first, last = min(coverage.first for coverage in there), max(coverage.last for coverage in there)
+        start = first if start is None else start
+        end = last if end is None else min(end, last)
+    else:
+        newest = partition.floor(look.now)
+        if start is None:
+            start = state.coverage.first if state.coverage else partition.previous(newest)
+        end = newest if end is None else min(end, newest)
+    return partition.cover(RangeSet.of([(start, end)])) if start < end else RangeSet()
+
+
+def _scheduled(
+    look: Look, asset: AssetSpec, state: AssetState, found: Pending
+) -> tuple[Tick | None, RangeSet, tuple[Waiting, ...]]:
+    """(The due tick if it is a timetable's, the blocks that the schedule lets through, what it holds back)."""
+    due = found.missing | found.all_stale
+    schedule = asset.schedule
+    if schedule.timetable is not None:
+        tick = due_tick(asset, schedule.timetable, state, look.now)
+        if isinstance(tick, Waiting):
+            return None, RangeSet(), (tick,)
+        return tick, due, ()
+    if schedule.condition is None:
+        return None, RangeSet(), (Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True),)
+    if schedule.default:
+        return None, due, ()
+    verdict = evaluate(schedule.condition, lambda leaf: _truth(look, asset, state, found, leaf))
+    lacking = due - verdict.value
+    waiting = (Waiting(asset.name, f"waits for {schedule.text}", None, lacking),) if lacking else ()
+    return None, verdict.value, waiting
+
+
+def _truth(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> RangeSet:
+    """The blocks that an update of the leaf makes ready."""
+    uri = look.uri(leaf)
+    inlet = next((inlet for inlet in asset.inlets.values() if inlet.uri == uri), None)
+    if inlet is not None and inlet.mapping is not None:
+        there = found.missing - lacking_blocks(look, asset, inlet, found.missing)
+        return there | found.stale.get(inlet.name, RangeSet())
+    return found.missing | found.all_stale if look.news(state, leaf) else RangeSet()
+
+
+def _limit(asset: AssetSpec) -> int:
+    return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
+
+
+def _batch(
+    asset: AssetSpec, partition: TimePartition, state: AssetState, ready: RangeSet
+) -> tuple[RangeSet, RangeSet]:
+    """(The blocks of the next run with their lookback, what is left for another run), oldest first."""
+    if not ready:
+        return ready, RangeSet()
+    first = partition.split(ready, _limit(asset))[0]
+    rest = ready - first
+    if isinstance(asset.strategy, DateRange) and asset.strategy.lookback is not None:
+        back = -asset.strategy.lookback
+        gaps = (first - state.coverage).pairs()
+        before = RangeSet.of((back.add_to(start, partition.timezone), start) for start, _ in gaps)
+        first = first | (partition.cover(before) & partition.inside(state.coverage))
+    return first, rest
+
+
+def _run(
+    look: Look,
+    asset: AssetSpec,
+    partition: TimePartition,
+    state: AssetState,
+    found: Pending,
+    tick: Tick | None,
+    blocks: RangeSet,
+) -> PlannedRun:
+    events = look.events(asset, state, blocks)
+    chain = state.chain
+    return PlannedRun(
+        asset=asset.name,
+        kind=chain[-1].entry.kind if chain and not (blocks & (found.missing | found.all_stale)) else "scheduled",
+        strategy=asset.strategy.name if asset.strategy else "",
+        write=asset.write or "",
+        reason=_reason(asset, partition, state, found, tick, blocks),
+        blocks=blocks,
+        schedule_date=tick.run_after if tick else look.now,
+        interval=tick.interval if tick else look.interval(events, blocks),
+        cursor=tick.cursor if tick else None,
+        pins=look.pins(asset, state, blocks),
+        events=events,
+        recovers=tuple(link.entry.run for link in chain),
+    )
+
+
+def _reason(
+    asset: AssetSpec,
+    partition: TimePartition,
+    state: AssetState,
+    found: Pending,
+    tick: Tick | None,
+    blocks: RangeSet,
+) -> str:
+    parts = []
+    if state.chain:
+        parts.append(f"takes over {listing([link.entry.run for link in state.chain])}, which never ended")
+    missing = partition.count(blocks & found.missing)
+    if missing:
+        parts.append(f"{plural(missing, 'partition')} missing")
+    stale = blocks & found.all_stale
+    if stale:
+        causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
+        parts.append(f"{partition.count(stale)} stale: {listing(causes)} changed")
+    again = partition.count(blocks - found.missing - found.all_stale)
+    if again and not state.chain:
+        parts.append(f"{again} by lookback")
+    failures = RangeSet()
+    for item in state.failed:
+        failures = failures | (item.ranges or RangeSet())
+    if failures.overlaps(blocks):
+        parts.append(f"{partition.count(failures & blocks)} failed before")
+    return (f"{asset.schedule.text} at {when(tick.run_after)}: " if tick else "") + ", ".join(parts)
+
+
+def _up_to_date(asset: AssetSpec, state: AssetState) -> Waiting:
+    since = f" since {state.last.run}" if state.last else ""
+    nothing = "up to date" if state.coverage else _nothing(asset)
+    return Waiting(asset.name, nothing + since, quiet=True)
+
+
+def _nothing(asset: AssetSpec) -> str:
+    names = [inlet.name for inlet in asset.inlets.values() if inlet.mapping is not None]
+    return f"waits for the first partition of {listing(names)}" if names else "no partition is over yet"

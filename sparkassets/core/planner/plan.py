@@ -1,0 +1,64 @@
+"""A plan is data: what `explain` prints is the very list that `run` executes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sparkassets.core.journal.entries import Pinned, RunKind
+from sparkassets.core.journal.state import EventRef
+from sparkassets.core.partitions import RangeSet
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run that is due.
+
+    Attributes:
+        blocks: Time that is computed; None for an asset without partitions.
+        reason: Why, for people.
+        interval: Data interval, epoch seconds; None where there is none.
+        schedule_date: The earliest time that it might start, epoch seconds.
+        cursor: End of the timetable's interval that it stands for.
+        events: What triggered it, ascending.
+        recovers: Runs of drivers that are gone, whose outcome has to be settled first.
+    """
+
+    asset: str
+    kind: RunKind
+    strategy: str
+    write: str
+    reason: str
+    blocks: RangeSet | None
+    schedule_date: int
+    interval: tuple[int, int] | None = None
+    cursor: int | None = None
+    pins: Mapping[str, Pinned] = field(default_factory=dict)
+    events: tuple[EventRef, ...] = ()
+    recovers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why an asset, or some of its partitions, does not run now.
+
+    Attributes:
+        until: When that changes by itself, epoch seconds; None when only an event can change it.
+        blocks: The partitions it is about; None for the whole asset.
+        quiet: Nothing is wanted: up to date, manual, or not yet time.
+    """
+
+    asset: str
+    reason: str
+    until: int | None = None
+    blocks: RangeSet | None = None
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would run at ``at`` (epoch seconds), and why the rest would not; every asset is named."""
+
+    at: int
+    runs: tuple[PlannedRun, ...] = ()
+    waiting: tuple[Waiting, ...] = ()

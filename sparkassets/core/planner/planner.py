@@ -1,0 +1,53 @@
+"""(project, state, now) → `Plan`: a pure function, so it can be printed, compared in a test, simulated at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner import partitioned, whole
+from sparkassets.core.planner.look import Decision, Extent, Look
+from sparkassets.core.planner.plan import Plan, Waiting
+from sparkassets.core.planner.wording import when
+from sparkassets.core.spec.model import AssetSpec
+
+
+def plan(look: Look) -> Plan:
+    """What is due, and why the rest is not; fills ``look.decided``.
+
+    Assets come upstream first, so that each knows what will come, or failed to come, before it.
+    """
+    runs, waiting = [], []
+    for asset in look.project.assets.values():
+        decision = decide(look, asset)
+        look.decided[asset.name] = decision
+        if decision.run is not None:
+            runs.append(decision.run)
+        waiting += decision.waiting
+    return Plan(look.now, tuple(runs), tuple(waiting))
+
+
+def decide(look: Look, asset: AssetSpec) -> Decision:
+    """The decision for one asset, when everything before it is decided."""
+    if asset.source is not None:
+        fault = look.faults.get(asset.name)
+        return Decision(None, (Waiting(asset.name, fault),)) if fault else Decision()
+    state = look.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, look.project))
+    chain = look.chain(state)
+    if chain:
+        newest = chain[-1]
+        reason = f"running: {newest.entry.run} since {when(newest.at)} by {newest.driver}"
+        return Decision(None, (Waiting(asset.name, reason, None, newest.entry.blocks),), coming=_extent(chain[-1].entry.blocks))
+    if asset.paused:
+        return Decision(None, (Waiting(asset.name, "paused", quiet=True),))
+    if look.select is not None and asset.name not in look.select:
+        return Decision(None, (Waiting(asset.name, "not selected", quiet=True),))
+    if asset.partition is not None:
+        return partitioned.decide(look, asset, asset.partition, state)
+    return whole.decide(look, asset, state)
+
+
+def _extent(blocks: RangeSet | None) -> Extent:
+    return True if blocks is None else blocks

@@ -1,0 +1,76 @@
+"""Whether the driver of a claim is gone (DESIGN section 8, step 1): its process on this host, or its lease.
+
+Nothing here compares clocks of two drivers: a lease is over when *this* driver has seen the same renewal for longer
+than the lease on its own monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sparkassets.core.journal.state import ClaimState, State
+from sparkassets.ports import Clock
+
+Alive = Callable[[Sequence[tuple[int, float]]], bool]
+"""Whether any of these (pid, creation time) processes runs on this host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """When this driver last saw a claim move.
+
+    Attributes:
+        renewed: Number of the newest renewal that was seen.
+        since: When that was first seen, by this driver's monotonic clock.
+        moved: Whether it was renewed while this driver looked: then its driver lives.
+    """
+
+    renewed: int
+    since: float
+    moved: bool = False
+
+
+class Leases:
+    """What this driver has seen of other drivers' claims.
+
+    Attributes:
+        host: Identity of this host, as claims name it.
+    """
+
+    def __init__(self, *, host: str, alive: Alive, clock: Clock) -> None:
+        self.host = host
+        self._alive = alive
+        self._clock = clock
+        self._seen: dict[int, Sighting] = {}
+
+    def over(self, state: State, *, mine: frozenset[int]) -> frozenset[int]:
+        """Epochs of open claims whose driver is gone; ``mine`` are this driver's own."""
+        return frozenset(claim.epoch for claim in _foreign(state, mine) if self._is_over(claim))
+
+    def patience(self, state: State, *, mine: frozenset[int]) -> float | None:
+        """Seconds until the first claim of another host may be over; None when none is in doubt."""
+        waits = [
+            claim.entry.lease_seconds - (self._clock.monotonic() - seen.since)
+            for claim in _foreign(state, mine)
+            if (seen := self._seen.get(claim.epoch)) is not None and not seen.moved
+        ]
+        return max(0.0, min(waits)) if waits else None
+
+    def _is_over(self, claim: ClaimState) -> bool:
+        if claim.entry.host == self.host:
+            # on a local disk the JVM must be gone too, so a live process is never robbed of its lease here
+            return not self._alive(claim.entry.processes)
+        now = self._clock.monotonic()
+        seen = self._seen.get(claim.epoch)
+        if seen is None or seen.renewed != claim.renewed:
+            self._seen[claim.epoch] = Sighting(claim.renewed, now, moved=seen is not None)
+            return False
+        return now - seen.since > claim.entry.lease_seconds
+
+
+def _foreign(state: State, mine: frozenset[int]) -> Iterator[ClaimState]:
+    for asset in state.assets.values():
+        newest = asset.chain[-1] if asset.chain else None
+        if newest is not None and newest.status == "open" and newest.epoch not in mine:
+            yield newest

@@ -1,0 +1,83 @@
+"""The journal as the runtime uses it: the folded state, and decisions that are valid against exactly that state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sparkassets.core.journal.entries import Entry, to_row
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.snapshot import decode, encode
+from sparkassets.core.journal.state import State
+from sparkassets.errors import JournalConflictError
+from sparkassets.ports import Clock, JournalStore
+
+SNAPSHOT_EVERY = 200
+"""Entries in the tail from which a new snapshot is written: a cold start folds no more than about this many."""
+
+
+class Ledger:
+    """A driver's view of the journal; used by one thread.
+
+    Attributes:
+        state: Folded up to the last entry this driver has seen.
+    """
+
+    def __init__(self, store: JournalStore, *, project: str, driver: str, clock: Clock) -> None:
+        self._store = store
+        self._project = project
+        self._driver = driver
+        self._clock = clock
+        self._snapshot_seq = 0
+        self.state = State()
+
+    def open(self) -> State:
+        """Reads the snapshot and the tail; the journal must exist."""
+        image = self._store.read(project=self._project)
+        self._snapshot_seq = image.snapshot_seq
+        state = decode(image.snapshot, journal_id=image.journal_id)
+        self.state = fold(state, image.tail, commit=image.commit)
+        return self.state
+
+    def refresh(self) -> State:
+        """Folds what other drivers committed meanwhile."""
+        commit, rows = self._store.read_after(self.state.seq)
+        if rows or commit != self.state.commit:
+            self.state = fold(self.state, rows, commit=commit)
+        return self.state
+
+    def commit(self, decide: Callable[[State], Sequence[Entry]]) -> Sequence[JournalRow]:
+        """Appends what ``decide`` makes of the state, in one commit; decides again when another driver was first.
+
+        ``decide`` must be a function of the state alone: each entry is then valid against exactly the state before
+        it, for any number of drivers. Returns the rows, empty when it decided on nothing.
+        """
+        while True:
+            entries = decide(self.state)
+            if not entries:
+                return ()
+            rows = self._rows(entries)
+            try:
+                self._store.append(rows, after=self.state.commit)
+            except JournalConflictError:
+                self.refresh()
+                continue
+            self.state = fold(self.state, rows, commit=self.state.commit + 1)
+            return rows
+
+    def assume(self, entries: Sequence[Entry]) -> State:
+        """The state as it would be after ``entries``, which are not recorded."""
+        return fold(self.state, self._rows(entries), commit=self.state.commit) if entries else self.state
+
+    def tidy(self, *, force: bool = False) -> None:
+        """Writes a snapshot when the tail has grown, and lets the store care for its files."""
+        if self.state.seq - self._snapshot_seq >= (1 if force else SNAPSHOT_EVERY):
+            self._store.save_snapshot(encode(self.state), seq=self.state.seq)
+            self._snapshot_seq = self.state.seq
+            self._store.maintain()
+
+    def _rows(self, entries: Sequence[Entry]) -> list[JournalRow]:
+        now, first = self._clock.now(), self.state.seq + 1
+        return [
+            to_row(entry, seq=seq, at=now, driver=self._driver) for seq, entry in enumerate(entries, start=first)
+        ]

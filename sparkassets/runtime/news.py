@@ -1,0 +1,88 @@
+"""What a driver finds before it plans: changed specs and changed sources, as entries that may be recorded or assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sparkassets.core.journal.entries import Entry, ObservedEntry, SpecEntry
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import SourceError
+from sparkassets.ports import Observation, SourceObserver
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Entries that tell what is new, and sources that could not be looked at.
+
+    Attributes:
+        faults: Asset to what is wrong, one line.
+    """
+
+    entries: Sequence[Entry]
+    faults: dict[str, str]
+
+
+def changed_specs(project: ProjectSpec, state: State) -> list[Entry]:
+    """An entry for every asset whose compiled spec is not the journal's."""
+    entries: list[Entry] = []
+    for asset in project.assets.values():
+        spec, known = fold_spec(asset, project), state.assets.get(asset.name)
+        if known is None or known.spec != spec:
+            entries.append(SpecEntry(asset.name, spec))
+    return entries
+
+
+def observe(
+    project: ProjectSpec,
+    state: State,
+    observer: Callable[[AssetSpec], SourceObserver | None],
+    *,
+    now: datetime,
+) -> News:
+    """Looks at every source once; ``now`` is the real clock, by which ``settle`` goes."""
+    entries: list[Entry] = []
+    faults: dict[str, str] = {}
+    for asset in project.assets.values():
+        source = observer(asset)
+        if source is None:
+            continue
+        known = state.assets.get(asset.name)
+        moved = known is None or known.spec.uri != asset.uri
+        try:
+            seen = source.observe(
+                asset,
+                table_id=None if moved else _known(known).table_id,
+                version=None if moved else _known(known).version,
+                cursor={} if moved else _known(known).position,
+                now=now,
+            )
+        except SourceError as error:
+            faults[asset.name] = str(error).splitlines()[0]
+            continue
+        if seen is not None:
+            entries.append(_entry(asset, seen))
+    return News(entries, faults)
+
+
+def _known(state: AssetState | None) -> AssetState:
+    if state is None:  # pragma: no cover  callers ask only when it is known
+        raise LookupError
+    return state
+
+
+def _entry(asset: AssetSpec, seen: Observation) -> ObservedEntry:
+    return ObservedEntry(
+        asset=asset.name,
+        uri=asset.uri,
+        changed=seen.changed,
+        removed=seen.removed,
+        whole=seen.whole,
+        table_id=seen.table_id,
+        version=seen.version,
+        cursor=seen.cursor,
+        extra=seen.extra,
+    )
