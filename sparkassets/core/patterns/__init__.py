@@ -1,0 +1,9 @@
+"""Paths of file sources: ``landing/{day:%Y%m%d}/*.csv`` against file names, either way (DESIGN section 4)."""
+
+from __future__ import annotations
+
+from sparkassets.core.patterns.fields import PatternError, TimeField
+from sparkassets.core.patterns.files import fingerprint, hidden
+from sparkassets.core.patterns.paths import PathPattern
+
+__all__ = ["PathPattern", "PatternError", "TimeField", "fingerprint", "hidden"]

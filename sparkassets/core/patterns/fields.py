@@ -1,0 +1,152 @@
+"""The time field of a path: ``{day}`` or ``{day:%Y%m%d}``, read and written as naive local time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from sparkassets.errors import InputError
+
+_WIDTHS: Mapping[str, int] = {"Y": 4, "m": 2, "d": 2, "H": 2, "j": 3, "G": 4, "V": 2}
+_SPARK: Mapping[str, str] = {"Y": "yyyy", "m": "MM", "d": "dd", "H": "HH", "j": "DDD"}
+_KEYS_IN_SPARK: Mapping[str, str] = {"day": "yyyy-MM-dd", "month": "yyyy-MM", "year": "yyyy"}
+_HOURS = ("Ymd" + "H", "Yj" + "H")
+_DAYS = ("Ymd", "Yj", *_HOURS)
+_DETERMINE: Mapping[str, tuple[str, ...]] = {
+    "hour": _HOURS,
+    "day": _DAYS,
+    "week": ("GV", *_DAYS),
+    "month": ("Ym", *_DAYS),
+    "quarter": ("Ym", *_DAYS),
+    "year": ("Y", "Ym", *_DAYS),
+}
+"""Sets of directives, any order, that tell a slot of the grain; a finer time tells it too."""
+_KEY = r"\d{4}(?:-(?:\d{2}(?:-\d{2}(?:T\d{2}(?:[+-]\d{2}:\d{2})?)?)?|W\d{2}|Q[1-4]))?"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class PatternError(InputError):
+    """A path pattern cannot be understood, or does not fit the asset's partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeField:
+    """``{name}`` or ``{name:format}``.
+
+    Attributes:
+        parts: The format, each part a directive (``%Y``) or literal text; empty for the partition's key itself.
+    """
+
+    name: str
+    parts: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, piece: str) -> TimeField:
+        """Reads a field with its braces.
+
+        Raises:
+            PatternError: Not a name, or a format that is unknown, doubled or a glob.
+        """
+        name, colon, form = piece[1:-1].partition(":")
+        if not _NAME.fullmatch(name):
+            hint = "alternatives are not supported; write '*'" if "," in name else None
+            raise PatternError(f"'{piece}' in the path is not a field; expected {{day}} or {{day:%Y%m%d}}", hint=hint)
+        if colon and not form:
+            raise PatternError(f"the field '{piece}' has no format after ':'", hint=f"write {{{name}}} for the key")
+        parts = tuple(re.findall(r"%.?|[^%]+", form, re.DOTALL))
+        for index, part in enumerate(parts):
+            _check_part(piece, part, before=parts[:index])
+        return cls(name, parts)
+
+    @property
+    def directives(self) -> str:
+        """The directives' letters in order, such as ``Ymd``."""
+        return "".join(part[1] for part in self.parts if part[0] == "%")
+
+    @property
+    def regex(self) -> str:
+        """What the field's text looks like, digits by their number only; no groups that capture."""
+        if not self.parts:
+            return _KEY
+        return "".join(rf"\d{{{_WIDTHS[part[1]]}}}" if part[0] == "%" else re.escape(part) for part in self.parts)
+
+    @property
+    def glob(self) -> str:
+        """``*`` for each folder or name that the field's text spans."""
+        return "/".join("*" * (1 + "".join(self.parts).count("/")))
+
+    def determines(self, by: str) -> bool:
+        """Whether the field's text tells one slot of the grain ``by``."""
+        return not self.parts or any(sorted(self.directives) == sorted(enough) for enough in _DETERMINE[by])
+
+    def local(self, text: str) -> datetime | None:
+        """The naive local time that ``text`` names, missing parts at their earliest; None when there is none."""
+        values: dict[str, int] = {}
+        position = 0
+        for part in self.parts:
+            width = _WIDTHS[part[1]] if part[0] == "%" else len(part)
+            piece = text[position : position + width]
+            position += width
+            if part[0] != "%":
+                if piece != part:
+                    return None
+            elif len(piece) == width and piece.isascii() and piece.isdigit():
+                values[part[1]] = int(piece)
+            else:
+                return None
+        return _local(values) if position == len(text) else None
+
+    def write(self, first: datetime, last: datetime) -> str:
+        """The text of a slot whose local times run from ``first`` to ``last``, ``?`` for what differs within it."""
+        low, high = (
+            [_digits(part[1], when) if part[0] == "%" else part for part in self.parts] for when in (first, last)
+        )
+        return "".join(a if a == b else "?" * len(a) for a, b in zip(low, high, strict=True))
+
+    def spark_format(self, by: str) -> str | None:
+        """Spark's datetime pattern for the field's text, read as local time; None where Spark cannot parse it.
+
+        Spark parses neither ISO weeks nor quarters, nor the offset that a key has in repeated hours only.
+        """
+        if not self.parts:
+            return _KEYS_IN_SPARK.get(by)
+        if any(letter not in _SPARK for letter in self.directives):
+            return None
+        return "".join(
+            _SPARK[part[1]] if part[0] == "%" else "'" + part.replace("'", "''") + "'" for part in self.parts
+        )
+
+
+def _check_part(piece: str, part: str, *, before: tuple[str, ...]) -> None:
+    if part[0] != "%":
+        if "*" in part or "?" in part:
+            raise PatternError(f"the field '{piece}' holds a glob", hint="write '*' outside the braces")
+        return
+    if part[1:] not in _WIDTHS:
+        known = " ".join(f"%{letter}" for letter in _WIDTHS)
+        raise PatternError(f"the field '{piece}' has the unknown directive '{part}'", hint=f"known are {known}")
+    if part in before:
+        raise PatternError(f"the field '{piece}' has '{part}' twice", hint="write '*' where it repeats")
+
+
+def _local(values: Mapping[str, int]) -> datetime | None:
+    try:
+        if "G" in values:
+            day = date.fromisocalendar(values["G"], values["V"], 1)
+        elif "j" in values:
+            day = date(values["Y"], 1, 1) + timedelta(days=values["j"] - 1)
+        else:
+            day = date(values["Y"], values.get("m", 1), values.get("d", 1))
+        local = datetime(day.year, day.month, day.day, values.get("H", 0))  # noqa: DTZ001 - local by definition
+    except (ValueError, OverflowError):
+        return None
+    return local if day.year == values.get("Y", day.year) else None
+
+
+def _digits(letter: str, when: datetime) -> str:
+    year, week, _ = when.isocalendar()
+    values = {"Y": when.year, "m": when.month, "d": when.day, "H": when.hour, "G": year, "V": week}
+    value = when.timetuple().tm_yday if letter == "j" else values[letter]
+    return f"{value:0{_WIDTHS[letter]}d}"

@@ -1,0 +1,292 @@
+"""A path with one time field and globs: ``*`` and ``?`` within a name, ``**`` for folders of any depth.
+
+A folder that the whole pattern matches stands for the files in it, as in Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from sparkassets.core.instants import local_to_epoch
+from sparkassets.core.partitions import PartitionError, TimePartition
+from sparkassets.core.patterns.fields import PatternError, TimeField
+
+_EXAMPLES = {
+    "hour": ("%Y%m%d%H", "2013-01-05T06"),
+    "day": ("%Y%m%d", "2013-01-05"),
+    "week": ("%G-W%V", "2013-W01"),
+    "month": ("%Y%m", "2013-01"),
+    "quarter": ("%Y%m", "2013-Q1"),
+    "year": ("%Y", "2013"),
+}
+_FILE_IN_FOLDER = "(?:/[^/]+)?"
+
+Token = str | TimeField
+"""A piece of a pattern: literal text, ``*``, ``?``, ``**/``, or the field."""
+
+
+@dataclass(frozen=True)
+class PathPattern:
+    """A path of files, parsed.
+
+    Attributes:
+        text: As it was written.
+        root: The longest folder prefix without a pattern; for a path without a pattern the path itself.
+        tokens: What follows the root and its slash.
+        field: The time field, if there is one.
+
+    >>> pattern = PathPattern.parse("landing/{day:%Y%m%d}/*.csv")
+    >>> pattern.root, pattern.fields, pattern.match("landing/20130105/a.csv")
+    ('landing', ('day',), '20130105')
+    """
+
+    text: str
+    root: str
+    tokens: tuple[Token, ...]
+    field: TimeField | None
+
+    @classmethod
+    def parse(cls, text: str) -> PathPattern:
+        """Reads a pattern.
+
+        Raises:
+            PatternError: With the offending piece, and what is expected.
+        """
+        if not text:
+            raise PatternError("the path is empty")
+        tokens = tuple(_tokens(text.rstrip("/") or "/"))
+        literal = 0
+        while literal < len(tokens) and _is_literal(tokens[literal]):
+            literal += 1
+        before = "".join(str(token) for token in tokens[:literal])
+        if literal == len(tokens):
+            return cls(text, before, (), None)
+        root, slash, rest = before.rpartition("/")
+        if root.endswith(":/"):
+            raise PatternError(f"the path {text!r} must name its bucket or container; a pattern may follow it")
+        relative = (*([rest] if rest else []), *tokens[literal:])
+        _check_brackets(text, relative)
+        return cls(text, root or slash or ".", relative, _one_field(tokens))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields; at most one for now."""
+        return () if self.field is None else (self.field.name,)
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether anything in the path varies; else it is one file, or a folder whose files are meant."""
+        return bool(self.tokens)
+
+    @cached_property
+    def regex(self) -> str:
+        """Finds the end of a matching file's path; group 1 is the field's text. Empty without a pattern.
+
+        For Python's ``search`` and Spark's ``regexp_extract`` alike.
+        """
+        return f"(?:^|/){_regex(self.tokens)}{_FILE_IN_FOLDER}$" if self.tokens else ""
+
+    @cached_property
+    def _exact(self) -> re.Pattern[str]:
+        return re.compile(_regex(self.tokens) + _FILE_IN_FOLDER)
+
+    @cached_property
+    def _loose(self) -> re.Pattern[str]:
+        return re.compile(_regex(tuple(_tokens(self._glob))) + _FILE_IN_FOLDER)
+
+    @cached_property
+    def _glob(self) -> str:
+        return "".join(token.glob if isinstance(token, TimeField) else token for token in self.tokens)
+
+    @cached_property
+    def _folders(self) -> tuple[re.Pattern[str], ...]:
+        fixed, _, _ = ("/" + self._glob).partition("/**")
+        return tuple(re.compile(_regex(tuple(_tokens(folder)))) for folder in fixed.split("/")[1:])
+
+    def enters(self, depth: int, name: str) -> bool:
+        """Whether files may match below a folder called ``name``; ``depth`` is 1 for a folder directly in the root.
+
+        Without a pattern only folders such as ``country=nl`` are entered, as in Spark.
+        """
+        if not self.tokens:
+            return "=" in name
+        if depth <= len(self._folders):
+            return self._folders[depth - 1].fullmatch(name) is not None
+        return "**/" in self.tokens
+
+    def match(self, path: str) -> str | None:
+        """The field's text in a file's path, ``""`` without a field; None where the path does not match.
+
+        Args:
+            path: Whole, or relative to ``root``.
+        """
+        if not self.tokens:
+            return ""
+        found = self._exact.fullmatch(self._relative(path))
+        if found is None:
+            return None
+        return found[1] if self.field else ""
+
+    def resembles(self, path: str) -> bool:
+        """Whether the path would match if anything could stand for the field: a misnamed file."""
+        return self._loose.fullmatch(self._relative(path)) is not None
+
+    def _relative(self, path: str) -> str:
+        prefix = self.root.rstrip("/") + "/"
+        return path.removeprefix(prefix)
+
+    def check(self, partition: TimePartition | None) -> None:
+        """Refuses a pattern that cannot tell the slots of ``partition``.
+
+        Raises:
+            PatternError: What does not fit, and how it can be written.
+        """
+        if partition is None:
+            if self.field:
+                name = self.field.name
+                raise PatternError(
+                    f"the path's field {{{name}}} needs a partition",
+                    hint=f"add 'partition: {{by: day, column: {name}}}', or write '*' for the field",
+                )
+            return
+        form, key = _EXAMPLES[partition.by]
+        name = partition.column or (self.field.name if self.field else partition.by)
+        if self.field is None:
+            raise PatternError(
+                f"the path {self.text!r} does not say which {partition.by} a file belongs to",
+                hint=f"write {{{name}}} where {key} stands in it, or {{{name}:{form}}}",
+            )
+        if self.field.name != name:
+            raise PatternError(
+                f"the path's field {{{self.field.name}}} is not the partition's column {name!r}",
+                hint=f"write {{{name}}} in the path, or 'column: {self.field.name}' in the partition",
+            )
+        if not self.field.determines(partition.by):
+            given = " ".join(f"%{letter}" for letter in self.field.directives) or "no directive"
+            raise PatternError(
+                f"the path's field {{{name}}} has {given}, which does not tell one {partition.by}",
+                hint=f"write {{{name}:{form}}}, or {{{name}}} for {key}",
+            )
+
+    def slot(self, text: str, partition: TimePartition) -> tuple[int, int] | None:
+        """The time of a file by its field's text, epoch seconds, half-open; None when the text names no slot.
+
+        A format has no offset: its text for a repeated local hour has the time of both.
+        """
+        if self.field is None:
+            return None
+        if not self.field.parts:
+            return _parsed(partition, text)
+        local = self.field.local(text)
+        return None if local is None else _slot(partition, local)
+
+    def extent(self, start: int, partition: TimePartition) -> tuple[int, int]:
+        """The time of the files of the slot that begins at ``start``, as `slot` gives it for their names."""
+        found = _slot(partition, partition.local_start(start)) if self.field and self.field.parts else None
+        return found or (start, partition.next(start))
+
+    def render(self, start: int, partition: TimePartition) -> str:
+        """The path of the slot that begins at ``start``: a glob without fields, to list only what is needed.
+
+        Where the field is finer than the slot the glob may match other slots' files too; `slot` tells.
+        """
+        if self.field is None:
+            return self.text
+        if self.field.parts:
+            first = partition.local_start(start)
+            written = self.field.write(first, first if partition.by == "hour" else _last(partition, start))
+        else:
+            written = partition.key(start)
+        relative = "".join(written if isinstance(token, TimeField) else token for token in self.tokens)
+        return relative if self.root == "." else f"{self.root.rstrip('/')}/{relative}"
+
+
+def _slot(partition: TimePartition, local: datetime) -> tuple[int, int] | None:
+    """The slot that holds a naive local time, None where clocks skip it; both slots of a repeated hour as one."""
+    if partition.by != "hour":
+        return _parsed(partition, _key(partition.by, local))
+    start = partition.floor(local_to_epoch(local, partition.timezone, fold=0))
+    key = f"{local:%Y-%m-%dT%H}"
+    end = start
+    while partition.key(end).startswith(key):
+        end = partition.next(end)
+    return (start, end) if end > start else None
+
+
+def _last(partition: TimePartition, start: int) -> datetime:
+    """The last local time of a slot of whole days."""
+    after = partition.local_start(partition.next(start)).date()
+    return datetime(after.year, after.month, after.day) - timedelta(seconds=1)  # noqa: DTZ001 - local by definition
+
+
+def _key(by: str, local: datetime) -> str:
+    if by == "week":
+        year, week, _ = local.isocalendar()
+        return f"{year:04d}-W{week:02d}"
+    if by == "quarter":
+        return f"{local:%Y}-Q{(local.month + 2) // 3}"
+    return f"{local:%Y-%m-%d}"[: {"year": 4, "month": 7, "day": 10}[by]]
+
+
+def _parsed(partition: TimePartition, key: str) -> tuple[int, int] | None:
+    try:
+        return partition.parse_key(key)
+    except PartitionError:
+        return None
+
+
+# --------------------------------------------------------------------------- reading the text
+
+
+def _is_literal(token: Token) -> bool:
+    return isinstance(token, str) and token not in {"*", "?", "**/"}
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    position = 0
+    for found in re.finditer(r"\*\*/|\*+|\?|\{[^{}]*\}|[{}]", text):
+        if found.start() > position:
+            yield text[position : found.start()]
+        position, piece = found.end(), found[0]
+        if piece in {"{", "}"}:
+            raise PatternError(
+                f"the path {text!r} has '{piece}' without its partner at character {found.start() + 1}",
+                hint="a field is written {day} or {day:%Y%m%d}",
+            )
+        if piece.startswith("**") and (piece != "**/" or text[: found.start()][-1:] not in {"", "/"}):
+            raise PatternError(
+                f"'**' in the path {text!r} is not a folder of its own",
+                hint="write '/**/' for folders of any depth, '*' for any name",
+            )
+        yield TimeField.parse(piece) if piece[0] == "{" else piece
+    if position < len(text):
+        yield text[position:]
+
+
+def _one_field(tokens: Sequence[Token]) -> TimeField | None:
+    fields = [token for token in tokens if isinstance(token, TimeField)]
+    names = [field.name for field in fields]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise PatternError(f"the path has the field {{{twice}}} twice", hint="write '*' where it repeats")
+    if len(fields) > 1:
+        listed = " and ".join(f"{{{name}}}" for name in names)
+        raise PatternError(f"the path has the fields {listed}; more than one field is not supported yet")
+    return fields[0] if fields else None
+
+
+def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
+    if any(isinstance(token, str) and re.search(r"[\[\]]", token) for token in tokens):
+        raise PatternError(
+            f"the path {text!r} holds brackets; sets of characters are not supported", hint="write '?' or '*'"
+        )
+
+
+def _regex(tokens: Sequence[Token]) -> str:
+    globs = {"*": "[^/]*", "?": "[^/]", "**/": "(?:[^/]+/)*"}
+    return "".join(
+        f"({token.regex})" if isinstance(token, TimeField) else globs.get(token, re.escape(token)) for token in tokens
+    )
