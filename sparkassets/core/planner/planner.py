@@ -40,6 +40,9 @@ def decide(look: Look, asset: AssetSpec) -> Decision:
         newest = chain[-1]
         reason = f"running: {newest.entry.run} since {when(newest.at)} by {newest.driver}"
         return Decision(None, (Waiting(asset.name, reason, None, newest.entry.blocks),), coming=_extent(chain[-1].entry.blocks))
+    unfenced = _unfenced(look, state)
+    if unfenced is not None:
+        return Decision(None, (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}: {unfenced}")
     if asset.paused:
         return Decision(None, (Waiting(asset.name, "paused", quiet=True),))
     if look.select is not None and asset.name not in look.select:
@@ -47,6 +50,16 @@ def decide(look: Look, asset: AssetSpec) -> Decision:
     if asset.partition is not None:
         return partitioned.decide(look, asset, asset.partition, state)
     return whole.decide(look, asset, state)
+
+
+def _unfenced(look: Look, state: AssetState) -> str | None:
+    """Why a failure of this invocation keeps the asset from running: nobody knows yet what may still land."""
+    if not state.chain or state.chain[-1].status != "unfenced" or not state.failed:
+        return None
+    last = state.failed[-1]
+    if last.invocation != look.invocation or last.epoch != state.chain[-1].epoch:
+        return None
+    return f"failed, and what may have landed of {last.run} is not known: {last.error}"
 
 
 def _extent(blocks: RangeSet | None) -> Extent:

@@ -1,0 +1,121 @@
+"""What is known of assets and partitions, for `status` and `partitions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkassets.core.instants import epoch, instant
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.partitioned import pending
+from sparkassets.core.spec.model import AssetSpec
+
+PartitionStatus = Literal["current", "stale", "missing", "failed", "running", "there", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class AssetStatus:
+    """One asset at a glance.
+
+    Attributes:
+        kind: ``source`` or its strategy.
+        covered: Keys ``A..B`` of what is there; empty without partitions.
+        current, stale, missing, failed: Numbers of partitions; 0 without partitions.
+        last_run, last_at: The newest success; for a source the newest event, without a run.
+        error: Why the newest run failed, when none succeeded since.
+        running: The run that holds the claim.
+        next_at: When its timetable fires next, epoch seconds.
+    """
+
+    asset: str
+    kind: str
+    schedule: str
+    covered: tuple[str, ...] = ()
+    current: int = 0
+    stale: int = 0
+    missing: int = 0
+    failed: int = 0
+    last_run: str | None = None
+    last_at: int | None = None
+    rows: int | None = None
+    error: str | None = None
+    running: str | None = None
+    next_at: int | None = None
+
+
+def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
+    """The status of one asset."""
+    state = _state(look, asset)
+    dataset, partition = look.state.dataset(asset.uri), asset.partition
+    if asset.source is not None:
+        covered = tuple(partition.labels(dataset.coverage)) if partition else ()
+        current = partition.count(dataset.coverage) if partition else 0
+        kind = f"source ({asset.source.kind})"
+        return AssetStatus(asset.name, kind, "observed", covered, current, last_at=dataset.at or None)
+    counts: dict[str, int] = {}
+    covered = ()
+    if partition is not None:
+        found = pending(look, asset, partition, state)
+        have = partition.inside(state.coverage)
+        failed = _failed(state)
+        counts = {
+            "current": partition.count(have - found.all_stale),
+            "stale": partition.count(found.all_stale - failed),
+            "missing": partition.count(found.missing - failed),
+            "failed": partition.count(failed),
+        }
+        covered = tuple(partition.labels(have))
+    chain = look.chain(state)
+    timetable = asset.schedule.timetable
+    slot = timetable.first_after(instant(look.now)) if timetable is not None else None
+    return AssetStatus(
+        asset=asset.name,
+        kind=asset.strategy.name if asset.strategy else "",
+        schedule=asset.schedule.text,
+        covered=covered,
+        **counts,
+        last_run=state.last.run if state.last else None,
+        last_at=state.last.at if state.last else None,
+        rows=state.last.rows if state.last else None,
+        error=state.failed[-1].error if state.failed else None,
+        running=chain[-1].entry.run if chain else None,
+        next_at=epoch(slot.run_after) if slot is not None else None,
+    )
+
+
+def grid(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[str, PartitionStatus]]:
+    """Every partition that is wanted or there, as (key, status), oldest first."""
+    if asset.source is not None:
+        coverage = look.state.dataset(asset.uri).coverage
+        over = partition.floor(look.now)
+        for start, end in partition.slots(partition.cover(coverage)):
+            yield partition.key(start), "there" if end <= over else "open"
+        return
+    state = _state(look, asset)
+    found, have, failed = pending(look, asset, partition, state), partition.inside(state.coverage), _failed(state)
+    running = look.chain(state)[-1].entry.blocks if look.chain(state) else None
+    layers: list[tuple[PartitionStatus, RangeSet]] = [
+        ("running", running or RangeSet()),
+        ("failed", failed),
+        ("missing", found.missing),
+        ("stale", found.all_stale),
+        ("current", have),
+        ("open", found.later),
+    ]
+    for start, _ in partition.slots(found.wanted | found.later | have | failed):
+        yield partition.key(start), next(name for name, ranges in layers if start in ranges)
+
+
+def _failed(state: AssetState) -> RangeSet:
+    ranges = RangeSet()
+    for item in state.failed:
+        ranges = ranges | (item.ranges or RangeSet())
+    return ranges
+
+
+def _state(look: Look, asset: AssetSpec) -> AssetState:
+    return look.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, look.project))

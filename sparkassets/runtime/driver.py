@@ -1,0 +1,457 @@
+"""The driver: reads the journal, looks at sources, plans, claims, executes and records, until nothing is due.
+
+One thread owns the journal and decides; every run has a thread of its own that executes the run protocol
+(`sparkassets.runtime.execution`). A run that ends is recorded at once and its consumers are planned at once, so
+independent branches never wait for each other.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sparkassets.core.instants import epoch, instant
+from sparkassets.core.journal import events
+from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry
+from sparkassets.core.journal.state import ClaimState, State
+from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.ports import Clock, Engine, Ids, Pin, RunOrder, SourceObserver
+from sparkassets.runtime.execution import Done, Execution, Failed, Outcome, Superseded
+from sparkassets.runtime.leases import Leases
+from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.news import News, changed_specs, observe
+from sparkassets.runtime.progress import Progress, RunResult, Summary
+from sparkassets.runtime.work import Work
+
+POLL_SECONDS = 0.2
+CLAIMS_PER_SLOT = 4
+"""Claims held for each parallel run: enough to share a commit, few enough to leave work to other drivers."""
+STOP_SECONDS = 40.0
+"""How long an interrupted driver waits for its runs to be fenced and recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who drives.
+
+    Attributes:
+        driver: Name in the journal, for people.
+        invocation: Differs for every start of a driver; a failed block is tried once per invocation.
+    """
+
+    driver: str
+    invocation: str
+
+
+@dataclass(slots=True)
+class _Active:
+    run: PlannedRun
+    claim: ClaimState
+    execution: Execution
+    since: float
+    started: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    active: _Active
+    outcome: Outcome
+
+
+@dataclass(slots=True)
+class Driver:
+    """One invocation of the runtime.
+
+    Attributes:
+        at: Fixes the planner's now (``--at``); leases and ``settle`` keep the real clock.
+        explain_failure: Turns what a run failed of into (first line, where the whole of it was written).
+    """
+
+    project: ProjectSpec
+    ledger: Ledger
+    engine: Callable[[], Engine]
+    observer: Callable[[AssetSpec], SourceObserver | None]
+    leases: Leases
+    clock: Clock
+    ids: Ids
+    identity: Identity
+    progress: Progress
+    explain_failure: Callable[[str, BaseException], tuple[str, str]]
+    at: datetime | None = None
+    _active: dict[int, _Active] = field(default_factory=dict)
+    _ended: queue.SimpleQueue[_Ended] = field(default_factory=queue.SimpleQueue)
+    _results: list[RunResult] = field(default_factory=list)
+    _faults: dict[str, str] = field(default_factory=dict)
+    _engine: Engine | None = None
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _renewed: float = 0.0
+
+    def stop(self) -> None:
+        """Asks the driver to cancel its runs, record that, and end; safe in a signal handler."""
+        self._stopping.set()
+
+    def run(self, works: Sequence[Work]) -> Summary:
+        """Does ``works`` one after the other.
+
+        Raises:
+            StateError: The state cannot be used.
+            SparkUnavailableError: Something is due and Spark cannot be started; nothing was claimed.
+        """
+        self.ledger.open()
+        self.ledger.commit(lambda state: changed_specs(self.project, state))
+        plan = Plan(epoch(self._now()))
+        try:
+            for work in works:
+                plan = self._until_idle(work)
+        finally:
+            self._shut_down()
+        self.ledger.tidy()
+        return Summary(tuple(self._results), plan.waiting, tuple(self._faults.items()), self._stopping.is_set())
+
+    # ------------------------------------------------------------------ the loop
+
+    def _until_idle(self, work: Work) -> Plan:
+        self._observe()
+        progressed = False
+        while not self._stopping.is_set():
+            plan = self._plan(work, self.ledger.state)
+            fresh = plan.runs[: self._room()]
+            if fresh:
+                self._claim(work)
+                progressed = True
+            if self._active:
+                self._wait(work)
+            elif progressed:
+                self._observe()  # what landed meanwhile is part of this invocation
+                progressed = False
+            elif not fresh and not self._wait_for_lease():
+                return plan
+        return self._plan(work, self.ledger.state)
+
+    def _plan(self, work: Work, state: State) -> Plan:
+        look = Look(
+            project=self.project,
+            state=state,
+            now=epoch(self._now()),
+            invocation=self.identity.invocation,
+            over=self.leases.over(state, mine=frozenset(self._active)),
+            select=work.select,
+            faults=self._faults,
+        )
+        return work.plan(look)
+
+    def _now(self) -> datetime:
+        return self.at or self.clock.now()
+
+    def _room(self) -> int:
+        return max(0, CLAIMS_PER_SLOT * self.project.max_parallel_runs - len(self._active))
+
+    def _observe(self) -> None:
+        def decide(state: State) -> Sequence[Entry]:
+            nonlocal news
+            news = observe(self.project, state, self.observer, now=self.clock.now())
+            return news.entries
+
+        news = News((), {})
+        self.ledger.refresh()
+        self.ledger.commit(decide)
+        self._faults = dict(news.faults)
+
+    def _wait_for_lease(self) -> bool:
+        """Waits while it is in doubt whether a claim's driver is alive; returns whether to look again."""
+        patience = self.leases.patience(self.ledger.state, mine=frozenset(self._active))
+        if patience is None:
+            return False
+        self._stopping.wait(min(patience + 0.1, 5.0))
+        self.ledger.refresh()
+        return True
+
+    # ------------------------------------------------------------------ claiming
+
+    def _claim(self, work: Work) -> None:
+        engine = self._start_engine()
+        claimed: list[tuple[PlannedRun, ClaimEntry]] = []
+
+        def decide(state: State) -> Sequence[Entry]:
+            claimed.clear()
+            plan = self._plan(work, state)
+            taken = {active.run.asset for active in self._active.values()}
+            for run in plan.runs:
+                if len(claimed) < self._room() and run.asset not in taken:
+                    claimed.append((run, self._entry(run, engine)))
+                    taken.add(run.asset)
+            return [entry for _, entry in claimed]
+
+        self.progress.planned(self._plan(work, self.ledger.state))
+        self.ledger.commit(decide)
+        self._renewed = self.clock.monotonic()
+        for run, entry in claimed:
+            state = self.ledger.state.assets[entry.asset]
+            claim, older = state.chain[-1], state.chain[:-1]
+            execution = Execution(engine, self._order(run, claim), older)
+            self._active[claim.epoch] = _Active(run, claim, execution, self.clock.monotonic())
+        self._start_runs()
+
+    def _start_engine(self) -> Engine:
+        if self._engine is None:
+            self.progress.starting("Spark")
+            engine = self.engine()
+            engine.start()
+            self._engine = engine
+        return self._engine
+
+    def _start_runs(self) -> None:
+        running = sum(active.started for active in self._active.values())
+        for active in self._active.values():
+            if running >= self.project.max_parallel_runs:
+                return
+            if not active.started:
+                active.started = True
+                active.since = self.clock.monotonic()
+                running += 1
+                self.progress.started(active.run, active.claim.entry.run)
+                threading.Thread(target=self._execute, args=(active,), name=active.claim.entry.run, daemon=True).start()
+
+    def _execute(self, active: _Active) -> None:
+        self._ended.put(_Ended(active, active.execution.run()))
+
+    def _entry(self, run: PlannedRun, engine: Engine) -> ClaimEntry:
+        asset = self.project.assets[run.asset]
+        return ClaimEntry(
+            asset=run.asset,
+            run=self.ids.run_id(run.asset, self.clock.now()),
+            kind=run.kind,
+            blocks=run.blocks,
+            pins=run.pins,
+            schedule_date=run.schedule_date,
+            lease_seconds=asset.lease_seconds,
+            invocation=self.identity.invocation,
+            host=self.leases.host,
+            processes=engine.processes(),
+            interval=run.interval,
+            cursor=run.cursor,
+            places=(asset.place.path,) if asset.place else (),
+            events=tuple(ref.seq for ref in run.events),
+            reason=run.reason,
+        )
+
+    def _order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
+        asset, entry, state = self.project.assets[run.asset], claim.entry, self.ledger.state
+        pins = {}
+        for name, pin in entry.pins.items():
+            files = None
+            source = self.project.assets[name]
+            if source.source is not None and source.source.kind in ("csv", "json", "parquet"):
+                files = _files(source, state.assets[name].position, pin.ranges)
+            pins[name] = Pin(pin.uri, pin.seq, pin.table_id, pin.version, files, pin.ranges, pin.low)
+        return RunOrder(
+            asset=asset,
+            run=entry.run,
+            app_id=f"{state.journal_id}/{asset.name}",
+            epoch=claim.epoch,
+            blocks=entry.blocks,
+            pins=pins,
+            inlets={name: self.project.assets[name] for name in entry.pins},
+            interval=(instant(entry.interval[0]), instant(entry.interval[1])) if entry.interval else None,
+            schedule_date=instant(entry.schedule_date),
+            events=self._triggering(run),
+        )
+
+    def _triggering(self, run: PlannedRun) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        for ref in run.events:
+            source = self.project.assets.get(ref.asset) if ref.asset else None
+            event = events.of_ref(ref, source.partition if source else None)
+            for key in dict.fromkeys([ref.asset, ref.uri]):
+                if key is not None:
+                    found.setdefault(key, []).append(event)
+        return found
+
+    # ------------------------------------------------------------------ recording
+
+    def _wait(self, work: Work) -> None:
+        """Waits for a run to end, and records all that have; keeps leases alive meanwhile."""
+        ended = []
+        try:
+            ended.append(self._ended.get(timeout=POLL_SECONDS))
+            while True:
+                ended.append(self._ended.get_nowait())
+        except queue.Empty:
+            pass
+        if ended:
+            self._record(ended, work)
+            self._start_runs()
+        self._renew()
+
+    def _renew(self) -> None:
+        """Renews the leases of this driver's claims in time, and cancels runs whose claim was taken over."""
+        leases = [self.project.assets[active.run.asset].lease_seconds for active in self._active.values()]
+        if not leases or self.clock.monotonic() - self._renewed < min(leases) / 3:
+            return
+        self.ledger.refresh()
+        held = [(active.run.asset, claim) for claim, active in self._active.items()]
+        self.ledger.commit(lambda state: _renewal([pair for pair in held if _newest(state, *pair)]))
+        self._renewed = self.clock.monotonic()
+        for name, claim in held:
+            if not _newest(self.ledger.state, name, claim):
+                self._active[claim].execution.supersede()
+
+    def _record(self, ended: Sequence[_Ended], work: Work | None) -> None:
+        failures = {
+            end.active.claim.epoch: self.explain_failure(end.active.claim.entry.run, end.outcome.error)
+            for end in ended
+            if isinstance(end.outcome, Failed)
+        }
+
+        def decide(state: State) -> Sequence[Entry]:
+            entries = []
+            for end in ended:
+                claim = end.active.claim
+                if _newest(state, end.active.run.asset, claim.epoch):
+                    entry = self._outcome_entry(end, state, failures.get(claim.epoch, ("", "")))
+                    if entry is not None:
+                        entries.append(entry)
+            return entries
+
+        rows = self.ledger.commit(decide)
+        recorded = {row.asset for row in rows}
+        for end in ended:
+            del self._active[end.active.claim.epoch]
+            result = self._result(end, failures.get(end.active.claim.epoch, ("", "")), end.active.run.asset in recorded)
+            self._results.append(result)
+            if work is not None:
+                work.ended(end.active.run, result)
+            self.progress.finished(result)
+        self.ledger.tidy()
+
+    def _outcome_entry(self, end: _Ended, state: State, failure: tuple[str, str]) -> Entry | None:
+        claim, asset = end.active.claim, self.project.assets[end.active.run.asset]
+        seconds = self.clock.monotonic() - end.active.since
+        match end.outcome:
+            case Done(landed, attempts):
+                chain = state.assets[asset.name].chain
+                found = next((link for link in chain if link.entry.run == landed.run), claim)
+                extra = {**_counts(landed.metrics), **landed.measures.get("extra", {})}
+                return SuccessEntry(
+                    asset=asset.name,
+                    uri=asset.uri,
+                    run=found.entry.run,
+                    epoch=found.epoch,
+                    recorder=claim.epoch,
+                    blocks=found.entry.blocks,
+                    table_id=landed.table_id,
+                    version=landed.version,
+                    interval=found.entry.interval,
+                    pins=found.entry.pins,
+                    events=found.entry.events,
+                    watermarks=landed.measures.get("watermarks", {}),
+                    extra=extra,
+                    attempt=landed.attempt or attempts,
+                    seconds=seconds,
+                )
+            case Failed(cause, _, fenced, attempts):
+                return FailureEntry(
+                    asset=asset.name,
+                    run=claim.entry.run,
+                    epoch=claim.epoch,
+                    blocks=claim.entry.blocks,
+                    cause=cause,
+                    error=failure[0],
+                    invocation=self.identity.invocation,
+                    fenced=fenced,
+                    attempts=attempts,
+                    details=failure[1],
+                    seconds=seconds,
+                )
+            case Superseded():
+                return None
+
+    def _result(self, end: _Ended, failure: tuple[str, str], recorded: bool) -> RunResult:  # noqa: FBT001  private
+        run, claim, outcome = end.active.run, end.active.claim, end.outcome
+        head: dict[str, Any] = {
+            "asset": run.asset,
+            "run": claim.entry.run,
+            "kind": run.kind,
+            "blocks": claim.entry.blocks,
+            "reason": run.reason,
+            "seconds": self.clock.monotonic() - end.active.since,
+        }
+        match outcome:
+            case _ if not recorded:
+                return RunResult(**head, status="superseded")
+            case Done(landed, attempts):
+                adopted = landed.run if landed.run != claim.entry.run else None
+                rows = _counts(landed.metrics).get("rows")
+                return RunResult(
+                    **head, status="success", attempts=attempts, rows=rows, version=landed.version, adopted=adopted
+                )
+            case Failed(cause, _, _, attempts):
+                status = "cancelled" if cause == "cancelled" else "failed"
+                return RunResult(**head, status=status, attempts=attempts, error=failure[0], details=failure[1])
+            case _:
+                return RunResult(**head, status="superseded")
+
+    # ------------------------------------------------------------------ the end
+
+    def _shut_down(self) -> None:
+        """Cancels what still runs, records how it ended, and lets go of Spark."""
+        for active in list(self._active.values()):
+            if active.started:
+                active.execution.cancel()
+            else:
+                self._ended.put(_Ended(active, Failed("cancelled", InterruptedError("not started"), _clean(active), 0)))
+        deadline = self.clock.monotonic() + STOP_SECONDS
+        while self._active and self.clock.monotonic() < deadline:
+            self._wait_stopping()
+        if self._engine is not None:
+            self._engine.close()
+
+    def _wait_stopping(self) -> None:
+        try:
+            self._record([self._ended.get(timeout=POLL_SECONDS)], None)
+        except queue.Empty:
+            self._renew()
+
+
+def _renewal(claims: Sequence[tuple[str, int]]) -> Sequence[Entry]:
+    return [RenewEntry(claims)] if claims else []
+
+
+def _newest(state: State, asset: str, claim: int) -> bool:
+    """Whether ``claim`` is the asset's newest claim, and open."""
+    chain = state.assets[asset].chain
+    return bool(chain) and chain[-1].epoch == claim and chain[-1].status == "open"
+
+
+def _clean(active: _Active) -> bool:
+    """A claim that was never started leaves nothing to fence, unless it was to recover older ones."""
+    return not active.run.recovers
+
+
+def _counts(metrics: Mapping[str, int]) -> dict[str, int]:
+    names = {"numOutputRows": "rows", "numFiles": "files", "numOutputBytes": "bytes"}
+    return {short: metrics[name] for name, short in names.items() if name in metrics}
+
+
+def _files(source: AssetSpec, position: Mapping[str, Any], ranges: Any) -> dict[str, Any]:
+    """The fingerprints of the pinned time of a file source."""
+    if ranges is None or source.partition is None:
+        return dict(position)
+    return {key: value for key, value in position.items() if int(key) in ranges}
+
+
+def descendants(project: ProjectSpec, roots: Collection[str]) -> tuple[str, ...]:
+    """Every asset that reads one of ``roots``, directly or through others; upstream first, without the roots."""
+    reached = set(roots)
+    found = []
+    for asset in project.assets.values():
+        if asset.name not in reached and reached & set(asset.inlets):
+            reached.add(asset.name)
+            found.append(asset.name)
+    return tuple(found)

@@ -1,0 +1,93 @@
+"""What the runtime tells whoever watches: plans, starts and ends of runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from sparkassets.core.journal.entries import RunKind
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+
+Status = Literal["success", "failed", "cancelled", "superseded"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How one run ended.
+
+    Attributes:
+        blocks: None for an asset without partitions.
+        rows: Written, where the target tells.
+        error: First line of the cause, for people.
+        details: Name of the file that holds the whole of it.
+        adopted: The run of a dead driver that was found in the target and recorded instead.
+    """
+
+    asset: str
+    run: str
+    kind: RunKind
+    status: Status
+    blocks: RangeSet | None
+    reason: str
+    seconds: float
+    attempts: int = 1
+    rows: int | None = None
+    version: int | None = None
+    error: str = ""
+    details: str = ""
+    adopted: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one invocation did.
+
+    Attributes:
+        runs: In the order in which they ended.
+        waiting: Of the last plan: why the rest did not run.
+        faults: Sources that could not be looked at.
+        interrupted: Stopped by a person or a signal.
+    """
+
+    runs: tuple[RunResult, ...]
+    waiting: tuple[Waiting, ...]
+    faults: tuple[tuple[str, str], ...] = ()
+    interrupted: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed."""
+        return not self.faults and all(run.status in ("success", "superseded") for run in self.runs)
+
+
+class Progress(Protocol):
+    """Is told what happens, on the driver's own thread; must return soon."""
+
+    def planned(self, plan: Plan) -> None:
+        """A plan with something to run was made."""
+
+    def starting(self, what: str) -> None:
+        """Something that takes seconds begins, such as the start of Spark."""
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        """A run began."""
+
+    def finished(self, result: RunResult) -> None:
+        """A run ended."""
+
+
+class Silent:
+    """Tells nobody."""
+
+    def planned(self, plan: Plan) -> None:
+        """Ignored."""
+
+    def starting(self, what: str) -> None:
+        """Ignored."""
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        """Ignored."""
+
+    def finished(self, result: RunResult) -> None:
+        """Ignored."""

@@ -1,0 +1,83 @@
+"""What an invocation sets out to do: tick until nothing is due, or backfill a stretch of one asset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.backfill import plan_backfill, plan_backfill_whole
+from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.runtime.progress import RunResult
+
+
+class Work(Protocol):
+    """Something that a driver does until it is done."""
+
+    @property
+    def select(self) -> Collection[str] | None:
+        """Assets that may run; None means all."""
+
+    def plan(self, look: Look) -> Plan:
+        """What is due now."""
+
+    def ended(self, run: PlannedRun, result: RunResult) -> None:
+        """Is told how each of its runs ended."""
+
+
+class Tick:
+    """Everything that is due, until nothing is."""
+
+    def __init__(self, select: Collection[str] | None = None) -> None:
+        self.select = select
+
+    def plan(self, look: Look) -> Plan:
+        """The plan of a tick."""
+        return plan(look)
+
+    def ended(self, run: PlannedRun, result: RunResult) -> None:
+        """A tick learns what it must from the journal."""
+
+
+class Backfill:
+    """Some blocks of one asset, in as many runs as its strategy makes of them.
+
+    Attributes:
+        remaining: Blocks that no run of this backfill has taken yet; None for an asset without partitions.
+    """
+
+    def __init__(
+        self,
+        asset: AssetSpec,
+        blocks: RangeSet | None,
+        *,
+        interval: tuple[int, int] | None = None,
+        force: bool = False,
+    ) -> None:
+        self.select = (asset.name,)
+        self.remaining = blocks
+        self._asset = asset
+        self._interval = interval
+        self._force = force
+        self._done = False
+
+    def plan(self, look: Look) -> Plan:
+        """What is left of the backfill; its first run is the one to claim."""
+        if self._done:
+            return Plan(look.now)
+        if self.remaining is None:
+            return plan_backfill_whole(look, self._asset, self._interval)
+        return plan_backfill(look, self._asset, self.remaining, force=self._force)
+
+    def ended(self, run: PlannedRun, result: RunResult) -> None:
+        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        if result.adopted is not None:
+            return
+        if run.blocks is None or self.remaining is None:
+            self._done = True
+        else:
+            self.remaining = self.remaining - run.blocks
+            self._done = not self.remaining
