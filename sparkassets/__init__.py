@@ -1,1 +1,58 @@
 """Data-aware, incremental, partition-aware Spark pipelines without an orchestrator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+    from sparkassets.runtime.progress import Progress, RunResult, Summary
+    from sparkassets.wiring import Backlog, Project
+
+from sparkassets.errors import (
+    InputError,
+    RunError,
+    SourceError,
+    SparkAssetsError,
+    SparkUnavailableError,
+    SpecError,
+    StateError,
+)
+
+__all__ = [
+    "Backlog",
+    "InputError",
+    "Plan",
+    "PlannedRun",
+    "Progress",
+    "Project",
+    "RunError",
+    "RunResult",
+    "SourceError",
+    "SparkAssetsError",
+    "SparkUnavailableError",
+    "SpecError",
+    "StateError",
+    "Summary",
+    "Waiting",
+]
+
+_LAZY = {
+    "Backlog": "sparkassets.wiring",
+    "Plan": "sparkassets.core.planner.plan",
+    "PlannedRun": "sparkassets.core.planner.plan",
+    "Progress": "sparkassets.runtime.progress",
+    "Project": "sparkassets.wiring",
+    "RunResult": "sparkassets.runtime.progress",
+    "Summary": "sparkassets.runtime.progress",
+    "Waiting": "sparkassets.core.planner.plan",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401  what is loaded lazily has many types
+    """Loads the public names on first use, so that ``import sparkassets`` stays light."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'sparkassets' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

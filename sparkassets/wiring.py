@@ -1,0 +1,370 @@
+"""Where adapters meet the runtime: the only reader of the clock, the host and the environment."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import socket
+import tempfile
+import time
+import traceback
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.journal import events
+from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.explain import Node, explain
+from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.plan import Plan
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.status import AssetStatus, asset_status, grid
+from sparkassets.core.redaction import redact
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.errors import InputError, SparkAssetsError
+from sparkassets.project import load
+from sparkassets.runtime.driver import Driver, Identity, descendants
+from sparkassets.runtime.leases import Leases
+from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.news import changed_specs, observe
+from sparkassets.runtime.progress import Progress, Silent, Summary
+from sparkassets.runtime.work import Backfill, Tick, Work
+from sparkassets.sources import observer
+from sparkassets.state import DeltaStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.ports import Engine
+
+
+class SystemClock:
+    """This machine's time."""
+
+    def now(self) -> datetime:
+        """The current instant, aware UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards."""
+        return time.monotonic()
+
+
+class RandomIds:
+    """Run names such as ``daily_delays-20250321T060000-4f9a1c``."""
+
+    def run_id(self, asset: str, at: datetime) -> str:
+        """A name that never repeats."""
+        return f"{asset}-{at:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What a backfill is asked to do.
+
+    Attributes:
+        partition: Keys ``A..B`` or ``A``, inclusive; for an asset with partitions.
+        interval: Instants ``A..B``; for an asset without.
+        downstream: Afterwards run what reads it, too.
+        force: Compute what is up to date again.
+    """
+
+    asset: str
+    partition: str | None = None
+    interval: str | None = None
+    downstream: bool = False
+    force: bool = False
+
+
+class Project:
+    """A project with its state; the Python face of the command line.
+
+    >>> Project.load("conf").run(spark)  # doctest: +SKIP
+    """
+
+    def __init__(self, spec: ProjectSpec) -> None:
+        self.spec = spec
+        self._clock = SystemClock()
+        self._store = DeltaStore(spec.state)
+        self._driver: Driver | None = None
+
+    @classmethod
+    def load(cls, folder: str | Path = "conf", *, env: Mapping[str, str] | None = None) -> Project:
+        """Reads and checks the project in ``folder``.
+
+        Raises:
+            SpecError: Something is wrong with its files; holds every problem.
+        """
+        return cls(load(Path(folder), os.environ if env is None else env))
+
+    # ------------------------------------------------------------------ looking
+
+    def plan(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> Plan:
+        """What would run now (or at ``at``), and why the rest would not; looks at sources, records nothing.
+
+        Raises:
+            StateError: The state cannot be used.
+        """
+        return plan(self._look(at=at, select=select))
+
+    def plan_backfill(self, backlog: Backlog, *, at: datetime | str | None = None) -> Plan:
+        """What a backfill would run."""
+        return self._backfill(backlog).plan(self._look(at=at))
+
+    def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
+        """The whole decision for one asset as a tree."""
+        spec = self.asset(asset)
+        blocks = self._blocks(spec, partition) if partition is not None else None
+        return explain(self._look(at=at), spec, blocks)
+
+    def status(self, *, at: datetime | str | None = None) -> list[AssetStatus]:
+        """Every asset at a glance, upstream first."""
+        look = self._look(at=at)
+        return [asset_status(look, asset) for asset in self.spec.assets.values()]
+
+    def partitions(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
+        """Every partition of an asset that is wanted or there, with its status."""
+        spec = self.asset(asset)
+        if spec.partition is None:
+            raise InputError(f"asset {asset!r} has no partitions", hint="`sparkassets status` tells what is known of it")
+        return list(grid(self._look(at=at), spec, spec.partition))
+
+    def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
+        """Dataset events, oldest first; only the newest ``last``."""
+        found = []
+        for row in self.history(kinds=events.EVENT_KINDS, asset=asset, last=last):
+            source = self.spec.assets.get(row.asset or "")
+            event = events.of_row(row, source.partition if source else None)
+            if event is not None:
+                found.append(event)
+        return found
+
+    def history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        run: str | None = None,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """Rows of the journal, oldest first; only the newest ``last``."""
+        if asset is not None:
+            self.asset(asset)
+        if not self._store.exists():
+            return ()
+        self._store.read_identity(project=self.spec.name)
+        return self._store.history(kinds=kinds, asset=asset, run=run, last=last)
+
+    # ------------------------------------------------------------------ doing
+
+    def run(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        at: datetime | str | None = None,
+        select: Collection[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Summary:
+        """Runs what is due until nothing is.
+
+        Args:
+            spark: The session to run in; None takes the active one, else starts one when something is due.
+            at: Fixes the planner's now.
+            select: Assets that may run; None means all.
+            progress: Is told what happens.
+
+        Raises:
+            StateError: The state cannot be used.
+            SparkUnavailableError: Something is due and Spark cannot be started.
+        """
+        return self._drive([Tick(select)], spark, at=at, progress=progress)
+
+    def backfill(
+        self,
+        backlog: Backlog,
+        spark: SparkSession | None = None,
+        *,
+        at: datetime | str | None = None,
+        progress: Progress | None = None,
+    ) -> Summary:
+        """Computes what is missing or stale in a stretch of time, or all of it by force."""
+        works: list[Work] = [self._backfill(backlog)]
+        if backlog.downstream:
+            works.append(Tick(descendants(self.spec, [backlog.asset])))
+        return self._drive(works, spark, at=at, progress=progress)
+
+    def stop(self) -> None:
+        """Asks a `run` in progress to cancel its runs, record that, and return; safe in a signal handler."""
+        if self._driver is not None:
+            self._driver.stop()
+
+    def add_event(
+        self, target: str, *, partition: str | None = None, extra: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Announces that ``target`` (an asset's name or a dataset URI) was updated; needs no Spark.
+
+        Returns the event as recorded.
+        """
+        asset = self.spec.assets.get(target)
+        if asset is None and "://" not in target:
+            self.asset(target)
+        blocks = self._blocks(asset, partition) if asset is not None and partition is not None else RangeSet()
+        if partition is not None and (asset is None or asset.partition is None):
+            raise InputError(f"{target!r} has no partitions, so an event cannot name {partition!r}")
+        uri = asset.uri if asset is not None else target
+        entry = EventEntry(uri, asset.name if asset else None, blocks, dict(extra or {}))
+        self._store.create(project=self.spec.name)
+        ledger = self._ledger("events add")
+        ledger.open()
+        ledger.commit(lambda state: changed_specs(self.spec, state))
+        (row,) = ledger.commit(lambda _: [entry])
+        return events.of_row(row, asset.partition if asset else None) or {}
+
+    def asset(self, name: str) -> AssetSpec:
+        """The asset of that name.
+
+        Raises:
+            InputError: There is none; with did-you-mean.
+        """
+        asset = self.spec.assets.get(name)
+        if asset is None:
+            raise InputError(f"no asset {name!r} in project {self.spec.name!r}", hint=did_you_mean(name, self.spec.assets))
+        return asset
+
+    # ------------------------------------------------------------------ inside
+
+    def _look(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> Look:
+        for name in select or ():
+            self.asset(name)
+        ledger = self._ledger("plan")
+        if self._store.exists():
+            ledger.open()
+        ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
+        news = observe(self.spec, ledger.state, observer, now=self._clock.now())
+        state: State = ledger.assume(news.entries)
+        over = self._leases().over(state, mine=frozenset())
+        return Look(self.spec, state, epoch(self._at(at) or self._clock.now()), None, over, select, news.faults)
+
+    def _backfill(self, backlog: Backlog) -> Backfill:
+        asset = self.asset(backlog.asset)
+        if asset.source is not None:
+            raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
+        if asset.partition is not None:
+            if backlog.partition is None or backlog.interval is not None:
+                raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
+            return Backfill(asset, self._blocks(asset, backlog.partition), force=backlog.force)
+        if backlog.partition is not None:
+            raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
+        interval = None
+        if backlog.interval is not None:
+            first, dots, last = backlog.interval.partition("..")
+            start = parse_instant(first, zone=asset.timezone)
+            end = parse_instant(last, zone=asset.timezone) if dots else start
+            if end < start:
+                raise InputError(f"the interval {backlog.interval!r} ends before it starts")
+            interval = (epoch(start), epoch(end))
+        return Backfill(asset, None, interval=interval, force=backlog.force)
+
+    def _blocks(self, asset: AssetSpec, keys: str) -> RangeSet:
+        if asset.partition is None:
+            raise InputError(f"asset {asset.name!r} has no partitions")
+        return RangeSet.of([asset.partition.parse_keys(keys)])
+
+    def _drive(
+        self,
+        works: Sequence[Work],
+        spark: SparkSession | None,
+        *,
+        at: datetime | str | None,
+        progress: Progress | None,
+    ) -> Summary:
+        for work in works:
+            for name in work.select or ():
+                self.asset(name)
+        invocation = secrets.token_hex(6)
+        os.environ["SPARKASSETS_INVOCATION"] = invocation
+        self._store.create(project=self.spec.name)
+        driver = Driver(
+            project=self.spec,
+            ledger=self._ledger("run"),
+            engine=lambda: self._engine(spark),
+            observer=observer,
+            leases=self._leases(),
+            clock=self._clock,
+            ids=RandomIds(),
+            identity=Identity(f"{socket.gethostname()}:{os.getpid()}", invocation),
+            progress=progress or Silent(),
+            explain_failure=self._explain_failure,
+            at=self._at(at),
+        )
+        self._driver = driver
+        try:
+            return driver.run(works)
+        finally:
+            self._driver = None
+
+    def _engine(self, spark: SparkSession | None) -> Engine:
+        from sparkassets.spark import SparkEngine
+
+        return SparkEngine(self.spec, spark)
+
+    def _ledger(self, what: str) -> Ledger:
+        driver = f"{socket.gethostname()}:{os.getpid()} {what}"
+        return Ledger(self._store, project=self.spec.name, driver=driver, clock=self._clock)
+
+    def _leases(self) -> Leases:
+        return Leases(host=host_identity(), alive=any_alive, clock=self._clock)
+
+    def _at(self, at: datetime | str | None) -> datetime | None:
+        return parse_instant(at, zone=self.spec.timezone) if isinstance(at, str) else at
+
+    def _explain_failure(self, run: str, error: BaseException) -> tuple[str, str]:
+        """(First line for people, file with the whole story); credentials are left out of both."""
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        known = isinstance(error, SparkAssetsError)
+        first = lines[0] if known else f"{type(error).__name__}: {lines[0]}"
+        local = "://" not in self.spec.state
+        folder = Path(self.spec.state) / "logs" if local else Path(tempfile.gettempdir()) / "sparkassets-logs"
+        file = folder / f"{run}.log"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(redact("".join(traceback.format_exception(error))), encoding="utf-8")
+        except OSError:
+            return redact(first), ""
+        return redact(first), str(file)
+
+
+def host_identity() -> str:
+    """What tells this host (and this boot and container of it) from others."""
+    boot = ""
+    for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/cgroup"):
+        try:
+            boot += Path(source).read_text(encoding="utf-8").splitlines()[0]
+        except (OSError, IndexError):
+            continue
+    digest = hashlib.blake2s(boot.encode(), digest_size=4).hexdigest()
+    return f"{socket.gethostname()}/{digest}"
+
+
+def any_alive(processes: Sequence[tuple[int, float]]) -> bool:
+    """Whether one of these (pid, creation time) processes runs on this host."""
+    import psutil
+
+    for pid, created in processes:
+        try:
+            process = psutil.Process(pid)
+            if abs(process.create_time() - created) < 1.0 and process.status() != psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            continue
+        except psutil.AccessDenied:
+            return True
+    return False
