@@ -1,0 +1,81 @@
+# `make demo` and `make test` need make, Python 3.11+ and Java 17 or 21; they fetch the rest from PyPI into .venv.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-core test-spark lint bench schema lock clean java always
+
+# Another Spark installation or virtual environment must not be mixed with the one made here.
+unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# A host whose own name does not resolve is common in containers, and would keep Spark from starting.
+export SPARK_LOCAL_IP ?= 127.0.0.1
+
+# A stamp is worth nothing when the Python that its environment was made with is gone.
+made = $(shell test -x $(1)/bin/python || echo always)
+
+# The folders whose tests must pass where Spark is not installed.
+CORE_TESTS := $(wildcard tests/core tests/project tests/sources tests/contracts tests/runtime)
+
+# Stops with the one line that its argument holds; goes on when that is empty.
+stop_if = $(if $(strip $(1)),$(error $(strip $(1))))
+
+help:
+	@echo 'make demo     run the demo project on real flights'
+	@echo 'make test     tests without Spark, lint, tests with Spark'
+	@echo 'make lint     ruff, mypy, import-linter, drift of the JSON Schema'
+	@echo 'make bench    the budgets, measured'
+	@echo 'make schema   write conf/schema.json anew'
+	@echo 'make clean    remove everything that these commands made'
+
+demo: java .venv/.ready
+	@.venv/bin/python -m jobs.demo
+
+test: java test-core lint test-spark
+
+test-core: .venv-core/.ready
+	@echo '== tests without Spark'
+	@if .venv-core/bin/python -c 'import pyspark' 2>/dev/null; then echo '.venv-core holds pyspark' >&2; exit 1; fi
+	@.venv-core/bin/python -m pytest --doctest-modules $(CORE_TESTS) sparkassets/core
+
+test-spark: java .venv/.ready
+	@echo '== tests with Spark'
+	@.venv/bin/python -m pytest $(CORE_TESTS:%=--ignore=%) tests
+
+lint: .venv/.ready
+	@echo '== lint'
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+	@.venv/bin/sparkassets schema | diff conf/schema.json - \
+		|| { echo 'conf/schema.json is not what `sparkassets schema` prints: make schema' >&2; exit 1; }
+
+bench: java .venv/.ready
+	@for bench in tests/benchmark/bench_*.py; do echo "== $$bench"; .venv/bin/python "$$bench" || exit 1; done
+
+schema: .venv/.ready
+	@.venv/bin/sparkassets schema > conf/schema.json
+
+lock: .venv/.ready
+	@.venv/bin/uv lock --default-index https://pypi.org/simple
+
+clean:
+	@rm -rf .venv .venv-core .venv.log .venv-core.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .import_linter_cache spark-warehouse metastore_db derby.log dist build
+	@find jobs sparkassets tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+java:
+	$(call stop_if,$(shell .ci/setup java))
+	@:
+
+.venv/.ready: pyproject.toml uv.lock $(call made,.venv)
+	$(info Installing the Python packages into .venv; a minute or two, the first time only)
+	$(call stop_if,$(shell PYTHON='$(PYTHON)' .ci/setup venv .venv --extra spark))
+	@touch $@
+
+# Made by the uv of .venv, but beside it: what is not in here cannot be imported by accident.
+.venv-core/.ready: .venv/.ready $(call made,.venv-core)
+	$(info Installing the Python packages without Spark into .venv-core)
+	$(call stop_if,$(shell PYTHON='$(PYTHON)' .ci/setup venv .venv-core --no-default-groups --group core-test))
+	@touch $@
+
+always:
