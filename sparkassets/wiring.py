@@ -134,7 +134,7 @@ class Project:
         """Every partition of an asset that is wanted or there, with its status."""
         spec = self.asset(asset)
         if spec.partition is None:
-            raise InputError(f"asset {asset!r} has no partitions", hint="`sparkassets status` tells what is known of it")
+            raise InputError(f"asset {asset!r} has no partitions", hint="`sparkassets status` tells what is known")
         return list(grid(self._look(at=at), spec, spec.partition))
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
@@ -160,7 +160,7 @@ class Project:
             self.asset(asset)
         if not self._store.exists():
             return ()
-        self._store.read_identity(project=self.spec.name)
+        self._store.read(project=self.spec.name)  # refuses another project's, newer or damaged state
         return self._store.history(kinds=kinds, asset=asset, run=run, last=last)
 
     # ------------------------------------------------------------------ doing
@@ -236,7 +236,8 @@ class Project:
         """
         asset = self.spec.assets.get(name)
         if asset is None:
-            raise InputError(f"no asset {name!r} in project {self.spec.name!r}", hint=did_you_mean(name, self.spec.assets))
+            hint = did_you_mean(name, self.spec.assets)
+            raise InputError(f"no asset {name!r} in project {self.spec.name!r}", hint=hint)
         return asset
 
     # ------------------------------------------------------------------ inside

@@ -18,6 +18,7 @@ from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal import events
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry
 from sparkassets.core.journal.state import ClaimState, State
+from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -439,7 +440,7 @@ def _counts(metrics: Mapping[str, int]) -> dict[str, int]:
     return {short: metrics[name] for name, short in names.items() if name in metrics}
 
 
-def _files(source: AssetSpec, position: Mapping[str, Any], ranges: Any) -> dict[str, Any]:
+def _files(source: AssetSpec, position: Mapping[str, Any], ranges: RangeSet | None) -> dict[str, Any]:
     """The fingerprints of the pinned time of a file source."""
     if ranges is None or source.partition is None:
         return dict(position)

@@ -241,9 +241,7 @@ class Execution:
         if self._superseded:
             raise _SupersededError
 
-    def _stamp(
-        self, version: int, kind: str, computation: Computation | None = None, attempt: int = 0
-    ) -> Stamp:
+    def _stamp(self, version: int, kind: str, computation: Computation | None = None, attempt: int = 0) -> Stamp:
         order = self._order
         partition = order.asset.partition
         blocks = tuple(partition.labels(order.blocks)) if partition is not None and order.blocks is not None else ()

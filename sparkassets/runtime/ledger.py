@@ -78,6 +78,4 @@ class Ledger:
 
     def _rows(self, entries: Sequence[Entry]) -> list[JournalRow]:
         now, first = self._clock.now(), self.state.seq + 1
-        return [
-            to_row(entry, seq=seq, at=now, driver=self._driver) for seq, entry in enumerate(entries, start=first)
-        ]
+        return [to_row(entry, seq=seq, at=now, driver=self._driver) for seq, entry in enumerate(entries, start=first)]

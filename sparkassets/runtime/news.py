@@ -1,4 +1,4 @@
-"""What a driver finds before it plans: changed specs and changed sources, as entries that may be recorded or assumed."""
+"""What a driver finds before it plans: changed specs and sources, as entries to be recorded or assumed."""
 
 from __future__ import annotations
 

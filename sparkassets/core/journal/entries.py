@@ -190,7 +190,13 @@ def to_row(entry: Entry, *, seq: int, at: datetime, driver: str) -> JournalRow:
         case EventEntry():
             columns = _ranges(entry.ranges)
             return JournalRow(
-                **head, **columns, kind="event", asset=entry.asset, uri=entry.uri, extra=_json(entry.extra), body=_body({})
+                **head,
+                **columns,
+                kind="event",
+                asset=entry.asset,
+                uri=entry.uri,
+                extra=_json(entry.extra),
+                body=_body({}),
             )
         case ObservedEntry():
             return JournalRow(
@@ -256,7 +262,7 @@ def from_row(row: JournalRow) -> Entry:
         ) from error
 
 
-def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:  # noqa: PLR0911  one return a kind reads best
+def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
     ranges = RangeSet(tuple(row.starts), tuple(row.ends))
     extra = json.loads(row.extra) if row.extra else {}
     asset, uri, run = row.asset or "", row.uri or "", row.run or ""

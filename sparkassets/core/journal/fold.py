@@ -37,6 +37,7 @@ from sparkassets.core.journal.state import (
 )
 from sparkassets.core.partitions import RangeSet, StampedRanges
 
+
 def fold(state: State, rows: Iterable[JournalRow], *, commit: int) -> State:
     """The state after ``rows`` (ascending by ``seq``), as of journal commit ``commit``.
 
@@ -127,9 +128,7 @@ class _Fold:
             if dataset.seq:  # a move without a change, such as OPTIMIZE: readers may pin the newer version
                 self._datasets[entry.uri] = replace(dataset, table_id=entry.table_id, version=entry.version)
 
-    def _publish(
-        self, ref: EventRef, row: JournalRow, *, removed: RangeSet | None = None, whole: bool = False
-    ) -> None:
+    def _publish(self, ref: EventRef, row: JournalRow, *, removed: RangeSet | None = None, whole: bool = False) -> None:
         dataset = self._dataset(ref.uri)
         consumers = self._consumers.get(ref.uri, ())
         coverage = dataset.coverage | ref.ranges
@@ -228,7 +227,8 @@ class _Fold:
         if entry.fenced:
             chain: tuple[ClaimState, ...] = ()
         else:
-            chain = tuple(replace(link, status="unfenced") if link.epoch == entry.epoch else link for link in asset.chain)
+            newest = entry.epoch
+            chain = tuple(replace(link, status="unfenced") if link.epoch == newest else link for link in asset.chain)
         self._assets[entry.asset] = replace(asset, chain=chain, failed=(*_without(asset.failed, entry.blocks), failed))
 
     def _dataset(self, uri: str) -> DatasetState:

@@ -1,4 +1,4 @@
-"""A backfill: what is missing or stale in a stretch of time is computed, or all of it by force, and nothing else moves."""
+"""A backfill: what is missing or stale in a stretch of time is computed, or all of it by force; nothing else moves."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
     waiting = []
     if blocks.clip(over, None):
         later = blocks.clip(over, None)
-        waiting.append(Waiting(asset.name, f"not over before {when(partition.next(later.last - 1))}", later.last, later))
+        waiting.append(Waiting(asset.name, f"not over before {when(later.last)}", later.last, later))
     if not force:
-        current = due & partition.inside(state.coverage) - found.all_stale
+        current = due & (partition.inside(state.coverage) - found.all_stale)
         due = due - current
         if current:
             waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))

@@ -90,9 +90,11 @@ def _partitions(
         for what, ranges, holds in rows
         if ranges
     ]
-    for item in state.failed:
-        if item.ranges is not None and item.ranges & within:
-            children.append(Node(f"failed {labels(item.ranges & within, partition)} in {item.run}: {item.error}", holds=False))
+    children += [
+        Node(f"failed {labels(item.ranges & within, partition)} in {item.run}: {item.error}", holds=False)
+        for item in state.failed
+        if item.ranges is not None and item.ranges & within
+    ]
     return Node("partitions", None, tuple(children) or (Node("none is wanted yet"),))
 
 

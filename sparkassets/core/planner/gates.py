@@ -84,7 +84,8 @@ def _say(look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet) -> W
     required = _required(look, inlet, mapped)
     have, missing = up.count(required & there), required - there
     asked = "" if inlet.require.kind == "all" else f" (require: {_require(inlet)})"
-    reason = f"waits for {inlet.name}: {have:,} of {plural(up.count(required), 'partition')}, missing {labels(missing, up)}{asked}"
+    counted = f"{have:,} of {plural(up.count(required), 'partition')}, missing {labels(missing, up)}"
+    reason = f"waits for {inlet.name}: {counted}{asked}"
     announced = missing & look.dataset(inlet).coverage  # its data is coming in, but it is not over
     until = up.next(announced.last - 1) if announced and missing.last <= announced.last else None
     return Waiting(asset.name, reason, until, refused)

@@ -63,7 +63,8 @@ def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: Asset
                 fresh = fresh | RangeSet.of((start, end) for start, end, seq in marks.items() if seq > item.epoch)
             still = item.ranges - fresh
             failed, error = failed | still, error or item.error
-    return Pending(wanted, later, wanted - have, {name: blocks for name, blocks in stale.items() if blocks}, failed, error)
+    stale = {name: blocks for name, blocks in stale.items() if blocks}
+    return Pending(wanted, later, wanted - have, stale, failed, error)
 
 
 def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Decision:
@@ -96,7 +97,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
         limit = _limit(asset)
         reason = f"left for the next run: more than max_partitions_per_run ({limit})"
         waiting += (Waiting(asset.name, reason, None, rest),)
-    run = _run(look, asset, partition, state, found, tick, blocks)
+    run = _run(look, asset, partition=partition, state=state, found=found, tick=tick, blocks=blocks)
     return Decision(run, waiting, ready | coming, blocked, failure)
 
 
@@ -155,9 +156,7 @@ def _limit(asset: AssetSpec) -> int:
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
 
 
-def _batch(
-    asset: AssetSpec, partition: TimePartition, state: AssetState, ready: RangeSet
-) -> tuple[RangeSet, RangeSet]:
+def _batch(asset: AssetSpec, partition: TimePartition, state: AssetState, ready: RangeSet) -> tuple[RangeSet, RangeSet]:
     """(The blocks of the next run with their lookback, what is left for another run), oldest first."""
     if not ready:
         return ready, RangeSet()
@@ -174,6 +173,7 @@ def _batch(
 def _run(
     look: Look,
     asset: AssetSpec,
+    *,
     partition: TimePartition,
     state: AssetState,
     found: Pending,
@@ -187,7 +187,7 @@ def _run(
         kind=chain[-1].entry.kind if chain and not (blocks & (found.missing | found.all_stale)) else "scheduled",
         strategy=asset.strategy.name if asset.strategy else "",
         write=asset.write or "",
-        reason=_reason(asset, partition, state, found, tick, blocks),
+        reason=_reason(asset, state, partition=partition, found=found, tick=tick, blocks=blocks),
         blocks=blocks,
         schedule_date=tick.run_after if tick else look.now,
         interval=tick.interval if tick else look.interval(events, blocks),
@@ -200,8 +200,9 @@ def _run(
 
 def _reason(
     asset: AssetSpec,
-    partition: TimePartition,
     state: AssetState,
+    *,
+    partition: TimePartition,
     found: Pending,
     tick: Tick | None,
     blocks: RangeSet,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner import partitioned, whole
-from sparkassets.core.planner.look import Decision, Extent, Look
+from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.plan import Plan, Waiting
 from sparkassets.core.planner.wording import when
 from sparkassets.core.spec.model import AssetSpec
@@ -39,7 +36,8 @@ def decide(look: Look, asset: AssetSpec) -> Decision:
     if chain:
         newest = chain[-1]
         reason = f"running: {newest.entry.run} since {when(newest.at)} by {newest.driver}"
-        return Decision(None, (Waiting(asset.name, reason, None, newest.entry.blocks),), coming=_extent(chain[-1].entry.blocks))
+        blocks = newest.entry.blocks
+        return Decision(None, (Waiting(asset.name, reason, None, blocks),), coming=True if blocks is None else blocks)
     unfenced = _unfenced(look, state)
     if unfenced is not None:
         return Decision(None, (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}: {unfenced}")
@@ -60,7 +58,3 @@ def _unfenced(look: Look, state: AssetState) -> str | None:
     if last.invocation != look.invocation or last.epoch != state.chain[-1].epoch:
         return None
     return f"failed, and what may have landed of {last.run} is not known: {last.error}"
-
-
-def _extent(blocks: RangeSet | None) -> Extent:
-    return True if blocks is None else blocks
