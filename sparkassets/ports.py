@@ -233,7 +233,7 @@ class FenceConflictError(RunError):
 
 
 class HistoryGoneError(RunError):
-    """The target's history cannot tell whether a run is in: it is too short, or the table was restored. Ask a person."""
+    """The target's history cannot tell whether a run is in: too short, or the table was restored. Ask a person."""
 
 
 class TargetMissingError(RunError):
@@ -245,7 +245,7 @@ class Computation(Protocol):
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """``{"watermarks": {inlet: high as text}, "extra": {event extras that the function set}}``, keys only where set."""
+        """``{"watermarks": {inlet: high as text}, "extra": {extras that the function set}}``, keys only where set."""
 
 
 class Engine(Protocol):

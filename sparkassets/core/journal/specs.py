@@ -113,8 +113,8 @@ def _mapping_to(mapping: Mapping | None) -> dict[str, Any] | None:
             return None
         case Overlap():
             return {"kind": "overlap"}
-        case WindowMapping(low, high):
-            return {"kind": "window", "low": low.text, "high": high.text}
+        case WindowMapping(low, high, from_end):
+            return {"kind": "window", "low": low.text, "high": high.text, "from_end": from_end}
 
 
 def _mapping_from(body: AnyMapping[str, Any] | None) -> Mapping | None:
@@ -122,4 +122,4 @@ def _mapping_from(body: AnyMapping[str, Any] | None) -> Mapping | None:
         return None
     if body["kind"] == "overlap":
         return Overlap()
-    return WindowMapping(Duration.parse(body["low"]), Duration.parse(body["high"]))
+    return WindowMapping(Duration.parse(body["low"]), Duration.parse(body["high"]), body["from_end"])

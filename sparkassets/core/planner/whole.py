@@ -59,9 +59,9 @@ def _due(look: Look, asset: AssetSpec, state: AssetState) -> Tick | Waiting | No
     verdict = evaluate(schedule.condition, lambda leaf: look.news(state, leaf))
     if verdict.value:
         return None
-    lacking = [leaf.ref for leaf in schedule.condition.leaves() if not look.news(state, leaf)]
-    some = len(lacking) < len(schedule.condition.leaves())
-    if some:
+    leaves = tuple(schedule.condition.leaves())
+    lacking = [leaf.ref for leaf in leaves if not look.news(state, leaf)]
+    if len(lacking) < len(leaves):
         return Waiting(asset.name, f"waits for {listing(lacking)} ({schedule.text})")
     if state.last is None:
         fault = next((look.faults[name] for name in lacking if name in look.faults), None)

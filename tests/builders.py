@@ -1,0 +1,215 @@
+"""Small projects and journals for tests of the core and the runtime; no files, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sparkassets.core.conditions import Any as AnyOf
+from sparkassets.core.conditions import Leaf, parse_condition
+from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.journal.entries import (
+    ClaimEntry,
+    Entry,
+    EventEntry,
+    FailureEntry,
+    ObservedEntry,
+    SpecEntry,
+    SuccessEntry,
+    to_row,
+)
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import Overlap, RangeSet, TimePartition
+from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, ProjectSpec, Schedule, SourceSpec
+from sparkassets.core.strategies import DateRange, FullRefresh
+from sparkassets.errors import Location
+
+HERE = Location("test.yml", 1, 1)
+
+
+def at(text: str) -> int:
+    """Epoch seconds of an ISO instant, UTC unless it says otherwise."""
+    return epoch(parse_instant(text, zone="UTC"))
+
+
+def days(*keys: str, by: str = "day", zone: str = "UTC") -> RangeSet:
+    """Ranges of keys such as ``2025-01-01..2025-01-03``."""
+    partition = TimePartition(by, zone)  # type: ignore[arg-type]
+    return RangeSet.of(partition.parse_keys(key) for key in keys)
+
+
+def source(name: str, *, by: str | None = "day", zone: str = "UTC", **more: Any) -> AssetSpec:
+    """An asset that others write."""
+    partition = TimePartition(by, zone, column=by) if by else None  # type: ignore[arg-type]
+    return AssetSpec(
+        name, f"x-{name}", Place(f"/data/{name}", name), HERE, source=SourceSpec("delta"), partition=partition, **more
+    )
+
+
+def asset(
+    name: str,
+    *inlets: str | InletSpec,
+    by: str | None = "day",
+    zone: str = "UTC",
+    schedule: str | Schedule | None = None,
+    **more: Any,
+) -> AssetSpec:
+    """An asset that is computed; inlets named alike are mapped by overlap when `project` links them."""
+    partition = TimePartition(by, zone, column=by) if by else None  # type: ignore[arg-type]
+    linked = {item.name: item for item in (_inlet(inlet) for inlet in inlets)}
+    when = schedule if isinstance(schedule, Schedule) else Schedule()
+    if isinstance(schedule, str):
+        when = Schedule(None, parse_condition(schedule), schedule)
+    strategy = DateRange() if by else FullRefresh()
+    defaults: dict[str, Any] = {"strategy": strategy, "write": "replace", **more}
+    made = AssetSpec(
+        name, name, Place(f"/data/{name}", name), HERE, inlets=linked, partition=partition, schedule=when, **defaults
+    )
+    return made if schedule is not None else _default_schedule(made)
+
+
+def project(*assets: AssetSpec, **more: Any) -> ProjectSpec:
+    """A project of these assets, upstream first."""
+    known = {item.name: item for item in assets}
+    return ProjectSpec("test", "/p", "/s", "/w", {name: _link(item, known) for name, item in known.items()}, **more)
+
+
+def _inlet(inlet: str | InletSpec) -> InletSpec:
+    return InletSpec(inlet, "", None) if isinstance(inlet, str) else inlet
+
+
+def _link(item: AssetSpec, known: dict[str, AssetSpec]) -> AssetSpec:
+    from dataclasses import replace
+
+    inlets = {}
+    for name, inlet in item.inlets.items():
+        up = known[name]
+        both = item.partition is not None and up.partition is not None
+        mapping = (inlet.mapping or Overlap()) if both else None
+        dimension = item.partition is not None and up.partition is None
+        inlets[name] = replace(inlet, uri=up.uri, mapping=mapping, on_update="ignore" if dimension else inlet.on_update)
+    return _default_schedule(replace(item, inlets=inlets)) if item.schedule.default else replace(item, inlets=inlets)
+
+
+def _default_schedule(item: AssetSpec) -> AssetSpec:
+    from dataclasses import replace
+
+    rerun = [inlet.name for inlet in item.inlets.values() if inlet.on_update == "rerun"]
+    if not rerun:
+        return item
+    leaves = tuple(Leaf(name, is_uri=False) for name in rerun)
+    condition = leaves[0] if len(leaves) == 1 else AnyOf(leaves)
+    return replace(item, schedule=Schedule(None, condition, " | ".join(rerun), default=True))
+
+
+class Story:
+    """A journal that is told entry by entry, and the plans it leads to."""
+
+    def __init__(self, spec: ProjectSpec, *, now: str = "2025-02-01") -> None:
+        self.project = spec
+        self.now = now
+        self.state = State("journal")
+        self.rows: list[Any] = []
+        self.add(*(SpecEntry(item.name, fold_spec(item, spec)) for item in spec.assets.values()))
+
+    def add(self, *entries: Entry) -> int:
+        """Records entries in one commit; returns the number of the last."""
+        when = datetime(2025, 1, 1, tzinfo=UTC)
+        rows = [
+            to_row(entry, seq=seq, at=when, driver="test")
+            for seq, entry in enumerate(entries, start=self.state.seq + 1)
+        ]
+        self.rows += rows
+        self.state = fold(self.state, rows, commit=self.state.commit + 1)
+        return self.state.seq
+
+    def observed(self, name: str, *keys: str, **more: Any) -> int:
+        """A source changed."""
+        item = self.project.assets[name]
+        changed = RangeSet.of(item.partition.parse_keys(key) for key in keys) if item.partition else RangeSet()
+        return self.add(ObservedEntry(name, item.uri, changed, whole=item.partition is None, **more))
+
+    def event(self, uri: str) -> int:
+        """Somebody announced an update."""
+        return self.add(EventEntry(uri))
+
+    def claim(self, run: PlannedRun, *, invocation: str = "i", host: str = "h") -> int:
+        """A driver claims a planned run; returns its epoch."""
+        return self.add(
+            ClaimEntry(
+                run.asset,
+                f"{run.asset}-{self.state.seq + 1}",
+                run.kind,
+                run.blocks,
+                run.pins,
+                run.schedule_date,
+                600,
+                invocation,
+                host,
+                interval=run.interval,
+                cursor=run.cursor,
+                events=tuple(ref.seq for ref in run.events),
+            )
+        )
+
+    def succeed(self, name: str, claim: int, *, version: int = 1, **more: Any) -> int:
+        """The run of ``claim`` is in."""
+        link = next(link for link in self.state.assets[name].chain if link.epoch == claim)
+        uri = self.project.assets[name].uri
+        entry = link.entry
+        return self.add(
+            SuccessEntry(
+                name, uri, entry.run, claim, claim, entry.blocks, "t", version, entry.interval, entry.pins, **more
+            )
+        )
+
+    def fail(self, name: str, claim: int, *, error: str = "boom", invocation: str = "i", fenced: bool = True) -> int:
+        """The run of ``claim`` failed."""
+        link = next(link for link in self.state.assets[name].chain if link.epoch == claim)
+        return self.add(
+            FailureEntry(name, link.entry.run, claim, link.entry.blocks, "error", error, invocation, fenced=fenced)
+        )
+
+    def run(self, name: str) -> PlannedRun:
+        """Plans, claims and succeeds with the run of ``name``, which must be due."""
+        found = next(run for run in self.plan().runs if run.asset == name)
+        self.succeed(name, self.claim(found))
+        return found
+
+    def run_all(self, *, limit: int = 50) -> list[PlannedRun]:
+        """Runs until nothing is due; returns the runs in order."""
+        done = []
+        while runs := self.plan().runs:
+            assert len(done) < limit, "never idle"
+            self.run(runs[0].asset)
+            done.append(runs[0])
+        return done
+
+    def look(self, **more: Any) -> Look:
+        return Look(self.project, self.state, at(self.now), **more)
+
+    def plan(self, **more: Any) -> Plan:
+        return plan(self.look(**more))
+
+    def due(self, **more: Any) -> dict[str, list[str]]:
+        """Asset to the partitions that are due, empty for an asset without."""
+        return {run.asset: self.keys(run.asset, run.blocks) for run in self.plan(**more).runs}
+
+    def keys(self, name: str, blocks: RangeSet | None) -> list[str]:
+        partition = self.project.assets[name].partition
+        return partition.labels(blocks) if partition and blocks is not None else []
+
+    def waits(self, name: str, **more: Any) -> list[str]:
+        """The sentences of why an asset waits."""
+        return [item.reason for item in self.plan(**more).waiting if item.asset == name]
+
+
+def names(runs: Sequence[PlannedRun]) -> list[str]:
+    """The assets of runs, in order."""
+    return [run.asset for run in runs]
