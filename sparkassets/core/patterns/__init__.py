@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from sparkassets.core.patterns.fields import PatternError, TimeField
 from sparkassets.core.patterns.files import fingerprint, hidden
-from sparkassets.core.patterns.paths import PathPattern
+from sparkassets.core.patterns.paths import PathPattern, local_slot
 
-__all__ = ["PathPattern", "PatternError", "TimeField", "fingerprint", "hidden"]
+__all__ = ["PathPattern", "PatternError", "TimeField", "fingerprint", "hidden", "local_slot"]

@@ -73,9 +73,9 @@ class TimeField:
         return "".join(rf"\d{{{_WIDTHS[part[1]]}}}" if part[0] == "%" else re.escape(part) for part in self.parts)
 
     @property
-    def glob(self) -> str:
-        """``*`` for each folder or name that the field's text spans."""
-        return "/".join("*" * (1 + "".join(self.parts).count("/")))
+    def globs(self) -> tuple[str, ...]:
+        """``*``, or ``*``, ``/``, ``*`` and so on where the field's text spans folders."""
+        return ("*", *("/", "*") * "".join(self.parts).count("/"))
 
     def determines(self, by: str) -> bool:
         """Whether the field's text tells one slot of the grain ``by``."""

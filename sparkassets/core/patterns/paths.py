@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import chain
 
 from sparkassets.core.instants import local_to_epoch
 from sparkassets.core.partitions import PartitionError, TimePartition
@@ -23,6 +24,7 @@ _EXAMPLES = {
     "quarter": ("%Y%m", "2013-Q1"),
     "year": ("%Y", "2013"),
 }
+_GLOBS = {"*": "[^/]*", "?": "[^/]", "**/": "(?:[^/]+/)*"}
 _FILE_IN_FOLDER = "(?:/[^/]+)?"
 
 Token = str | TimeField
@@ -96,16 +98,26 @@ class PathPattern:
 
     @cached_property
     def _loose(self) -> re.Pattern[str]:
-        return re.compile(_regex(tuple(_tokens(self._glob))) + _FILE_IN_FOLDER)
+        return re.compile(_regex(self._globs) + _FILE_IN_FOLDER)
 
     @cached_property
-    def _glob(self) -> str:
-        return "".join(token.glob if isinstance(token, TimeField) else token for token in self.tokens)
+    def _globs(self) -> tuple[str, ...]:
+        """The tokens with anything at all in place of the field."""
+        spread = ((token,) if isinstance(token, str) else token.globs for token in self.tokens)
+        return tuple(chain.from_iterable(spread))
 
     @cached_property
     def _folders(self) -> tuple[re.Pattern[str], ...]:
-        fixed, _, _ = ("/" + self._glob).partition("/**")
-        return tuple(re.compile(_regex(tuple(_tokens(folder)))) for folder in fixed.split("/")[1:])
+        """One expression for each name below the root, up to the first ``**``."""
+        names = [""]
+        for piece in self._globs:
+            if piece == "**/":
+                names.pop()
+                break
+            first, *more = [piece] if piece in _GLOBS else piece.split("/")
+            names[-1] += _regex([first])
+            names += [_regex([name]) for name in more]
+        return tuple(re.compile(name) for name in names)
 
     def enters(self, depth: int, name: str) -> bool:
         """Whether files may match below a folder called ``name``; ``depth`` is 1 for a folder directly in the root.
@@ -182,11 +194,11 @@ class PathPattern:
         if not self.field.parts:
             return _parsed(partition, text)
         local = self.field.local(text)
-        return None if local is None else _slot(partition, local)
+        return None if local is None else local_slot(partition, local)
 
     def extent(self, start: int, partition: TimePartition) -> tuple[int, int]:
         """The time of the files of the slot that begins at ``start``, as `slot` gives it for their names."""
-        found = _slot(partition, partition.local_start(start)) if self.field and self.field.parts else None
+        found = local_slot(partition, partition.local_start(start)) if self.field and self.field.parts else None
         return found or (start, partition.next(start))
 
     def render(self, start: int, partition: TimePartition) -> str:
@@ -197,30 +209,24 @@ class PathPattern:
         if self.field is None:
             return self.text
         if self.field.parts:
-            first = partition.local_start(start)
-            written = self.field.write(first, first if partition.by == "hour" else _last(partition, start))
+            first, after = partition.local_start(start), partition.local_start(partition.next(start))
+            written = self.field.write(first, first if partition.by == "hour" else after - timedelta(seconds=1))
         else:
             written = partition.key(start)
         relative = "".join(written if isinstance(token, TimeField) else token for token in self.tokens)
         return relative if self.root == "." else f"{self.root.rstrip('/')}/{relative}"
 
 
-def _slot(partition: TimePartition, local: datetime) -> tuple[int, int] | None:
+def local_slot(partition: TimePartition, local: datetime) -> tuple[int, int] | None:
     """The slot that holds a naive local time, None where clocks skip it; both slots of a repeated hour as one."""
     if partition.by != "hour":
         return _parsed(partition, _key(partition.by, local))
     start = partition.floor(local_to_epoch(local, partition.timezone, fold=0))
-    key = f"{local:%Y-%m-%dT%H}"
+    key = local.isoformat()[:13]
     end = start
     while partition.key(end).startswith(key):
         end = partition.next(end)
     return (start, end) if end > start else None
-
-
-def _last(partition: TimePartition, start: int) -> datetime:
-    """The last local time of a slot of whole days."""
-    after = partition.local_start(partition.next(start)).date()
-    return datetime(after.year, after.month, after.day) - timedelta(seconds=1)  # noqa: DTZ001 - local by definition
 
 
 def _key(by: str, local: datetime) -> str:
@@ -228,8 +234,8 @@ def _key(by: str, local: datetime) -> str:
         year, week, _ = local.isocalendar()
         return f"{year:04d}-W{week:02d}"
     if by == "quarter":
-        return f"{local:%Y}-Q{(local.month + 2) // 3}"
-    return f"{local:%Y-%m-%d}"[: {"year": 4, "month": 7, "day": 10}[by]]
+        return f"{local.year:04d}-Q{(local.month + 2) // 3}"
+    return local.isoformat()[: {"year": 4, "month": 7, "day": 10}[by]]
 
 
 def _parsed(partition: TimePartition, key: str) -> tuple[int, int] | None:
@@ -243,7 +249,7 @@ def _parsed(partition: TimePartition, key: str) -> tuple[int, int] | None:
 
 
 def _is_literal(token: Token) -> bool:
-    return isinstance(token, str) and token not in {"*", "?", "**/"}
+    return isinstance(token, str) and token not in _GLOBS
 
 
 def _tokens(text: str) -> Iterator[Token]:
@@ -286,7 +292,6 @@ def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
 
 
 def _regex(tokens: Sequence[Token]) -> str:
-    globs = {"*": "[^/]*", "?": "[^/]", "**/": "(?:[^/]+/)*"}
     return "".join(
-        f"({token.regex})" if isinstance(token, TimeField) else globs.get(token, re.escape(token)) for token in tokens
+        f"({token.regex})" if isinstance(token, TimeField) else _GLOBS.get(token, re.escape(token)) for token in tokens
     )
