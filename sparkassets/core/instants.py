@@ -1,0 +1,397 @@
+"""Aware instants, time zones with their clock changes, and durations; in bulk an instant is epoch seconds (UTC)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
+from difflib import get_close_matches
+from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from sparkassets.errors import InputError
+
+DAY = 86_400
+"""Seconds of a day without a clock change."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAIVE_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - wall-clock time without a zone is what it stands for
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
+
+
+class InstantError(InputError):
+    """A text is not an instant, a time zone or a duration."""
+
+
+# --------------------------------------------------------------------------- instants
+
+
+def epoch(instant: datetime) -> int:
+    """Seconds since 1970-01-01T00:00Z; a part of a second is dropped towards the past.
+
+    >>> epoch(datetime(2025, 3, 21, 6, tzinfo=UTC))
+    1742536800
+    """
+    since = instant - _EPOCH
+    return since.days * DAY + since.seconds
+
+
+def instant(epoch: int) -> datetime:
+    """The instant as an aware UTC datetime.
+
+    >>> instant(1742536800).isoformat()
+    '2025-03-21T06:00:00+00:00'
+    """
+    return datetime.fromtimestamp(epoch, UTC)
+
+
+def format_instant(instant: datetime) -> str:
+    """ISO 8601 in UTC to the second.
+
+    >>> format_instant(datetime(2025, 3, 21, 6, tzinfo=UTC))
+    '2025-03-21T06:00:00Z'
+    """
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+
+
+def parse_instant(text: str, *, zone: str) -> datetime:
+    """The instant that a person wrote: an ISO date, or a date and time with or without an offset; aware, UTC.
+
+    Without an offset it is wall-clock time in ``zone``: one that the clocks skip moves forward by the gap's length, one
+    that is repeated means its first occurrence.
+
+    Raises:
+        InstantError: It is no such text or no such date.
+
+    >>> format_instant(parse_instant("2025-03-21 06:00", zone="Europe/Berlin"))
+    '2025-03-21T05:00:00Z'
+    """
+    expected = "expected an ISO date or time, such as 2025-03-21 or 2025-03-21T06:00Z"
+    if not _INSTANT.fullmatch(text):
+        raise InstantError(f"'{text}' is not an instant; {expected}")
+    try:
+        parsed = datetime.fromisoformat(text)
+        if parsed.tzinfo is None:
+            return instant(local_to_epoch(parsed, zone, fold=0))
+        return parsed.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InstantError(f"'{text}' is not an instant: {error}; {expected}") from error
+
+
+# --------------------------------------------------------------------------- zones
+
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    """The IANA time zone of that name.
+
+    Raises:
+        InstantError: There is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        names = {known.lower(): known for known in sorted(available_timezones())}
+        near = get_close_matches(name.lower(), names, n=1)
+        hint = f"did you mean '{names[near[0]]}'?" if near else None
+        raise InstantError(
+            f"unknown time zone '{name}'; expected an IANA name such as Europe/Berlin", hint=hint
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ClockChange:
+    """One change of a zone's UTC offset.
+
+    Attributes:
+        at: Its first instant with the new offset; epoch seconds.
+        before, after: The offsets, seconds east of UTC.
+    """
+
+    at: int
+    before: int
+    after: int
+
+
+class Offsets:
+    """The UTC offset of one zone as a step function of time, learnt from ``zoneinfo`` as far as it is asked for.
+
+    A local time is written as the seconds since 1970-01-01T00:00 on the wall clock.
+    """
+
+    __slots__ = ("_table", "_zone")
+
+    def __init__(self, name: str) -> None:
+        self._zone = zone(name)
+        # (low, high, instants of changes in between, offsets around them); replaced as a whole, so threads may share it
+        self._table: tuple[int, int, list[int], list[int]] = (0, 0, [], [])
+
+    def at(self, epoch: int) -> int:
+        """Seconds east of UTC at that instant."""
+        low, high, changes, offsets = self._table
+        if not low <= epoch < high:
+            _, _, changes, offsets = self._reach(epoch)
+        return offsets[bisect_right(changes, epoch)]
+
+    def changes(self, start: int, end: int) -> list[ClockChange]:
+        """The clock changes in ``[start, end)``, oldest first."""
+        low, high, changes, offsets = self._table
+        if not low < start <= end < high:
+            self._reach(start - 1)
+            _, _, changes, offsets = self._reach(end)
+        first, last = bisect_left(changes, start), bisect_left(changes, end)
+        return [ClockChange(changes[i], offsets[i], offsets[i + 1]) for i in range(first, last)]
+
+    def stretches(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """``[start, end)`` cut at the clock changes: (start, end, offset), oldest first, none empty."""
+        for change in self.changes(start + 1, end):
+            yield start, change.at, change.before
+            start = change.at
+        if start < end:
+            yield start, end, self.at(start)
+
+    def instants(self, local: int) -> tuple[int, int]:
+        """Both readings of a local time, as of ``fold`` 0 and 1.
+
+        They are equal where it is unique. Where it is repeated, the second is later; where it is skipped, the first is
+        later: moved forward by the gap's length, and the second back.
+        """
+        first, second = local - self.at(local - DAY), local - self.at(local + DAY)
+        if first == second:
+            return first, first
+        before, after = self.at(first) == local - first, self.at(second) == local - second
+        if before == after:
+            return first, second
+        return (first, first) if before else (second, second)
+
+    def boundary(self, local: int) -> int:
+        """The first instant from which on the wall clock never again shows less than ``local``.
+
+        So a skipped midnight is the change itself; of a repeated one, the occurrence after which the old date is over.
+        """
+        first, second = self.instants(local)
+        if first == second:
+            return first
+        change = self.changes(min(first, second), max(first, second) + 1)[-1]
+        return second if change.at < second else change.at if first > second else first
+
+    def _reach(self, epoch: int) -> tuple[int, int, list[int], list[int]]:
+        """The table, grown until it holds ``epoch``; outside the years that Python knows the offset stays as it is."""
+        low, high, changes, offsets = self._table
+        if self._zone.utcoffset(None) is not None:
+            self._table = (min(low, epoch), max(high, epoch + 1), [], [self._probe(0)])
+            return self._table
+        if not offsets:
+            low = min(max(epoch - _MARGIN, _EARLIEST), _LATEST)
+            high, offsets = low + 1, [self._probe(low)]
+        if epoch >= high:
+            wanted = min(epoch + _MARGIN, _LATEST)
+            more = list(self._search(min(high, _LATEST) - 1, wanted - 1))
+            changes, offsets = changes + [at for at, _ in more], offsets + [offset for _, offset in more]
+            high = max(wanted, epoch + 1)
+        elif epoch < low:
+            wanted = max(epoch - _MARGIN, _EARLIEST)
+            more = list(self._search(wanted, max(low, _EARLIEST)))
+            changes = [at for at, _ in more] + changes
+            offsets = [self._probe(wanted), *(offset for _, offset in more), *offsets[1:]]
+            low = min(wanted, epoch)
+        self._table = (low, high, changes, offsets)
+        return self._table
+
+    def _search(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The changes in ``(start, end]`` with the offset that each begins."""
+        at, offset = start, self._probe(start)
+        while at < end:
+            step = min(at + _STEP, end)
+            reached = self._probe(step)
+            if reached != offset:
+                yield from self._narrow(at, step, offset, reached)
+            at, offset = step, reached
+
+    def _narrow(self, start: int, end: int, before: int, after: int) -> Iterator[tuple[int, int]]:
+        if end - start == 1:
+            yield end, after
+            return
+        middle = (start + end) // 2
+        offset = self._probe(middle)
+        if before != offset:
+            yield from self._narrow(start, middle, before, offset)
+        if offset != after:
+            yield from self._narrow(middle, end, offset, after)
+
+    def _probe(self, epoch: int) -> int:
+        since = datetime.fromtimestamp(epoch, self._zone).utcoffset() or timedelta()
+        return since.days * DAY + since.seconds
+
+
+_STEP = 3 * DAY
+"""How far apart a zone is probed; none of the tz database goes and returns within it (tests/core/test_instants.py)."""
+_MARGIN = 800 * DAY
+_EARLIEST = epoch(datetime(2, 1, 1, tzinfo=UTC))
+_LATEST = epoch(datetime(9999, 1, 1, tzinfo=UTC))
+
+
+@cache
+def offsets(zone: str) -> Offsets:
+    """The offsets of the zone of that name, shared by all who ask.
+
+    Raises:
+        InstantError: There is no such zone.
+    """
+    return Offsets(zone)
+
+
+def local_to_epoch(local: datetime, zone: str, *, fold: int) -> int:
+    """The instant of a naive wall-clock time in ``zone``.
+
+    A skipped time moves forward by the gap's length, whatever ``fold``; of a repeated one ``fold`` 0 takes the first
+    occurrence and 1 the second.
+
+    >>> instant(local_to_epoch(datetime(2025, 10, 26, 2, 30), "Europe/Berlin", fold=1)).hour
+    1
+    """
+    first, second = offsets(zone).instants(local_seconds(local))
+    return second if fold and second > first else first
+
+
+def local_seconds(local: datetime) -> int:
+    """A naive wall-clock time as seconds since 1970-01-01T00:00 on the same clock."""
+    since = local.replace(tzinfo=None) - _NAIVE_EPOCH
+    return since.days * DAY + since.seconds
+
+
+def local_datetime(local: int) -> datetime:
+    """The naive wall-clock time of those seconds; the inverse of `local_seconds`."""
+    return _NAIVE_EPOCH + timedelta(seconds=local)
+
+
+def local_date(day: int) -> date:
+    """The date of a day number, which counts from 0 at 1970-01-01."""
+    return date.fromordinal(day + _EPOCH_ORDINAL)
+
+
+def day_number(of: date) -> int:
+    """Days since 1970-01-01."""
+    return of.toordinal() - _EPOCH_ORDINAL
+
+
+# --------------------------------------------------------------------------- durations
+
+_UNITS = {"y": "months", "mo": "months", "w": "days", "d": "days", "h": "seconds", "m": "seconds", "s": "seconds"}
+_SIZES = {"y": 12, "mo": 1, "w": 7, "d": 1, "h": 3600, "m": 60, "s": 1}
+_DURATION = re.compile(r"-?(?:\d{1,9}(?:mo|[ywdhms]))+", re.ASCII)
+_PART = re.compile(r"(\d+)(mo|[ywdhms])", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time whose days and months are those of a calendar.
+
+    Attributes:
+        months, days: Calendar time in some zone: a day may last 23 or 25 hours.
+        seconds: Elapsed time. All three have the same sign.
+    """
+
+    months: int = 0
+    days: int = 0
+    seconds: int = 0
+
+    def __post_init__(self) -> None:
+        parts = (self.months, self.days, self.seconds)
+        if min(parts) < 0 < max(parts):
+            raise InstantError(
+                f"a duration of {self.months} months, {self.days} days and {self.seconds} seconds has no sign"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Duration:
+        """The duration of a text such as ``7d``, ``-6d``, ``1h30m``, ``2w``, ``1mo``, ``1y``.
+
+        Raises:
+            InstantError: It is none.
+
+        >>> Duration.parse("1h30m")
+        Duration(months=0, days=0, seconds=5400)
+        """
+        if not _DURATION.fullmatch(text):
+            raise InstantError(
+                f"'{text}' is not a duration; expected a number and a unit (s m h d w mo y), such as 90s, 1h30m or 7d"
+            )
+        sign = -1 if text.startswith("-") else 1
+        parts = {"months": 0, "days": 0, "seconds": 0}
+        for count, unit in _PART.findall(text):
+            parts[_UNITS[unit]] += sign * int(count) * _SIZES[unit]
+        return cls(**parts)
+
+    @property
+    def text(self) -> str:
+        """The shortest text that parses back to the same duration, days as ``d`` and months as ``y`` and ``mo``.
+
+        >>> Duration(days=-6).text
+        '-6d'
+        """
+        years, months = divmod(abs(self.months), 12)
+        hours, rest = divmod(abs(self.seconds), 3600)
+        minutes, seconds = divmod(rest, 60)
+        parts = {"y": years, "mo": months, "d": abs(self.days), "h": hours, "m": minutes, "s": seconds}
+        sign = "-" if min(self.months, self.days, self.seconds) < 0 else ""
+        return sign + ("".join(f"{count}{unit}" for unit, count in parts.items() if count) or "0s")
+
+    def __neg__(self) -> Duration:
+        return Duration(-self.months, -self.days, -self.seconds)
+
+    def add_to(self, epoch: int, zone: str) -> int:
+        """The instant that long after ``epoch``: months and days on the wall clock of ``zone``, then elapsed seconds.
+
+        A day that the month does not have is its last; a skipped wall-clock time moves forward by the gap's length,
+        a repeated one is its first occurrence.
+        """
+        if self.months or self.days:
+            clock = offsets(zone)
+            epoch = clock.instants(self.add_to_local(epoch + clock.at(epoch)))[0]
+        return epoch + self.seconds
+
+    def add_to_local(self, local: int) -> int:
+        """Months and days, without the seconds, added to a local time (seconds on the wall clock)."""
+        day, rest = divmod(local, DAY)
+        if self.months:
+            of = local_date(day)
+            year, month = divmod(of.year * 12 + of.month - 1 + self.months, 12)
+            if not MINYEAR <= year <= MAXYEAR:
+                raise InstantError(f"'{self.text}' from {of} leaves the years {MINYEAR} to {MAXYEAR}")
+            day = day_number(date(year, month + 1, min(of.day, monthrange(year, month + 1)[1])))
+        return (day + self.days) * DAY + rest
+
+    def seconds_exactly(self) -> int:
+        """Elapsed seconds, a day counted as 86,400: for timeouts and ages, which have no calendar.
+
+        Raises:
+            InstantError: It has months or years, whose length varies.
+        """
+        if self.months:
+            raise InstantError(f"'{self.text}' has no fixed length; expected seconds, minutes, hours, days or weeks")
+        return self.days * DAY + self.seconds
+
+
+__all__ = [
+    "DAY",
+    "ClockChange",
+    "Duration",
+    "InstantError",
+    "Offsets",
+    "day_number",
+    "epoch",
+    "format_instant",
+    "instant",
+    "local_date",
+    "local_datetime",
+    "local_seconds",
+    "local_to_epoch",
+    "offsets",
+    "parse_instant",
+    "zone",
+]

@@ -1,0 +1,18 @@
+"""Time partitions: keys, slots, the algebra of time ranges, and the mappings between two partitionings."""
+
+from sparkassets.core.partitions.definition import TimePartition
+from sparkassets.core.partitions.grains import By, PartitionError
+from sparkassets.core.partitions.mappings import Mapping, Overlap, WindowMapping
+from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.stamped import StampedRanges
+
+__all__ = [
+    "By",
+    "Mapping",
+    "Overlap",
+    "PartitionError",
+    "RangeSet",
+    "StampedRanges",
+    "TimePartition",
+    "WindowMapping",
+]

@@ -1,0 +1,102 @@
+"""The calendar of each grain of a day or more: numbered local slices, and the text of their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from sparkassets.core.instants import Duration, day_number, local_date
+from sparkassets.errors import InputError
+
+By = Literal["hour", "day", "week", "month", "quarter", "year"]
+
+
+class PartitionError(InputError):
+    """A partition key, a range of keys or a window is not one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grain:
+    """How local days are grouped into slices; slices are numbered without gaps, days count from 0 at 1970-01-01.
+
+    Attributes:
+        index: Number of the slice that holds a day.
+        first_day: First day of a slice.
+        key: Text of the slice that begins with that day.
+        pattern: Matches the form of a key.
+        read: First day of the slice of a matching text; ValueError where the calendar has none.
+        example: A key, for messages.
+        length: Nominal length.
+    """
+
+    index: Callable[[int], int]
+    first_day: Callable[[int], int]
+    key: Callable[[int], str]
+    pattern: re.Pattern[str]
+    read: Callable[[str], int]
+    example: str
+    length: Duration
+
+
+def _months(size: int, key: Callable[[date], str], pattern: str, month: Callable[[str], int], example: str) -> Grain:
+    """A grain of ``size`` months; ``month`` reads the first month out of a key."""
+
+    def index(day: int) -> int:
+        of = local_date(day)
+        return (of.year * 12 + of.month - 1) // size
+
+    def first_day(number: int) -> int:
+        year, month = divmod(number * size, 12)
+        return day_number(date(year, month + 1, 1))
+
+    return Grain(
+        index=index,
+        first_day=first_day,
+        key=lambda day: key(local_date(day)),
+        pattern=re.compile(pattern, re.ASCII),
+        read=lambda text: day_number(date(int(text[:4]), month(text), 1)),
+        example=example,
+        length=Duration(months=size),
+    )
+
+
+def _week_key(day: int) -> str:
+    year, week, _ = local_date(day).isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+GRAINS: dict[str, Grain] = {
+    "day": Grain(
+        index=lambda day: day,
+        first_day=lambda number: number,
+        key=lambda day: local_date(day).isoformat(),
+        pattern=re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+        read=lambda text: day_number(date.fromisoformat(text)),
+        example="2013-01-05",
+        length=Duration(days=1),
+    ),
+    "week": Grain(
+        index=lambda day: (day + 3) // 7,  # 1970-01-01 was a Thursday; weeks are ISO weeks
+        first_day=lambda number: number * 7 - 3,
+        key=_week_key,
+        pattern=re.compile(r"\d{4}-W\d\d", re.ASCII),
+        read=lambda text: day_number(date.fromisocalendar(int(text[:4]), int(text[6:]), 1)),
+        example="2013-W01",
+        length=Duration(days=7),
+    ),
+    "month": _months(1, lambda of: f"{of.year:04}-{of.month:02}", r"\d{4}-\d\d", lambda text: int(text[5:]), "2013-01"),
+    "quarter": _months(
+        3,
+        lambda of: f"{of.year:04}-Q{of.month // 3 + 1}",
+        r"\d{4}-Q[1-4]",
+        lambda text: int(text[6:]) * 3 - 2,
+        "2013-Q1",
+    ),
+    "year": _months(12, lambda of: f"{of.year:04}", r"\d{4}", lambda _: 1, "2013"),
+}
+
+LENGTHS: dict[str, Duration] = {"hour": Duration(seconds=3600)} | {by: grain.length for by, grain in GRAINS.items()}
+"""Nominal length of a slot, by grain."""

@@ -1,0 +1,119 @@
+"""Which inlet partitions a block needs, and which blocks an inlet's change touches: exact adjoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparkassets.core.instants import DAY, Duration
+from sparkassets.core.partitions.definition import TimePartition
+from sparkassets.core.partitions.grains import LENGTHS, PartitionError
+from sparkassets.core.partitions.ranges import RangeSet
+
+_MONTH = 2_629_746
+"""Mean length of a month in seconds."""
+_BACK = 3 * 3600
+"""The most that any zone's clocks have gone back at once since 1970, in seconds (tests/core/test_instants.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """A block needs the inlet partitions that overlap its time; so a day needs its 23, 24 or 25 hours."""
+
+    def up(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+        """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
+        return up.cover(down.cover(blocks))
+
+    def down(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+        """The blocks that need an inlet partition which overlaps ``changed``."""
+        return down.cover(up.cover(changed))
+
+
+@dataclass(frozen=True, slots=True)
+class WindowMapping:
+    """A block needs the inlet partitions that overlap a window around it: ``[start + low, end + high)``.
+
+    Calendar units are those of the block's zone. Where the clocks skip the whole window, it is the instant after the
+    gap, so that a block always needs something.
+
+    Attributes:
+        low, high: Added to the block's start and end.
+        from_end: ``low`` is added to the block's end too.
+    """
+
+    low: Duration
+    high: Duration
+    from_end: bool = False
+
+    def __post_init__(self) -> None:
+        if _longest(self.high, minus=self.low) < 0:
+            raise PartitionError(f"window [{self.low.text}, {self.high.text}] ends before it starts")
+
+    @classmethod
+    def trailing(cls, length: Duration) -> WindowMapping:
+        """The window of that length up to the block's end.
+
+        Raises:
+            PartitionError: The length is not positive.
+        """
+        if length.months + length.days + length.seconds <= 0:
+            raise PartitionError(f"window '{length.text}' is empty; expected a positive duration such as 7d")
+        return cls(-length, Duration(), from_end=True)
+
+    def up(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+        """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
+        runs = down.cover(blocks)
+        if self._seamless(down):
+            windows = [(self._low(down, start), self._high(down, down.floor(end - 1))) for start, end in runs.pairs()]
+        else:
+            windows = [(self._low(down, start), self._high(down, start)) for start, _ in down.slots(runs)]
+        return up.cover(RangeSet.of(windows))
+
+    def down(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+        """The blocks that need an inlet partition which overlaps ``changed``."""
+        return RangeSet.of(self._touched(down, start, end) for start, end in up.cover(changed).pairs())
+
+    def _touched(self, down: TimePartition, start: int, end: int) -> tuple[int, int]:
+        """The time of the blocks whose windows overlap ``[start, end)``; its end is its start where there is none."""
+        first = _first_block(down, near=start - _about(self.high), passed=lambda block: self._high(down, block) > start)
+        after = _first_block(down, near=end - _about(self.low), passed=lambda block: self._low(down, block) >= end)
+        return first, after
+
+    def _low(self, down: TimePartition, start: int) -> int:
+        """Where the window of the block with that start begins; ascends with the blocks."""
+        return down.shift(down.next(start) if self.from_end else start, self.low)
+
+    def _high(self, down: TimePartition, start: int) -> int:
+        """Where the window of the block with that start ends; ascends with the blocks."""
+        return max(down.shift(down.next(start), self.high, late=True), self._low(down, start) + 1)
+
+    def _seamless(self, down: TimePartition) -> bool:
+        """Whether the windows of neighbouring blocks surely touch."""
+        return _longest(self.low, LENGTHS[down.by] if self.from_end else Duration(), minus=self.high) <= 0
+
+
+Mapping = Overlap | WindowMapping
+
+
+def _first_block(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
+    """The start of the first block that has ``passed``, as all later ones have too; looked for from ``near``."""
+    block = down.floor(near)
+    while not passed(block):
+        block = down.next(block)
+    while passed(before := down.previous(block)):
+        block = before
+    return block
+
+
+def _about(length: Duration) -> int:
+    """The length in seconds, to a few days in a month."""
+    return length.months * _MONTH + length.days * DAY + length.seconds
+
+
+def _longest(*lengths: Duration, minus: Duration) -> int:
+    """Seconds that the sum of the lengths less ``minus`` never exceeds, whatever the month and the clock changes."""
+    months = sum(length.months for length in lengths) - minus.months
+    days = sum(length.days for length in lengths) - minus.days
+    seconds = sum(length.seconds for length in lengths) - minus.seconds
+    margin = _BACK if seconds and (months or days) else 0
+    return (months * (31 if months > 0 else 28) + days) * DAY + seconds + margin

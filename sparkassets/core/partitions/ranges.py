@@ -1,0 +1,122 @@
+"""Sets of instants as merged half-open ranges, and their algebra."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_PAST = -(1 << 62)
+_FUTURE = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSet:
+    """A set of instants, as the fewest half-open ranges.
+
+    The algebra walks the operand with fewer ranges and copies slices of the other, so that it is linear.
+
+    Attributes:
+        starts, ends: Epoch seconds, of equal length and ascending; no range is empty, touches or overlaps another.
+    """
+
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> RangeSet:
+        """The union of ``[start, end)`` pairs in any order; a pair that ends before it starts is empty.
+
+        >>> RangeSet.of([(5, 7), (1, 3), (3, 4)])
+        RangeSet(starts=(1, 5), ends=(4, 7))
+        """
+        starts: list[int] = []
+        ends: list[int] = []
+        for start, end in sorted(pairs):
+            if start >= end:
+                continue
+            if ends and start <= ends[-1]:
+                ends[-1] = max(ends[-1], end)
+            else:
+                starts.append(start)
+                ends.append(end)
+        return cls(tuple(starts), tuple(ends))
+
+    @classmethod
+    def span(cls, start: int, end: int) -> RangeSet:
+        """The one range ``[start, end)``; empty unless ``start < end``."""
+        return cls((start,), (end,)) if start < end else cls()
+
+    @property
+    def first(self) -> int:
+        """The start of the first range; an empty set has none (IndexError)."""
+        return self.starts[0]
+
+    @property
+    def last(self) -> int:
+        """The end of the last range; an empty set has none (IndexError)."""
+        return self.ends[-1]
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """The ranges as (start, end), oldest first."""
+        return zip(self.starts, self.ends, strict=True)
+
+    def clip(self, start: int | None, end: int | None) -> RangeSet:
+        """What lies in ``[start, end)``; None is open."""
+        return self & RangeSet.span(_PAST if start is None else start, _FUTURE if end is None else end)
+
+    def covers(self, other: RangeSet) -> bool:
+        """Whether every instant of ``other`` is in this set."""
+        for start, end in other.pairs():
+            i = bisect_right(self.starts, start) - 1
+            if i < 0 or self.ends[i] < end:
+                return False
+        return True
+
+    def overlaps(self, other: RangeSet) -> bool:
+        """Whether some instant is in both."""
+        few, many = (self, other) if len(self) <= len(other) else (other, self)
+        for start, end in few.pairs():
+            i = bisect_right(many.ends, start)
+            if i < len(many) and many.starts[i] < end:
+                return True
+        return False
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __contains__(self, epoch: int) -> bool:
+        i = bisect_right(self.starts, epoch) - 1
+        return i >= 0 and epoch < self.ends[i]
+
+    def __and__(self, other: RangeSet) -> RangeSet:
+        few, many = (self, other) if len(self) <= len(other) else (other, self)
+        starts: list[int] = []
+        ends: list[int] = []
+        i = 0
+        for start, end in few.pairs():
+            i = bisect_right(many.ends, start, i)
+            j = bisect_left(many.starts, end, i)
+            if i == j:
+                continue
+            at = len(starts)
+            starts += many.starts[i:j]
+            ends += many.ends[i:j]
+            starts[at] = max(starts[at], start)
+            ends[-1] = min(ends[-1], end)
+            i = j - 1  # the last one may reach into the next range
+        return RangeSet(tuple(starts), tuple(ends))
+
+    def __sub__(self, other: RangeSet) -> RangeSet:
+        return self & other._outside() if self and other else self
+
+    def __or__(self, other: RangeSet) -> RangeSet:
+        if not self or not other:
+            return self or other
+        return (self._outside() & other._outside())._outside()
+
+    def _outside(self) -> RangeSet:
+        """Everything that is not in the set."""
+        starts, ends = (_PAST, *self.ends), (*self.starts, _FUTURE)
+        low, high = int(starts[0] == ends[0]), len(starts) - int(starts[-1] == ends[-1])
+        return RangeSet(starts[low:high], ends[low:high])

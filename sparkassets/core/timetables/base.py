@@ -1,0 +1,60 @@
+"""What every timetable is: slots in time, each with the instant from which its run may start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from sparkassets.errors import InputError
+
+
+class TimetableError(InputError):
+    """A schedule is not a timetable, or can never fire."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One run's place in time; all aware, UTC.
+
+    Attributes:
+        run_after: The earliest time that the run may start.
+        start, end: The data interval ``[start, end)``; ``start`` is the logical date.
+    """
+
+    run_after: datetime
+    start: datetime
+    end: datetime
+
+
+class Timetable(Protocol):
+    """A rule that yields slots, ascending by ``run_after``."""
+
+    @property
+    def text(self) -> str:
+        """The rule as it was written."""
+
+    @property
+    def timezone(self) -> str:
+        """The zone whose wall clock it follows."""
+
+    @property
+    def start(self) -> int | None:
+        """No interval begins before it; epoch seconds, None is open."""
+
+    @property
+    def end(self) -> int | None:
+        """No interval begins at it or after; epoch seconds, None is open."""
+
+    def first_after(self, t: datetime) -> Slot | None:
+        """The first slot with ``run_after`` later than ``t``; None when there is none."""
+
+    def last_at(self, t: datetime) -> Slot | None:
+        """The newest slot with ``run_after`` not later than ``t``; None when there is none."""
+
+    def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
+        """The slots with ``a <= run_after <= b``, oldest first."""
+
+    def describe(self) -> str:
+        """The rule for people, with its zone and bounds."""

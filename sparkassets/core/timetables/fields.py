@@ -1,0 +1,132 @@
+"""The expanded fields of a cron, and the local days and times that match them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from sparkassets.core.instants import DAY, day_number, local_date
+
+LAST = -1
+"""In place of a day of the month, its last day; in place of the n of a weekday, its last in the month."""
+
+_ANY_MONTH = frozenset(range(1, 13))
+_ALL_KINDS_OF_YEARS = range(2000, 2028)
+"""With each weekday on 1 January, both in leap years and in others."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayFields:
+    """Which dates match: those of the months that match the days or, where both are restricted, the weekdays.
+
+    Attributes:
+        months: 1 to 12.
+        days: Days of the month, 1 to 31 and `LAST`; None is every day.
+        nearest: The days stand for the working day (Monday to Friday) of the same month that is nearest to each.
+        weekdays: 0 (Sunday) to 6, each with n for the nth in the month, `LAST`, or 0 for each; None is every weekday.
+    """
+
+    months: frozenset[int] = _ANY_MONTH
+    days: frozenset[int] | None = None
+    nearest: bool = False
+    weekdays: frozenset[tuple[int, int]] | None = None
+
+    @property
+    def every_day(self) -> bool:
+        """Whether all dates match."""
+        return self.days is None and self.weekdays is None and self.months == _ANY_MONTH
+
+    @property
+    def exist(self) -> bool:
+        """Whether any year has such a date."""
+        return self.every_day or any(_matching_days(self, year) for year in _ALL_KINDS_OF_YEARS)
+
+    def between(self, first: int, last: int) -> Iterator[int]:
+        """The numbers of the matching days from ``first`` to ``last``, inclusive, ascending."""
+        if self.every_day:
+            yield from range(first, last + 1)
+            return
+        for year in range(local_date(first).year, local_date(last).year + 1):
+            matching = _matching_days(self, year)
+            yield from matching[bisect_left(matching, first) : bisect_right(matching, last)]
+
+
+@dataclass(frozen=True, slots=True)
+class CronFields:
+    """An expanded cron.
+
+    Attributes:
+        times: Seconds into the local day, ascending.
+        days: The dates.
+        every_hour: The hour was written ``*``: each instant whose wall-clock time matches is a tick.
+    """
+
+    times: tuple[int, ...]
+    days: DayFields
+    every_hour: bool = False
+
+    def between(self, start: int, end: int) -> Iterator[int]:
+        """The matching local times in ``[start, end)``, seconds on the wall clock, ascending."""
+        times = self.times
+        for day in self.days.between(start // DAY, (end - 1) // DAY):
+            midnight = day * DAY
+            if start <= midnight and midnight + DAY <= end:
+                for time in times:
+                    yield midnight + time
+            else:
+                for time in times[bisect_left(times, start - midnight) : bisect_left(times, end - midnight)]:
+                    yield midnight + time
+
+
+def clock_times(hours: list[int], minutes: list[int]) -> tuple[int, ...]:
+    """Each minute of each hour as seconds into the day, ascending; both ascending."""
+    return tuple(hour * 3600 + minute * 60 for hour in hours for minute in minutes)
+
+
+@lru_cache(maxsize=1024)
+def _matching_days(fields: DayFields, year: int) -> tuple[int, ...]:
+    """The numbers of a year's matching days, ascending."""
+    found: list[int] = []
+    for month in sorted(fields.months):
+        weekday_of_first, length = monthrange(year, month)
+        sunday_based = (weekday_of_first + 1) % 7
+        if fields.days is None and fields.weekdays is None:
+            matching = set(range(1, length + 1))
+        else:
+            matching = _days(fields, sunday_based, length) | _weekdays(fields, sunday_based, length)
+        before_first = day_number(date(year, month, 1)) - 1
+        found += [before_first + day for day in sorted(matching)]
+    return tuple(found)
+
+
+def _days(fields: DayFields, weekday_of_first: int, length: int) -> set[int]:
+    """The days of a month that the day-of-month field names."""
+    if not fields.nearest:
+        named = {length if day == LAST else day for day in fields.days or ()}
+        return {day for day in named if day <= length}
+    return {_nearest_working_day(min(day, length), weekday_of_first, length) for day in fields.days or ()}
+
+
+def _nearest_working_day(day: int, weekday_of_first: int, length: int) -> int:
+    weekday = (weekday_of_first + day - 1) % 7
+    if weekday == 6:  # noqa: PLR2004 - Saturday
+        return day - 1 if day > 1 else day + 2
+    if weekday == 0:
+        return day + 1 if day < length else day - 2
+    return day
+
+
+def _weekdays(fields: DayFields, weekday_of_first: int, length: int) -> set[int]:
+    """The days of a month that the day-of-week field names."""
+    found: set[int] = set()
+    for weekday, nth in fields.weekdays or ():
+        dates = range(1 + (weekday - weekday_of_first) % 7, length + 1, 7)
+        if nth == 0:
+            found.update(dates)
+        elif nth <= len(dates):
+            found.add(dates[nth if nth == LAST else nth - 1])
+    return found
