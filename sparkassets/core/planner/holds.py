@@ -32,14 +32,14 @@ class Held:
 
 
 def held(look: Look, asset: AssetSpec, wanted: RangeSet) -> Held:
-    """Which blocks wait for an upstream run, and which of ``wanted`` are behind a failure."""
+    """Which blocks wait for an upstream run, and which are behind a failure; ``wanted`` stands for all of them."""
     coming, blocked, failure = RangeSet(), RangeSet(), ""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values():
         upstream = look.decided.get(inlet.name)
         if upstream is None or inlet.on_update == "ignore":
             continue
-        behind = (_down(look, asset, inlet, upstream.blocked, wanted) & wanted) - blocked
+        behind = _down(look, asset, inlet, upstream.blocked, wanted).clip(asset.start, asset.end) - blocked
         if behind:
             blocked, failure = blocked | behind, failure or upstream.failure
             waiting.append(Waiting(asset.name, f"waits for {upstream.failure}", None, behind))

@@ -91,7 +91,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
         reason = f"{partition.key(found.later.first)} is not over before {when(first)}"
         waiting += (Waiting(asset.name, reason, first, found.later, quiet=True),)
     if not ready and not chain:
-        return Decision(None, waiting or (_up_to_date(asset, state),), coming, blocked, failure)
+        return Decision(None, waiting or (_up_to_date(look, asset, state),), coming, blocked, failure)
     blocks, rest = _batch(asset, partition, state, ready)
     if rest:
         limit = _limit(asset)
@@ -228,12 +228,15 @@ def _reason(
     return (f"{asset.schedule.text} at {when(tick.run_after)}: " if tick else "") + ", ".join(parts)
 
 
-def _up_to_date(asset: AssetSpec, state: AssetState) -> Waiting:
+def _up_to_date(look: Look, asset: AssetSpec, state: AssetState) -> Waiting:
     since = f" since {state.last.run}" if state.last else ""
-    nothing = "up to date" if state.coverage else _nothing(asset)
-    return Waiting(asset.name, nothing + since, quiet=True)
+    nothing = "up to date" if state.coverage else _nothing(look, asset)
+    return Waiting(asset.name, nothing + since, quiet=bool(state.coverage))
 
 
-def _nothing(asset: AssetSpec) -> str:
+def _nothing(look: Look, asset: AssetSpec) -> str:
     names = [inlet.name for inlet in asset.inlets.values() if inlet.mapping is not None]
+    faulty = next((name for name in names if name in look.faults), None)
+    if faulty is not None:
+        return f"waits for {faulty}: {look.faults[faulty]}"
     return f"waits for the first partition of {listing(names)}" if names else "no partition is over yet"

@@ -1,0 +1,192 @@
+"""An engine without Spark that implements the port: tables with transaction versions, as Delta has them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.ports import Landed, Observation, RunOrder, SourceObserver, Stamp, TargetMissingError
+from sparkassets.runtime.driver import Driver, Identity
+from sparkassets.runtime.leases import Leases
+from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.progress import RunResult, Silent
+
+
+@dataclass
+class Commit:
+    stamp: Stamp
+    order: RunOrder
+
+
+@dataclass
+class Result:
+    measures: Mapping[str, Any] = field(default_factory=dict)
+
+
+Hook = Callable[[RunOrder], None]
+
+
+class FakeEngine:
+    """Tables in memory.
+
+    Attributes:
+        hooks: (asset, moment) to what happens there: ``compute``, ``write``, ``written``, ``fence``, ``landed``.
+    """
+
+    def __init__(self, tables: dict[str, list[Commit]] | None = None) -> None:
+        self.tables = {} if tables is None else tables
+        self.hooks: dict[tuple[str, str], Hook] = {}
+        self.cancelled: set[str] = set()
+        self.started = 0
+        self.closed = 0
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        self.started += 1
+
+    def processes(self) -> Sequence[tuple[int, float]]:
+        return [(1, 0.0)]
+
+    def compute(self, order: RunOrder, *, attempt: int) -> Result:
+        self._hook(order, "compute")
+        return Result({"watermarks": {name: f"high-{pin.seq}" for name, pin in order.pins.items()}})
+
+    def write(self, order: RunOrder, computation: Result, *, stamp: Stamp) -> None:
+        self._hook(order, "write")
+        self._commit(order, stamp)
+        self._hook(order, "written")
+
+    def fence(self, order: RunOrder, computation: Result | None, *, stamp: Stamp) -> None:
+        self._hook(order, "fence")
+        if order.asset.name not in self.tables and computation is None:
+            raise TargetMissingError(f"{order.asset.name} does not exist")
+        self._commit(order, stamp)
+
+    def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:
+        versions = [c.stamp.version for c in self.tables.get(asset.name, []) if c.stamp.app_id == app_id]
+        return versions[-1] if versions else None
+
+    def landed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Landed]:
+        if hook := self.hooks.get((asset.name, "landed")):
+            hook(None)  # type: ignore[arg-type]
+        return [
+            Landed(c.stamp.run, c.stamp.epoch, c.stamp.attempt, version, "t", c.stamp.measures, {"numOutputRows": 5})
+            for version, c in enumerate(self.tables.get(asset.name, []))
+            if c.stamp.kind == "data" and c.stamp.run in runs and c.stamp.app_id == app_id
+        ]
+
+    def cancel(self, run: str) -> None:
+        self.cancelled.add(run)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def data(self, name: str) -> list[Commit]:
+        """The data commits of a table."""
+        return [c for c in self.tables.get(name, []) if c.stamp.kind == "data"]
+
+    def _commit(self, order: RunOrder, stamp: Stamp) -> None:
+        with self._lock:
+            newest = self.transaction_version(order.asset, stamp.app_id)
+            if newest is None or newest < stamp.version:  # Delta skips a lower version in silence
+                self.tables.setdefault(order.asset.name, []).append(Commit(stamp, order))
+
+    def _hook(self, order: RunOrder, moment: str) -> None:
+        if hook := self.hooks.get((order.asset.name, moment)):
+            hook(order)
+
+
+class FakeSource:
+    """A source whose news are told by the test."""
+
+    def __init__(self) -> None:
+        self.news: list[Observation] = []
+
+    def observe(self, asset: AssetSpec, **position: Any) -> Observation | None:
+        return self.news.pop(0) if self.news else None
+
+
+class FakeClock:
+    """Real monotonic time is not needed by most tests; both hands stand still until moved."""
+
+    def __init__(self, now: str = "2025-02-01T00:00:00+00:00") -> None:
+        self.instant = datetime.fromisoformat(now)
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return self.instant.astimezone(UTC)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+class FakeIds:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def run_id(self, asset: str, at: datetime) -> str:
+        self.count += 1
+        return f"{asset}-{self.count}"
+
+
+class Recorder(Silent):
+    """Remembers what the driver tells."""
+
+    def __init__(self) -> None:
+        self.results: list[RunResult] = []
+        self.on_finish: Callable[[RunResult], None] | None = None
+
+    def finished(self, result: RunResult) -> None:
+        self.results.append(result)
+        if self.on_finish:
+            self.on_finish(result)
+
+
+@dataclass
+class World:
+    """A project with its state, its targets and its sources, which outlive any driver."""
+
+    project: ProjectSpec
+    store: Any
+    engine: FakeEngine = field(default_factory=FakeEngine)
+    sources: dict[str, FakeSource] = field(default_factory=dict)
+    clock: FakeClock = field(default_factory=FakeClock)
+    ids: FakeIds = field(default_factory=FakeIds)
+    alive: bool = False
+    invocations: int = 0
+
+    def source(self, name: str) -> FakeSource:
+        return self.sources.setdefault(name, FakeSource())
+
+    def tell(self, name: str, *keys: str, **more: Any) -> None:
+        """The source has news at the next look."""
+        from sparkassets.core.partitions import RangeSet
+
+        partition = self.project.assets[name].partition
+        changed = RangeSet.of(partition.parse_keys(key) for key in keys) if partition else RangeSet()
+        self.source(name).news.append(Observation(name, changed, whole=partition is None, **more))
+
+    def driver(self, *, engine: FakeEngine | None = None, host: str = "h", progress: Recorder | None = None) -> Driver:
+        self.invocations += 1
+        self.store.create(project=self.project.name)
+        used = engine or self.engine
+
+        def observer(asset: AssetSpec) -> SourceObserver | None:
+            return self.source(asset.name) if asset.source is not None else None
+
+        return Driver(
+            project=self.project,
+            ledger=Ledger(self.store, project=self.project.name, driver=f"d{self.invocations}", clock=self.clock),
+            engine=lambda: used,
+            observer=observer,
+            leases=Leases(host=host, alive=lambda _: self.alive, clock=self.clock),
+            clock=self.clock,
+            ids=self.ids,
+            identity=Identity(f"d{self.invocations}", f"i{self.invocations}"),
+            progress=progress or Recorder(),
+            explain_failure=lambda run, error: (str(error).splitlines()[0], f"{run}.log"),
+        )

@@ -1,0 +1,274 @@
+import threading
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.errors import RunError, SourceError
+from sparkassets.runtime.work import Backfill, Tick
+from sparkassets.state import MemoryStore
+from tests.builders import asset, days, project, source
+from tests.runtime.fakes import FakeEngine, Recorder, World
+
+
+def world(*assets, **more) -> World:
+    return World(project(*assets, **more), MemoryStore())
+
+
+def ran(summary) -> list[str]:
+    return [result.asset for result in summary.runs]
+
+
+def test_a_cascade_runs_in_one_invocation_and_a_second_has_nothing_to_do():
+    w = world(source("s"), asset("a", "s"), asset("b", "a"), asset("r", "b", by=None))
+    w.tell("s", "2025-01-01..2025-01-03")
+    assert ran(w.driver().run([Tick()])) == ["a", "b", "r"]
+    again = w.driver(engine=(idle := FakeEngine(w.engine.tables))).run([Tick()])
+    assert again.runs == ()
+    assert idle.started == 0, "nothing due ends before Spark starts"
+
+
+def test_news_that_land_while_it_runs_are_part_of_the_invocation():
+    w = world(source("s"), asset("a", "s"))
+    w.tell("s", "2025-01-01")
+    w.tell("s", "2025-01-02")
+    summary = w.driver().run([Tick()])
+    assert [days("2025-01-01"), days("2025-01-02")] == [result.blocks for result in summary.runs]
+
+
+def test_independent_assets_run_side_by_side_up_to_the_limit():
+    w = world(source("s"), *(asset(f"a{n}", "s") for n in range(6)), max_parallel_runs=3)
+    w.tell("s", "2025-01-01")
+    together, peak, lock = 0, 0, threading.Lock()
+    barrier = threading.Barrier(3, timeout=10)
+
+    def compute(order):
+        nonlocal together, peak
+        with lock:
+            together += 1
+            peak = max(peak, together)
+        barrier.wait()
+        with lock:
+            together -= 1
+
+    for n in range(6):
+        w.engine.hooks[f"a{n}", "compute"] = compute
+    assert len(w.driver().run([Tick()]).runs) == 6
+    assert peak == 3
+
+
+def test_a_consumer_does_not_wait_for_a_branch_it_does_not_read():
+    w = world(source("s"), asset("slow", "s"), asset("a", "s"), asset("b", "a"))
+    w.tell("s", "2025-01-01")
+    done = threading.Event()
+    w.engine.hooks["slow", "compute"] = lambda _: done.wait(10)
+    w.engine.hooks["b", "written"] = lambda _: done.set()
+    assert ran(w.driver().run([Tick()])) == ["a", "b", "slow"]
+
+
+def test_a_failure_is_recorded_its_descendants_wait_and_the_rest_goes_on():
+    w = world(source("s"), asset("a", "s", retries=0), asset("b", "a"), asset("c", "s"))
+    w.tell("s", "2025-01-01")
+
+    def broken(order):
+        raise RunError("no such column")
+
+    w.engine.hooks["a", "compute"] = broken
+    summary = w.driver().run([Tick()])
+    assert {result.asset: result.status for result in summary.runs} == {"a": "failed", "c": "success"}
+    failed = next(result for result in summary.runs if result.asset == "a")
+    assert (failed.error, failed.details) == ("no such column", f"{failed.run}.log")
+    assert not summary.ok
+    assert [item.reason for item in summary.waiting if item.asset == "b"] == [
+        "waits for a 2025-01-01, which failed: no such column"
+    ]
+    assert w.engine.data("a") == []
+    assert not [row for row in w.store.history(kinds=["success"]) if row.asset == "a"]
+    del w.engine.hooks["a", "compute"]
+    assert ran(w.driver().run([Tick()])) == ["a", "b"]
+
+
+def test_retries_keep_the_run_and_its_version():
+    w = world(source("s"), asset("a", "s", retries=2, retry_delay_seconds=0))
+    w.tell("s", "2025-01-01")
+    orders = []
+
+    def flaky(order):
+        orders.append(order)
+        if len(orders) < 3:
+            raise OSError("connection reset")
+
+    w.engine.hooks["a", "compute"] = flaky
+    (result,) = w.driver().run([Tick()]).runs
+    assert (result.status, result.attempts) == ("success", 3)
+    assert orders[0] == orders[2]
+    (commit,) = w.engine.data("a")
+    assert (commit.stamp.attempt, commit.stamp.version) == (3, 2 * commit.stamp.epoch + 1)
+
+
+def test_an_error_that_trying_again_cannot_help_is_not_tried_again():
+    w = world(source("s"), asset("a", "s", retries=5))
+    w.tell("s", "2025-01-01")
+
+    def broken(order):
+        raise RunError("rows outside")
+
+    w.engine.hooks["a", "compute"] = broken
+    assert w.driver().run([Tick()]).runs[0].attempts == 1
+
+
+def test_a_write_that_reports_an_error_but_is_in_counts_as_success():
+    w = world(source("s"), asset("a", "s", retries=0))
+    w.tell("s", "2025-01-01")
+
+    def lost_answer(order):
+        raise OSError("connection lost after the commit")
+
+    w.engine.hooks["a", "written"] = lost_answer
+    assert w.driver().run([Tick()]).runs[0].status == "success"
+    assert len(w.engine.data("a")) == 1
+
+
+def test_a_failed_write_is_fenced_by_its_own_version():
+    w = world(source("s"), asset("a", "s", retries=0))
+    w.tell("s", "2025-01-01")
+
+    def broken(order):
+        raise OSError("disk full")
+
+    w.engine.hooks["a", "write"] = broken
+    (result,) = w.driver().run([Tick()]).runs
+    assert result.status == "failed"
+    (fence,) = w.engine.tables["a"]
+    assert (fence.stamp.kind, fence.stamp.version) == ("fence", 2 * fence.stamp.epoch + 1)
+    late = replace(fence.stamp, kind="data", attempt=1)
+    w.engine._commit(fence.order, late)
+    assert w.engine.data("a") == [], "a write that comes late is skipped"
+
+
+def test_a_target_out_of_reach_leaves_the_chain_for_the_next_invocation():
+    w = world(source("s"), asset("a", "s", retries=0))
+    w.tell("s", "2025-01-01")
+
+    def broken(order):
+        raise OSError("unreachable")
+
+    w.engine.hooks["a", "write"] = w.engine.hooks["a", "fence"] = broken
+    summary = w.driver().run([Tick()])
+    assert [result.status for result in summary.runs] == ["failed"]
+    assert [row.kind for row in w.store.history(asset="a")][-1] == "unfenced"
+    w.engine.hooks.clear()
+    (result,) = w.driver().run([Tick()]).runs
+    assert result.status == "success"
+    assert result.reason.startswith("takes over a-1, which never ended")
+    assert [c.stamp.kind for c in w.engine.tables["a"]] == ["fence", "data"]
+
+
+def test_a_timeout_fences_the_run_and_what_comes_late_does_not_land():
+    w = world(source("s"), asset("a", "s", retries=0, timeout_seconds=0.05))
+    w.tell("s", "2025-01-01")
+    late, gone = threading.Event(), threading.Event()
+
+    def slow(order):
+        late.wait(10)
+
+    def after(order):
+        gone.set()
+
+    w.engine.hooks["a", "write"], w.engine.hooks["a", "written"] = slow, after
+    import sparkassets.runtime.execution as execution
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execution, "GRACE_SECONDS", 0.05)
+        (result,) = w.driver().run([Tick()]).runs
+    assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
+    late.set()
+    assert gone.wait(10)
+    assert w.engine.data("a") == []
+    assert w.store.history(asset="a")[-1].kind == "failure"
+
+
+def test_interrupting_cancels_what_runs_and_loses_nothing():
+    w = world(source("s"), asset("a", "s"), asset("b", "s"))
+    w.tell("s", "2025-01-01")
+    running = threading.Event()
+    driver = w.driver()
+
+    def endless(order):
+        running.set()
+        while order.run not in w.engine.cancelled:
+            threading.Event().wait(0.01)
+        raise OSError("cancelled by Spark")
+
+    w.engine.hooks["b", "compute"] = endless
+    threading.Thread(target=lambda: (running.wait(10), driver.stop()), daemon=True).start()
+    summary = driver.run([Tick()])
+    assert summary.interrupted
+    assert {r.asset: r.status for r in summary.runs}["b"] == "cancelled"
+    w.engine.hooks.clear()
+    w.driver().run([Tick()])
+    assert len(w.engine.data("a")) == len(w.engine.data("b")) == 1
+
+
+def test_a_source_that_cannot_be_looked_at_is_a_fault_and_the_rest_goes_on():
+    w = world(source("s"), source("t"), asset("a", "s"), asset("b", "t"))
+    w.tell("t", "2025-01-01")
+
+    def vanished(asset, **position):
+        raise SourceError("the folder landing/ has vanished")
+
+    w.source("s").observe = vanished  # type: ignore[method-assign]
+    summary = w.driver().run([Tick()])
+    assert ran(summary) == ["b"]
+    assert summary.faults == (("s", "the folder landing/ has vanished"),)
+    assert not summary.ok
+    assert "waits for s: the folder landing/ has vanished" in [item.reason for item in summary.waiting]
+
+
+def test_watermarks_and_rows_come_from_the_commit_that_is_in():
+    w = world(source("s", by=None), asset("a", "s", by=None))
+    w.tell("s")
+    w.driver().run([Tick()])
+    row = w.store.history(kinds=["success"])[-1]
+    assert row.extra == '{"rows": 5}'
+    assert '"watermarks": {"s": "high-' in row.body
+
+
+def test_a_backfill_computes_what_is_missing_or_stale_there_and_nothing_else():
+    w = world(source("s"), asset("a", "s"), asset("b", "a"))
+    w.tell("s", "2025-01-01..2025-01-09")
+    w.driver().run([Tick(["a"])])
+    item = w.project.assets["a"]
+    assert w.driver().run([Backfill(item, days("2025-01-02..2025-01-03"))]).runs == ()
+    (result,) = w.driver().run([Backfill(item, days("2025-01-02..2025-01-03"), force=True)]).runs
+    assert (result.kind, result.blocks) == ("backfill", days("2025-01-02..2025-01-03"))
+    b = w.project.assets["b"]
+    assert ran(w.driver().run([Backfill(b, days("2025-01-04"))])) == ["b"]
+
+
+def test_only_the_selected_assets_run():
+    w = world(source("s"), asset("a", "s"), asset("b", "s"))
+    w.tell("s", "2025-01-01")
+    assert ran(w.driver().run([Tick(["b"])])) == ["b"]
+
+
+def test_two_drivers_never_run_one_asset_at_a_time():
+    w = world(source("s"), *(asset(f"a{n}", "s") for n in range(8)))
+    w.alive = True
+    w.tell("s", "2025-01-01")
+    first, second = w.driver(), w.driver(engine=FakeEngine(w.engine.tables))
+    summaries = []
+    threads = [threading.Thread(target=lambda d=d: summaries.append(d.run([Tick()]))) for d in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(name for summary in summaries for name in ran(summary)) == [f"a{n}" for n in range(8)]
+    assert all(len(w.engine.data(f"a{n}")) == 1 for n in range(8))
+
+
+def test_progress_is_told():
+    w = world(source("s"), asset("a", "s"))
+    w.tell("s", "2025-01-01")
+    recorder = Recorder()
+    w.driver(progress=recorder).run([Tick()])
+    assert [result.status for result in recorder.results] == ["success"]

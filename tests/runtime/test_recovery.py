@@ -1,0 +1,150 @@
+"""A driver that dies at any moment of a run: the next one loses and doubles nothing (DESIGN section 8)."""
+
+import threading
+
+import pytest
+
+from sparkassets.errors import RunError
+from sparkassets.runtime.work import Tick
+from sparkassets.state import MemoryStore
+from tests.builders import asset, project, source
+from tests.runtime.fakes import FakeEngine, World
+
+
+class Killed(BaseException):
+    """What happens to a process: nothing after it runs."""
+
+
+def dying(w: World, moment: str) -> None:
+    """A driver whose run reaches ``moment`` and never returns; the driver is abandoned as if it were killed."""
+    reached = threading.Event()
+
+    def stuck(order):
+        reached.set()
+        threading.Event().wait()
+
+    engine = FakeEngine(w.engine.tables)
+    engine.hooks["a", moment] = stuck
+    driver = w.driver(engine=engine)
+    threading.Thread(target=driver.run, args=([Tick()],), daemon=True).start()
+    assert reached.wait(10)
+
+
+def world(**more) -> World:
+    return World(project(source("s"), asset("a", "s", retries=0, **more)), MemoryStore())
+
+
+@pytest.mark.parametrize("moment", ["compute", "write", "written"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_the_next_driver_settles_a_run_that_died(moment, exists):
+    w = world()
+    if exists:
+        w.tell("s", "2025-01-01")
+        w.driver().run([Tick()])
+    w.tell("s", "2025-01-02")
+    dying(w, moment)
+    landed = len(w.engine.data("a"))
+    summary = w.driver().run([Tick()])
+    assert summary.ok
+    data = w.engine.data("a")
+    assert [str(commit.order.blocks) for commit in data].count(str(data[-1].order.blocks)) == 1
+    assert len(data) == 1 + exists
+    assert (summary.runs[0].adopted is not None) == (moment == "written")
+    assert landed == exists + (moment == "written")
+    recorded = [row.run for row in w.store.history(kinds=["success"])]
+    assert recorded == [commit.stamp.run for commit in data]
+    assert w.driver().run([Tick()]).runs == ()
+
+
+def test_a_zombie_that_writes_after_its_lease_is_skipped():
+    w = world()
+    go, tried = threading.Event(), threading.Event()
+
+    def late(order):
+        go.wait(10)
+
+    zombie = FakeEngine(w.engine.tables)
+    zombie.hooks["a", "write"] = late
+    zombie.hooks["a", "written"] = lambda _: tried.set()
+    w.tell("s", "2025-01-01")
+    driver = w.driver(engine=zombie)
+    reached = threading.Event()
+    zombie.hooks["a", "compute"] = lambda _: reached.set()
+    threading.Thread(target=driver.run, args=([Tick()],), daemon=True).start()
+    assert reached.wait(10)
+    while not w.store.history(kinds=["claim"]):
+        pass
+    assert w.driver().run([Tick()]).ok
+    go.set()
+    assert tried.wait(10)
+    assert len(w.engine.data("a")) == 1
+    assert [row.kind for row in w.store.history(asset="a")].count("success") == 1
+
+
+def test_a_live_driver_on_this_host_keeps_its_claim():
+    w = world()
+    w.alive = True
+    w.tell("s", "2025-01-01")
+    dying(w, "compute")
+    summary = w.driver().run([Tick()])
+    assert summary.runs == ()
+    assert summary.waiting[0].reason.startswith("running: a-1 since ")
+
+
+def test_a_claim_of_another_host_is_waited_for_until_its_lease_is_over():
+    w = world(lease_seconds=60)
+    w.tell("s", "2025-01-01")
+    dying(w, "compute")
+
+    class Running(type(w.clock)):
+        def monotonic(self):
+            self.seconds += 15
+            return self.seconds
+
+    w.clock = Running()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Event, "wait", lambda self, timeout=None: True)
+        summary = w.driver(host="elsewhere").run([Tick()])
+    assert [result.asset for result in summary.runs] == ["a"]
+
+
+def test_two_runs_of_a_chain_that_never_landed_are_settled_by_one():
+    w = world()
+    w.tell("s", "2025-01-01")
+    dying(w, "compute")
+    dying(w, "fence")
+    summary = w.driver().run([Tick()])
+    assert summary.ok
+    assert len(w.engine.data("a")) == 1
+    assert summary.runs[0].reason.startswith("takes over a-1 and a-2, which never ended")
+
+
+def test_a_history_that_cannot_tell_stops_and_asks_a_person():
+    from sparkassets.ports import HistoryGoneError
+
+    w = world()
+    w.tell("s", "2025-01-01")
+    dying(w, "write")
+
+    def gone(_):
+        raise HistoryGoneError("a: its history was vacuumed")
+
+    w.engine.hooks["a", "landed"] = gone
+    summary = w.driver().run([Tick()])
+    assert [result.status for result in summary.runs] == ["failed"]
+    assert w.engine.data("a") == []
+    assert w.store.history(asset="a")[-1].kind == "unfenced"
+
+
+def test_a_dead_run_with_nothing_left_to_do_is_closed():
+    w = world()
+    w.tell("s", "2025-01-01")
+
+    def broken(order):
+        raise RunError("never")
+
+    w.engine.hooks["a", "compute"] = broken
+    w.driver().run([Tick()])
+    assert w.store.history(asset="a")[-1].kind == "failure"
+    del w.engine.hooks["a", "compute"]
+    assert w.driver().run([Tick()]).ok
