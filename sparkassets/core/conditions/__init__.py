@@ -1,0 +1,18 @@
+"""Conditions over updates of assets: the tree, its text form, and its evaluation that keeps its reasons."""
+
+from sparkassets.core.conditions.evaluate import Verdict, evaluate
+from sparkassets.core.conditions.parse import ConditionError, parse_condition
+from sparkassets.core.conditions.tree import All, Any, Condition, Leaf, join_all, join_any
+
+__all__ = [
+    "All",
+    "Any",
+    "Condition",
+    "ConditionError",
+    "Leaf",
+    "Verdict",
+    "evaluate",
+    "join_all",
+    "join_any",
+    "parse_condition",
+]

@@ -1,0 +1,47 @@
+"""Evaluation: the truth of a condition is a bool or a set of partitions, and every part's truth is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import Generic, TypeVar
+
+from sparkassets.core.conditions.tree import All, Any, Condition, Leaf
+from sparkassets.core.partitions import RangeSet
+
+T = TypeVar("T", bool, RangeSet)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Generic[T]):
+    """What a condition came to.
+
+    Attributes:
+        node: The condition.
+        value: Its truth.
+        children: The verdicts of its children, in their order; none for a leaf.
+    """
+
+    node: Condition
+    value: T
+    children: tuple[Verdict[T], ...] = ()
+
+
+def evaluate(condition: Condition, truth: Callable[[Leaf], T]) -> Verdict[T]:
+    """The verdict on ``condition``; asks for the truth of every leaf, whatever the others say.
+
+    Args:
+        condition: A parsed condition.
+        truth: A leaf's truth; sets of partitions are intersected under ``&`` and united under ``|``.
+    """
+    match condition:
+        case Leaf():
+            return Verdict(condition, truth(condition))
+        case All(parts):
+            children = tuple(evaluate(part, truth) for part in parts)
+            return Verdict(condition, reduce(and_, (child.value for child in children)), children)
+        case Any(choices):
+            children = tuple(evaluate(choice, truth) for choice in choices)
+            return Verdict(condition, reduce(or_, (child.value for child in children)), children)

@@ -1,0 +1,190 @@
+"""Reading a condition: the text form ``a & (b | x-y://z)`` and the forms of YAML."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from sparkassets.core.assets import AssetError, parse_uri
+from sparkassets.core.conditions.tree import BARE_URI, Condition, Leaf, join_all, join_any
+from sparkassets.core.phrases import shown
+from sparkassets.errors import InputError
+
+Path = tuple[str | int, ...]
+
+_TOKEN: Final = re.compile(
+    rf"\s*(?:(?P<mark>[&|()])|\{{\s*uri:\s*(?P<identity>[^{{}}\s]*)\s*\}}"
+    rf"|(?P<uri>{BARE_URI.pattern})|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?=[\s&|()]|$)|(?P<other>\S[^\s&|()]*))"
+)
+_TIME: Final = re.compile(r"\s*(?:@|[\d*][\d*/,\-]*\s+\S)")
+_WORDS: Final = {"and": "&", "or": "|", "AND": "&", "OR": "|", "&&": "&", "||": "|"}
+_NOT_YET: Final = "a time inside a condition is not supported yet; expected asset names and dataset URIs"
+_OPERAND: Final = "an asset name or a dataset URI"
+_MAP_HINT: Final = "a condition as a map is {any: [...]}, {all: [...]} or {uri: ...}"
+
+
+class ConditionError(InputError):
+    """A condition that cannot be read.
+
+    Attributes:
+        path: Keys and indices from the condition's value to the text or map at fault.
+        position: Where in that text, counted from 0.
+        width: How many characters are at fault there; 0 when it is not one place of a text.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, path: Path = (), position: int = 0, width: int = 0
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.position = position
+        self.width = width
+
+
+def parse_condition(value: object, path: Path = ()) -> Condition:
+    """The condition that a text, a list (all of it) or a map (``any``, ``all``, ``uri``) says.
+
+    Args:
+        value: As YAML gives it.
+        path: Where the value stands, for errors.
+
+    Raises:
+        ConditionError: With the place at fault.
+
+    >>> parse_condition("a | b & x-drop://inbox").text()
+    'a | b & x-drop://inbox'
+    >>> parse_condition({"any": ["a & b", ["c", "d"]]}).text()
+    'a & b | c & d'
+    """
+    match value:
+        case str():
+            return _Text(value, path).read()
+        case list():
+            return join_all(_children(value, path))
+        case {"any": choices, **rest} if not rest:
+            return join_any(_children(choices, (*path, "any")))
+        case {"all": parts, **rest} if not rest:
+            return join_all(_children(parts, (*path, "all")))
+        case {"uri": str(identity), **rest} if not rest:
+            return _uri_leaf(identity, (*path, "uri"), position=0)
+        case dict():
+            raise ConditionError(
+                f"a condition cannot be a map of {', '.join(map(str, value))}", hint=_MAP_HINT, path=path
+            )
+        case _:
+            raise ConditionError(
+                f"a condition cannot be {shown(value)}; expected asset names joined by & and |, a list or a map",
+                path=path,
+            )
+
+
+def _children(values: object, path: Path) -> list[Condition]:
+    if not isinstance(values, list) or not values:
+        found = "an empty list" if values == [] else shown(values)
+        raise ConditionError(f"expected a list with at least one condition, not {found}", path=path)
+    return [parse_condition(each, (*path, index)) for index, each in enumerate(values)]
+
+
+def _uri_leaf(identity: str, path: Path, *, position: int) -> Leaf:
+    try:
+        return Leaf(parse_uri(identity), is_uri=True)
+    except AssetError as error:
+        message = str(error.args[0])
+        raise ConditionError(message, hint=error.hint, path=path, position=position, width=len(identity)) from None
+
+
+@dataclass(slots=True)
+class _Text:
+    """A recursive-descent reader of one text; ``&`` binds tighter than ``|``."""
+
+    text: str
+    path: Path
+    position: int = 0
+
+    def read(self) -> Condition:
+        if _TIME.match(self.text):
+            self._fail(_NOT_YET, width=len(self.text))
+        condition = self._any()
+        if token := self._peek():
+            self._refuse_operator(token)
+        return condition
+
+    def _any(self) -> Condition:
+        choices = [self._all()]
+        while self._take("|"):
+            choices.append(self._all())
+        return join_any(choices)
+
+    def _all(self) -> Condition:
+        parts = [self._operand()]
+        while self._take("&"):
+            parts.append(self._operand())
+        return join_all(parts)
+
+    def _operand(self) -> Condition:
+        token = self._peek()
+        if token is None:
+            self._fail(f"the condition ends where {_OPERAND} is expected", position=len(self.text))
+        if token["mark"] == "(":
+            return self._group(token)
+        for kind in ("uri", "identity"):
+            if token[kind] is not None:
+                self.position = token.end()
+                return _uri_leaf(token[kind], self.path, position=token.start(kind))
+        if not token["name"] or token["name"] in _WORDS:
+            self._refuse_operand(token)
+        self.position = token.end()
+        return Leaf(token["name"])
+
+    def _group(self, opening: re.Match[str]) -> Condition:
+        self.position = opening.end()
+        inner = self._any()
+        if not self._take(")"):
+            if token := self._peek():
+                self._refuse_operator(token)
+            self._fail("this parenthesis is not closed", position=opening.start("mark"))
+        return inner
+
+    def _peek(self) -> re.Match[str] | None:
+        return _TOKEN.match(self.text, self.position)
+
+    def _take(self, mark: str) -> bool:
+        token = self._peek()
+        if token is None or token["mark"] != mark:
+            return False
+        self.position = token.end()
+        return True
+
+    def _refuse_operand(self, token: re.Match[str]) -> NoReturn:
+        """Refuses what stands in the place of a name or a URI."""
+        word, start = _word(token)
+        doubled = self.text[start - 1 : start + 1]
+        if doubled in _WORDS:
+            self._fail(
+                f"a condition has no word {doubled!r}", position=start - 1, width=2, hint=f"write {_WORDS[doubled]}"
+            )
+        if token["mark"] or word in _WORDS:
+            self._fail(f"{word!r} stands where {_OPERAND} is expected", position=start, width=len(word))
+        hint = "any other identity is written {uri: ...}"
+        self._fail(f"{word!r} is neither an asset name nor a dataset URI", position=start, width=len(word), hint=hint)
+
+    def _refuse_operator(self, token: re.Match[str]) -> NoReturn:
+        """Refuses what stands in the place of ``&`` or ``|``."""
+        word, start = _word(token)
+        if word in _WORDS:
+            message, hint = f"a condition has no word {word!r}", f"write {_WORDS[word]}"
+        elif word == ")":
+            message, hint = "')' closes no parenthesis", None
+        else:
+            message, hint = f"{word!r} stands where an operator is expected", "join the two with & or |"
+        self._fail(message, position=start, width=len(word), hint=hint)
+
+    def _fail(self, message: str, *, position: int = 0, width: int = 1, hint: str | None = None) -> NoReturn:
+        raise ConditionError(message, hint=hint, path=self.path, position=position, width=width)
+
+
+def _word(token: re.Match[str]) -> tuple[str, int]:
+    """The token's text and where it begins."""
+    text = token[0].lstrip()
+    return text, token.end() - len(text)

@@ -1,0 +1,85 @@
+"""The tree of a condition: leaves are updates, joints are ``&`` and ``|``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+BARE_URI: Final = re.compile(r"[^\s&|(){}]*://[^\s&|(){}]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One dataset was updated.
+
+    Attributes:
+        ref: An asset's name or a dataset URI.
+    """
+
+    ref: str
+    is_uri: bool = False
+
+    def text(self) -> str:
+        """As people write it: bare where the text form allows it, else ``{uri: …}``."""
+        return self.ref if not self.is_uri or BARE_URI.fullmatch(self.ref) else f"{{uri: {self.ref}}}"
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Itself."""
+        yield self
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every child holds. Children are at least two, different, and no ``All``."""
+
+    children: tuple[Leaf | Any, ...]
+
+    def text(self) -> str:
+        """The children joined by ``&``; an inner ``|`` stands in parentheses.
+
+        >>> All((Leaf("a"), Any((Leaf("b"), Leaf("c"))))).text()
+        'a & (b | c)'
+        """
+        return " & ".join(f"({each.text()})" if isinstance(each, Any) else each.text() for each in self.children)
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The leaves, left to right."""
+        for child in self.children:
+            yield from child.leaves()
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """At least one child holds. Children are at least two, different, and no ``Any``."""
+
+    children: tuple[Leaf | All, ...]
+
+    def text(self) -> str:
+        """The children joined by ``|``; ``&`` binds tighter, so nothing needs parentheses."""
+        return " | ".join(each.text() for each in self.children)
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The leaves, left to right."""
+        for child in self.children:
+            yield from child.leaves()
+
+
+Condition = Leaf | All | Any
+
+
+def join_all(conditions: Iterable[Condition]) -> Condition:
+    """All of the conditions, flattened and without repetition; a single one is itself."""
+    children: dict[Leaf | Any, None] = {}
+    for each in conditions:
+        children |= dict.fromkeys(each.children if isinstance(each, All) else (each,))
+    return next(iter(children)) if len(children) == 1 else All(tuple(children))
+
+
+def join_any(conditions: Iterable[Condition]) -> Condition:
+    """Any of the conditions, flattened and without repetition; a single one is itself."""
+    children: dict[Leaf | All, None] = {}
+    for each in conditions:
+        children |= dict.fromkeys(each.children if isinstance(each, Any) else (each,))
+    return next(iter(children)) if len(children) == 1 else Any(tuple(children))

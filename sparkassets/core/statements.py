@@ -1,0 +1,69 @@
+"""Whether a SQL text is one SELECT; a look at its words, not a parser."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_EXPRESSION: Final = "\0"
+"""Stands for every character of a Jinja expression, whose text is not known before it is rendered."""
+
+_OPAQUE = re.compile(
+    r"(?P<expression>\{\{.*?\}\})|\{%.*?%\}|\{#.*?#\}"
+    r"|--[^\n]*|/\*.*?\*/"
+    r"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`",
+    re.DOTALL,
+)
+_FIRST_WORD = re.compile(r"[\s(;]*([A-Za-z_]+)")
+_QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
+_WRITE = re.compile(
+    r"\b(?:INSERT\s+(?:INTO|OVERWRITE)|MERGE\s+INTO|DELETE\s+FROM"
+    r"|(?:CREATE|REPLACE)\s+(?:OR\s+REPLACE\s+)?(?:TEMP\w*\s+)?(?:TABLE|VIEW))\b",
+    re.IGNORECASE,
+)
+_SECOND = re.compile(r";[\s;]*([^\s;]+)")
+_HINT: Final = "write the SELECT only; sparkassets writes its rows as `write` says"
+
+
+@dataclass(frozen=True, slots=True)
+class NotASelect:
+    """Why a text is not one SELECT.
+
+    Attributes:
+        position, width: The words at fault, in characters of the text.
+    """
+
+    position: int
+    width: int
+    message: str
+    hint: str | None = None
+
+
+def refuse_unless_select(sql: str) -> NotASelect | None:
+    r"""Why the text is not one SELECT; None where it is, or where only rendering the Jinja in it can tell.
+
+    >>> refuse_unless_select("-- all\nWITH x AS (SELECT 1) SELECT * FROM {{ inlets.x }}")
+    >>> refuse_unless_select("INSERT INTO t SELECT 1").message
+    "the SQL begins with 'INSERT'; expected one SELECT"
+    """
+    words = _OPAQUE.sub(_blank, sql)
+    if not words.strip():
+        return NotASelect(0, 1, "the SQL is empty; expected one SELECT")
+    first = _FIRST_WORD.match(words)
+    if first and first[1].upper() not in _QUERIES:
+        found = first[1]
+        return NotASelect(first.start(1), len(found), f"the SQL begins with {found!r}; expected one SELECT", _HINT)
+    if write := _WRITE.search(words):
+        found = " ".join(write[0].split())
+        return NotASelect(write.start(), len(write[0]), f"the SQL holds {found!r}; expected one SELECT", _HINT)
+    if second := _SECOND.search(words):
+        found = second[1].rstrip(_EXPRESSION)
+        return NotASelect(second.start(1), max(1, len(found)), "a second statement follows; expected one SELECT")
+    return None
+
+
+def _blank(opaque: re.Match[str]) -> str:
+    """The same number of characters and lines, without words."""
+    filler = _EXPRESSION if opaque["expression"] else " "
+    return re.sub(r"[^\n]", filler, opaque[0])

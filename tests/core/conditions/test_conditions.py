@@ -1,0 +1,155 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.conditions import All, Any, ConditionError, Leaf, evaluate, join_all, join_any, parse_condition
+from sparkassets.core.partitions import RangeSet
+
+A, B, C, D = (Leaf(name) for name in "abcd")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a", A),
+        (" ( a ) ", A),
+        ("a & b", All((A, B))),
+        ("a&b|c", Any((All((A, B)), C))),
+        ("a & (b | c)", All((A, Any((B, C))))),
+        ("a | (b | (c))", Any((A, B, C))),
+        ("a & a", A),
+        (["a", "b", "c"], All((A, B, C))),
+        (["a | b", "c"], All((Any((A, B)), C))),
+        ({"any": ["a", "b & c"]}, Any((A, All((B, C))))),
+        ({"all": [{"any": ["a", "b"]}, ["c", "d"]]}, All((Any((A, B)), C, D))),
+        ({"uri": "example_dataset"}, Leaf("example_dataset", is_uri=True)),
+        ("a | (b & x-drop://inbox)", Any((A, All((B, Leaf("x-drop://inbox", is_uri=True)))))),
+        ("S3://Bucket/x", Leaf("s3://Bucket/x", is_uri=True)),
+        ("a & {uri: //host/x}", All((A, Leaf("//host/x", is_uri=True)))),
+        ({"uri": "s3://b/p?x=1&y=(2)"}, Leaf("s3://b/p?x=1&y=(2)", is_uri=True)),
+    ],
+)
+def test_parsing(value, expected):
+    assert parse_condition(value) == expected
+
+
+def leaves():
+    names = st.sampled_from("abcd").map(Leaf)
+    uris = st.sampled_from(["s3://b/x", "x-drop://inbox", "plain", "s3://b/(x)?y=1&z=2", "//host/a"])
+    return names | uris.map(lambda uri: Leaf(uri, is_uri=True))
+
+
+conditions = st.recursive(
+    leaves(),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3).map(join_all) | st.lists(inner, min_size=1, max_size=3).map(join_any)
+    ),
+    max_leaves=8,
+)
+
+
+@given(conditions)
+def test_text_reads_back(condition):
+    if not any("(" in leaf.ref for leaf in condition.leaves()):
+        assert parse_condition(condition.text()) == condition
+
+
+@given(conditions, st.sets(st.sampled_from("abcd")))
+def test_sets_of_partitions_agree_with_truth(condition, true):
+    span = RangeSet.span(0, 10)
+    by_bool = evaluate(condition, lambda leaf: leaf.ref in true)
+    by_sets = evaluate(condition, lambda leaf: span if leaf.ref in true else RangeSet())
+    assert bool(by_sets.value) == by_bool.value
+
+
+def test_a_verdict_keeps_its_reasons():
+    verdict = evaluate(
+        parse_condition("a & (b | c)"), {A: RangeSet.span(0, 9), B: RangeSet.span(5, 20), C: RangeSet()}.get
+    )
+    assert verdict.value == RangeSet.span(5, 9)
+    assert [(child.node.text(), child.value) for child in verdict.children] == [
+        ("a", RangeSet.span(0, 9)),
+        ("b | c", RangeSet.span(5, 20)),
+    ]
+    assert [child.node for child in verdict.children[1].children] == [B, C]
+
+
+def test_leaves_in_order():
+    assert [leaf.ref for leaf in parse_condition("c | a & (b | d)").leaves()] == ["c", "a", "b", "d"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "path", "position", "width"),
+    [
+        ("", "the condition ends where an asset name or a dataset URI is expected", (), 0, 1),
+        ("a &", "the condition ends where an asset name or a dataset URI is expected", (), 3, 1),
+        ("a & | b", "'|' stands where an asset name or a dataset URI is expected", (), 4, 1),
+        ("a b", "'b' stands where an operator is expected\n  hint: join the two with & or |", (), 2, 1),
+        ("a (b)", "'(' stands where an operator is expected\n  hint: join the two with & or |", (), 2, 1),
+        ("(a | b", "this parenthesis is not closed", (), 0, 1),
+        ("a)", "')' closes no parenthesis", (), 1, 1),
+        ("a and b", "a condition has no word 'and'\n  hint: write &", (), 2, 3),
+        ("a || b", "a condition has no word '||'\n  hint: write |", (), 2, 2),
+        ("a && b", "a condition has no word '&&'\n  hint: write &", (), 2, 2),
+        (
+            "a & b-c",
+            "'b-c' is neither an asset name nor a dataset URI\n  hint: any other identity is written {uri: ...}",
+            (),
+            4,
+            3,
+        ),
+        (
+            "a & s3://b/*.csv",
+            (
+                "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'; "
+                "an identity names one dataset"
+            ),
+            (),
+            4,
+            12,
+        ),
+        (
+            {"any": ["a & b", "0 6 * * *"]},
+            "a time inside a condition is not supported yet; expected asset names and dataset URIs",
+            ("any", 1),
+            0,
+            9,
+        ),
+        (
+            ["@daily", "a"],
+            "a time inside a condition is not supported yet; expected asset names and dataset URIs",
+            (0,),
+            0,
+            6,
+        ),
+        ([], "expected a list with at least one condition, not an empty list", (), 0, 0),
+        ({"any": "a"}, "expected a list with at least one condition, not 'a'", ("any",), 0, 0),
+        (
+            {"any": ["a"], "all": ["b"]},
+            (
+                "a condition cannot be a map of any, all\n"
+                "  hint: a condition as a map is {any: [...]}, {all: [...]} or {uri: ...}"
+            ),
+            (),
+            0,
+            0,
+        ),
+        (["a", 3], "a condition cannot be 3; expected asset names joined by & and |, a list or a map", (1,), 0, 0),
+        (
+            {"uri": "sparkassets://x"},
+            "the dataset URI 'sparkassets://x' uses the scheme 'sparkassets', which is reserved",
+            ("uri",),
+            0,
+            15,
+        ),
+    ],
+)
+def test_errors_say_where(value, message, path, position, width):
+    with pytest.raises(ConditionError) as error:
+        parse_condition(value)
+    assert (str(error.value), error.value.path, error.value.position, error.value.width) == (
+        message,
+        path,
+        position,
+        width,
+    )

@@ -1,0 +1,115 @@
+import pytest
+
+from sparkassets.core.assets import AssetError, check_name, parse_uri, secret_in_text, secrets_in
+
+
+@pytest.mark.parametrize("name", ["a", "_", "daily_delays", "A1"])
+def test_names(name):
+    assert check_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a-b", "a.b", "a b", "é", "a\n"])
+def test_what_is_no_name(name):
+    with pytest.raises(AssetError) as error:
+        check_name(name)
+    assert str(error.value) == f"{name!r} is not a name; expected letters, digits and '_', not beginning with a digit"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3://example/dataset",
+        "s3://Example/Dataset",
+        "x-my-thing://foobarbaz",
+        "//example/dataset",
+        "example_dataset",
+        "s3://dataset/%C3%A8.csv",
+        "abfss://container@account.dfs.core.windows.net/sales",
+        "http://[::1]:8080/x",
+        "s3://bucket/a?part=1&b=2#c",
+        "./warehouse/daily_delays",
+    ],
+)
+def test_uris_are_kept_as_written(uri):
+    assert parse_uri(uri) == uri
+
+
+@pytest.mark.parametrize(("one", "other"), [("s3://bucket/a", "s3://Bucket/a"), ("s3://b/a", "s3://b/a/")])
+def test_uris_that_differ(one, other):
+    assert parse_uri(one) != parse_uri(other)
+
+
+def test_only_the_scheme_is_lowered():
+    assert parse_uri("ABFSS://Container@Host/Path") == "abfss://Container@Host/Path"
+
+
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        ("", "a dataset URI is empty"),
+        (
+            "sparkassets://example_dataset",
+            "the dataset URI 'sparkassets://example_dataset' uses the scheme 'sparkassets', which is reserved",
+        ),
+        (
+            "èxample_datašet",
+            "the dataset URI 'èxample_datašet' holds 'è', which RFC 3986 does not allow\n  hint: write it as %C3%A8",
+        ),
+        (
+            "s3://b/a b",
+            "the dataset URI 's3://b/a b' holds ' ', which RFC 3986 does not allow\n  hint: write it as %20",
+        ),
+        (
+            "s3://b/50%",
+            (
+                "the dataset URI 's3://b/50%' holds '%', which RFC 3986 does not allow\n"
+                "  hint: '%' must be followed by two hexadecimal digits"
+            ),
+        ),
+        (
+            "s3://b/*.csv",
+            (
+                "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'; "
+                "an identity names one dataset"
+            ),
+        ),
+        (
+            "s3://b/year=[0-9]+/x",
+            (
+                "the dataset URI 's3://b/year=[0-9]+/x' looks like a glob or a regular expression because of '['; "
+                "an identity names one dataset"
+            ),
+        ),
+        (
+            "postgres://me:hunter2@db/shop",
+            "the dataset URI holds a password; events are clear text\n  hint: leave it out of the identity",
+        ),
+        (
+            "https://x.blob.core.windows.net/c?sv=1&sig=abc",
+            "the dataset URI holds a credential in 'sig'; events are clear text\n  hint: leave it out of the identity",
+        ),
+    ],
+)
+def test_what_is_no_identity(uri, message):
+    with pytest.raises(AssetError) as error:
+        parse_uri(uri)
+    assert str(error.value) == message
+
+
+def test_secrets_are_found_at_any_depth():
+    extra = {
+        "team": "sales",
+        "token_count": 7,
+        "tokens": "many",
+        "jdbc": [{"url": "jdbc:postgresql://me:pw@host/db"}, {"secretAccessKey": "x"}],
+        "id": "AKIAABCDEFGHIJKLMNOP",
+    }
+    assert list(secrets_in(extra)) == [
+        (("jdbc", 0, "url"), "a password"),
+        (("jdbc", 1, "secretAccessKey"), "a credential in 'secretAccessKey'"),
+        (("id",), "a key"),
+    ]
+
+
+def test_ordinary_text_holds_no_secret():
+    assert secret_in_text("s3://bucket/a?design=1&x=y") is None
