@@ -6,8 +6,6 @@
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
-# A host whose own name does not resolve is common in containers, and would keep Spark from starting.
-export SPARK_LOCAL_IP ?= 127.0.0.1
 
 # A stamp is worth nothing when the Python that its environment was made with is gone.
 made = $(shell test -x $(1)/bin/python || echo always)
