@@ -25,7 +25,7 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
 
     candidates = sorted(set(known) - {word})
     same = [each for each in candidates if each.casefold() == word.casefold()]
-    return same or get_close_matches(word, candidates, n=3, cutoff=0.7)
+    return same or get_close_matches(word, candidates, n=3, cutoff=0.6)
 
 
 def listing(words: Iterable[str], *, last: str = "or") -> str:

@@ -17,11 +17,7 @@ _OPAQUE = re.compile(
 )
 _FIRST_WORD = re.compile(r"[\s(;]*([A-Za-z_]+)")
 _QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
-_WRITE = re.compile(
-    r"\b(?:INSERT\s+(?:INTO|OVERWRITE)|MERGE\s+INTO|DELETE\s+FROM"
-    r"|(?:CREATE|REPLACE)\s+(?:OR\s+REPLACE\s+)?(?:TEMP\w*\s+)?(?:TABLE|VIEW))\b",
-    re.IGNORECASE,
-)
+_WRITE = re.compile(r"\b(?:INSERT\s+(?:INTO|OVERWRITE)|MERGE\s+INTO)\b", re.IGNORECASE)
 _SECOND = re.compile(r";[\s;]*([^\s;]+)")
 _HINT: Final = "write the SELECT only; sparkassets writes its rows as `write` says"
 

@@ -1,0 +1,296 @@
+"""SQL templates: the closed set of names that they may use, checked by Jinja's syntax tree before anything runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final, cast
+
+from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from sparkassets.core.phrases import did_you_mean, listing
+from sparkassets.core.statements import refuse_unless_select
+from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+NAMES: Final = frozenset(
+    {
+        "inlets",
+        "outlets",
+        "partitions",
+        "partition",
+        "run_id",
+        "schedule_date",
+        "data_interval_start",
+        "data_interval_end",
+        "logical_date",
+        "ds",
+        "ds_nodash",
+        "ts",
+        "ts_nodash",
+        "ts_nodash_with_tz",
+        "watermark",
+        "params",
+        "triggering_events",
+        "triggering_dataset_events",
+    }
+)
+"""What a template may name (DESIGN section 7); whoever renders provides a value for each."""
+
+FUNCTIONS: Final = ("range",)
+"""Of Jinja's own functions, those that a query may need."""
+
+_WATERMARK: Final = ("low", "high")
+_LOADING: Final[dict[type[nodes.Node], str]] = {
+    nodes.Include: "include",
+    nodes.Import: "import",
+    nodes.FromImport: "from",
+    nodes.Extends: "extends",
+}
+
+Member = nodes.Getattr | nodes.Getitem
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """One thing that is wrong with a template.
+
+    Attributes:
+        line, column: Counted from 1 in the template's text.
+        width: How many characters are at fault.
+    """
+
+    line: int
+    column: int
+    width: int
+    message: str
+    hint: str | None = None
+
+
+class TemplateError(InputError):
+    """A text that is no template.
+
+    Attributes:
+        fault: The place.
+    """
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message, hint=fault.hint)
+        self.fault = fault
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """The sandbox that parses and renders templates: names must exist, nothing is loaded, values cannot be changed."""
+    sandbox = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+    sandbox.globals = {name: sandbox.globals[name] for name in FUNCTIONS}
+    del sandbox.filters["attr"]
+    return sandbox
+
+
+def inlets_of(text: str) -> list[str]:
+    """The assets that a template names as ``inlets.<name>``, in order of appearance.
+
+    Raises:
+        TemplateError: The text is no template.
+
+    >>> inlets_of("SELECT * FROM {{ inlets.flights }} JOIN {{ inlets['weather'] }} USING (day)")
+    ['flights', 'weather']
+    """
+    return list(Template.parse(text).inlets)
+
+
+def check(
+    template: Template,
+    *,
+    asset: str,
+    columns: Mapping[str, Collection[str]],
+    params: Collection[str],
+    dimensions: Collection[str],
+    watermarked: bool,
+) -> list[Fault]:
+    """Everything that is wrong with a template, in order of place; unknown assets are the caller's to judge.
+
+    Args:
+        template: Parsed.
+        asset: The only name that may follow ``outlets.``.
+        columns: The declared columns by inlet; of an inlet that is not among the keys every column is taken.
+        params: What may follow ``params.``.
+        dimensions: What may follow ``partition.``: the partition's column, if there is one.
+        watermarked: Whether an inlet is read above a watermark.
+    """
+    judge = _Judge(template, asset, columns, params, dimensions, watermarked)
+    return sorted([*_statement(template.text), *judge.loading(), *judge.names(), *judge.filters(), *judge.members()])
+
+
+@dataclass(frozen=True)
+class Template:
+    """A parsed template.
+
+    Attributes:
+        text: Its source.
+        tree: Jinja's syntax tree.
+    """
+
+    text: str
+    tree: nodes.Template
+
+    @classmethod
+    def parse(cls, text: str) -> Template:
+        """Reads a template.
+
+        Raises:
+            TemplateError: With the line at fault.
+        """
+        try:
+            return cls(text, environment().parse(text))
+        except TemplateSyntaxError as error:
+            line = _line(text, error.lineno)
+            column = len(line) - len(line.lstrip()) + 1
+            message = f"the template is broken: {(error.message or '').rstrip('.')}"
+            raise TemplateError(Fault(error.lineno, column, max(1, len(line.strip())), message)) from None
+
+    @cached_property
+    def inlets(self) -> Mapping[str, tuple[int, int]]:
+        """The assets named as ``inlets.<name>``, in order of appearance, with line and column of the first mention."""
+        found: dict[str, tuple[int, int]] = {}
+        for node in self.members:
+            name = member_of(node)
+            if name is not None and isinstance(node.node, nodes.Name) and node.node.name == "inlets":
+                found.setdefault(name, self.place(node, name))
+        return found
+
+    @cached_property
+    def members(self) -> list[Member]:
+        """Every ``a.b`` and ``a[b]``, in order of appearance, the outer one before what it is taken from."""
+        return list(cast("Iterable[Member]", self.tree.find_all((nodes.Getattr, nodes.Getitem))))
+
+    def place(self, node: nodes.Node, word: str) -> tuple[int, int]:
+        """Line and column of ``word`` in the node's line; Jinja keeps the lines only."""
+        line = _line(self.text, node.lineno)
+        opened = line.find("{{") if "{{" in line else line.find("{%")
+        pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
+        found = pattern.search(line, max(0, opened)) or pattern.search(line)
+        return node.lineno, found.start() + 1 if found else 1
+
+
+def member_of(node: Member) -> str | None:
+    """``b`` of ``a.b`` and ``a['b']``; None where it is only known when the template is rendered."""
+    if isinstance(node, nodes.Getattr):
+        return node.attr
+    return node.arg.value if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str) else None
+
+
+@dataclass(frozen=True)
+class _Judge:
+    template: Template
+    asset: str
+    columns: Mapping[str, Collection[str]]
+    params: Collection[str]
+    dimensions: Collection[str]
+    watermarked: bool
+
+    def loading(self) -> Iterator[Fault]:
+        """Attempts to read other files."""
+        for node in self.template.tree.find_all(tuple(_LOADING)):
+            word = _LOADING[type(node)]
+            hint = "name another asset as {{ inlets.<name> }}, or repeat the text"
+            yield self._fault(node, word, f"{word!r} cannot be used: a template stands alone", hint)
+
+    def names(self) -> Iterator[Fault]:
+        """Names outside the closed set, names of it that are set anew, and objects used without a member."""
+        names = list(self.template.tree.find_all(nodes.Name))
+        unknown = {node.name for node in names if node.ctx == "load"} - NAMES - set(FUNCTIONS)
+        if unknown:
+            unknown &= meta.find_undeclared_variables(self.template.tree)
+        reported: set[str] = set()
+        whole = {id(node.node) for node in self.template.members if member_of(node)}
+        for node in names:
+            name = node.name
+            if node.ctx != "load" and name in NAMES:
+                yield self._fault(node, name, f"{name!r} is a name of the run and cannot be set")
+            elif name in {"inlets", "outlets"} and id(node) not in whole:
+                example = f"{name}.{next(iter(self.template.inlets), 'a') if name == 'inlets' else self.asset}"
+                yield self._fault(node, name, f"{name!r} must be followed by the name of an asset, such as {example}")
+            elif node.ctx == "load" and name in unknown and name not in reported:
+                reported.add(name)
+                hint = did_you_mean(name, NAMES) or f"a template knows {listing(sorted(NAMES), last='and')}"
+                yield self._fault(node, name, f"unknown name {name!r} in the template", hint)
+
+    def filters(self) -> Iterator[Fault]:
+        """Filters and tests that Jinja does not have here."""
+        known = environment()
+        for node in self.template.tree.find_all(nodes.Filter):
+            if node.name not in known.filters:
+                hint = did_you_mean(node.name, known.filters)
+                yield self._fault(node, node.name, f"unknown filter {node.name!r} in the template", hint)
+        for test in self.template.tree.find_all(nodes.Test):
+            if test.name not in known.tests:
+                hint = did_you_mean(test.name, known.tests)
+                yield self._fault(test, test.name, f"unknown test {test.name!r} in the template", hint)
+
+    def members(self) -> Iterator[Fault]:
+        """Members that an object of the run does not have, and attempts to leave the sandbox."""
+        for node in self.template.members:
+            member = member_of(node)
+            if member is None:
+                continue
+            if member.startswith("__") or (member.startswith("_") and isinstance(node, nodes.Getattr)):
+                hint = None if member.startswith("__") else f"write [{member!r}] for a column of that name"
+                yield self._fault(
+                    node, member, f"{member!r} cannot be used: it would leave the template's sandbox", hint
+                )
+            elif isinstance(node.node, nodes.Name):
+                yield from self._member(node.node.name, member, node)
+            elif isinstance(node.node, nodes.Getattr | nodes.Getitem):
+                yield from self._column(node.node, member, node)
+
+    def _member(self, owner: str, member: str, node: nodes.Node) -> Iterator[Fault]:
+        known: Collection[str]
+        match owner:
+            case "outlets":
+                known, message = (self.asset,), f"{member!r} is no outlet of asset {self.asset!r}"
+            case "params":
+                known, message = self.params, f"unknown parameter {member!r}; 'params' has no such key"
+            case "partition":
+                known, message = self.dimensions, f"{member!r} is no partition column of asset {self.asset!r}"
+            case "watermark" if not self.watermarked:
+                known, message = (), "there is no watermark, as no inlet has 'read: {after: …}'"
+            case "watermark":
+                known, message = _WATERMARK, f"'watermark' has no {member!r}"
+            case _:
+                return
+        if member not in known:
+            hint = did_you_mean(member, known) or (f"expected {listing(map(repr, known))}" if known else None)
+            yield self._fault(node, member, message, hint)
+
+    def _column(self, relation: Member, column: str, node: nodes.Node) -> Iterator[Fault]:
+        if not isinstance(relation.node, nodes.Name) or relation.node.name != "inlets":
+            return
+        inlet = member_of(relation) or ""
+        known = self.columns.get(inlet)
+        if known is not None and column not in known:
+            hint = did_you_mean(column, known) or "add it to the 'columns' of that asset"
+            yield self._fault(node, column, f"asset {inlet!r} declares no column {column!r}", hint)
+
+    def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> Fault:
+        line, column = self.template.place(node, word)
+        return Fault(line, column, len(word), message, hint)
+
+
+def _statement(text: str) -> Iterator[Fault]:
+    refused = refuse_unless_select(text)
+    if refused:
+        before = text[: refused.position]
+        column = refused.position - (before.rfind("\n") + 1) + 1
+        yield Fault(before.count("\n") + 1, column, refused.width, refused.message, refused.hint)
+
+
+def _line(text: str, number: int) -> str:
+    lines = text.splitlines()
+    return lines[number - 1] if 0 < number <= len(lines) else ""

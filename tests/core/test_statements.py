@@ -1,0 +1,46 @@
+import pytest
+
+from sparkassets.core.statements import NotASelect, refuse_unless_select
+
+WRITES = "write the SELECT only; sparkassets writes its rows as `write` says"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1",
+        "select 1;",
+        "  (SELECT 1) UNION (SELECT 2)",
+        "WITH x AS (SELECT 1) SELECT * FROM x",
+        "FROM t SELECT a",
+        "VALUES (1)",
+        "TABLE t",
+        "-- INSERT INTO t\n/* MERGE INTO */ SELECT 'INSERT INTO t; DROP', `DELETE FROM`, \"; x\" FROM t",
+        "{% set x = 1 %}SELECT {{ x }}",
+        "{{ params.query }}",
+        "{# CREATE TABLE #} SELECT 1 -- don't",
+        "SELECT replace(a, 'x', 'y'), insert, delete FROM t WHERE a = 'it\\'s'",
+    ],
+)
+def test_one_select(sql):
+    assert refuse_unless_select(sql) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "refused"),
+    [
+        ("", NotASelect(0, 1, "the SQL is empty; expected one SELECT")),
+        ("-- later\n", NotASelect(0, 1, "the SQL is empty; expected one SELECT")),
+        ("-- x\nINSERT INTO t SELECT 1", NotASelect(5, 6, "the SQL begins with 'INSERT'; expected one SELECT", WRITES)),
+        ("merge into t using s", NotASelect(0, 5, "the SQL begins with 'merge'; expected one SELECT", WRITES)),
+        (
+            "WITH x AS (SELECT 1) INSERT\n INTO t SELECT * FROM x",
+            NotASelect(21, 12, "the SQL holds 'INSERT INTO'; expected one SELECT", WRITES),
+        ),
+        ("SELECT 1; SELECT 2", NotASelect(10, 6, "a second statement follows; expected one SELECT")),
+        ("SELECT 1; {{ x }}", NotASelect(10, 1, "a second statement follows; expected one SELECT")),
+        ("SELECT 1; CREATE TABLE t", NotASelect(10, 6, "a second statement follows; expected one SELECT")),
+    ],
+)
+def test_what_is_not_one_select(sql, refused):
+    assert refuse_unless_select(sql) == refused

@@ -1,0 +1,159 @@
+import pytest
+from jinja2 import UndefinedError
+from jinja2.exceptions import SecurityError
+
+from sparkassets.core.templating import NAMES, Fault, Template, TemplateError, check, environment, inlets_of
+
+
+def faults(text, **given):
+    closed = {"asset": "out", "columns": {}, "params": (), "dimensions": ("day",), "watermarked": False} | given
+    return check(Template.parse(text), **closed)
+
+
+def messages(text, **given):
+    return [(fault.line, fault.column, fault.width, fault.message, fault.hint) for fault in faults(text, **given)]
+
+
+def test_inlets_in_order_of_appearance():
+    sql = "SELECT {{ inlets.b.x }} FROM {{ inlets.a }} JOIN {{ inlets['c'] }} {% if ds %}{{ inlets.d }}{% endif %}"
+    assert inlets_of(sql) == ["b", "a", "c", "d"]
+
+
+def test_inlets_know_their_place():
+    assert Template.parse("SELECT *\nFROM flights {{ inlets.flights }}").inlets == {"flights": (2, 24)}
+
+
+def test_every_name_may_be_used():
+    named = " ".join(f"{{{{ {name} }}}}" for name in sorted(NAMES - {"inlets", "outlets"}))
+    assert faults("SELECT " + named + " FROM {{ inlets.a }}, {{ outlets.out }}") == []
+
+
+def test_what_a_template_sets_itself():
+    sql = (
+        "{% set x = 1 %}{% for y in range(3) %}{{ y + x }}{{ loop.index }}{% endfor %}"
+        "{% macro m(z) %}{{ z }}{% endmacro %}SELECT {{ m(x) }}"
+    )
+    assert faults(sql) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (
+            "SELECT *\nFROM {{ inlet.flights }}",
+            (2, 9, 5, "unknown name 'inlet' in the template", "did you mean 'inlets'?"),
+        ),
+        (
+            "SELECT {{ xyz }}",
+            (
+                1,
+                11,
+                3,
+                "unknown name 'xyz' in the template",
+                "a template knows " + ", ".join(sorted(NAMES - {"watermark"})) + " and watermark",
+            ),
+        ),
+        (
+            "SELECT * FROM {{ inlets }}",
+            (1, 18, 6, "'inlets' must be followed by the name of an asset, such as inlets.a", None),
+        ),
+        (
+            "SELECT {{ inlets.b.x }} FROM {{ inlets[ds] }}",
+            (1, 11, 6, "'inlets' must be followed by the name of an asset, such as inlets.b", None),
+        ),
+        (
+            "SELECT * FROM {{ outlets.other }}",
+            (1, 26, 5, "'other' is no outlet of asset 'out'", "expected 'out'"),
+        ),
+        (
+            "SELECT {{ partition.dya }}",
+            (1, 21, 3, "'dya' is no partition column of asset 'out'", "did you mean 'day'?"),
+        ),
+        (
+            "SELECT {{ params.limit }}",
+            (1, 18, 5, "unknown parameter 'limit'; 'params' has no such key", None),
+        ),
+        (
+            "SELECT {{ watermark.low }}",
+            (1, 21, 3, "there is no watermark, as no inlet has 'read: {after: …}'", None),
+        ),
+        (
+            "{% include 'x.sql' %} SELECT 1",
+            (
+                1,
+                4,
+                7,
+                "'include' cannot be used: a template stands alone",
+                "name another asset as {{ inlets.<name> }}, or repeat the text",
+            ),
+        ),
+        (
+            "SELECT {{ ds|uper }}",
+            (1, 14, 4, "unknown filter 'uper' in the template", "did you mean 'upper'?"),
+        ),
+        (
+            "{% if ds is integr %}{% endif %}SELECT 1",
+            (1, 13, 6, "unknown test 'integr' in the template", "did you mean 'integer'?"),
+        ),
+        (
+            "SELECT {{ ds|attr('__class__') }}",
+            (1, 14, 4, "unknown filter 'attr' in the template", "did you mean 'xmlattr'?"),
+        ),
+        (
+            "SELECT {{ ''.__class__ }}",
+            (1, 14, 9, "'__class__' cannot be used: it would leave the template's sandbox", None),
+        ),
+        (
+            "SELECT {{ inlets.a._lsn }}",
+            (
+                1,
+                20,
+                4,
+                "'_lsn' cannot be used: it would leave the template's sandbox",
+                "write ['_lsn'] for a column of that name",
+            ),
+        ),
+        (
+            "{% set partitions = 1 %} SELECT 1",
+            (1, 8, 10, "'partitions' is a name of the run and cannot be set", None),
+        ),
+        (
+            "SELECT 1;\n-- {{ ds }}\n  DROP TABLE t",
+            (3, 3, 4, "a second statement follows; expected one SELECT", None),
+        ),
+    ],
+)
+def test_faults(sql, expected):
+    assert messages(sql) == [expected]
+
+
+def test_columns_of_inlets_that_declare_them():
+    sql = "SELECT {{ inlets.a.dep_dely }}, {{ inlets.a['day'] }}, {{ inlets.b.anything }}, {{ inlets.a.x1 }}"
+    assert messages(sql, columns={"a": ("day", "dep_delay")}) == [
+        (1, 20, 8, "asset 'a' declares no column 'dep_dely'", "did you mean 'dep_delay'?"),
+        (1, 93, 2, "asset 'a' declares no column 'x1'", "add it to the 'columns' of that asset"),
+    ]
+
+
+def test_known_members():
+    sql = "SELECT {{ params.limit }}, {{ watermark.low }}, {{ params['a'] }} FROM {{ outlets.out }}"
+    assert faults(sql, params=("limit", "a"), watermarked=True) == []
+    assert messages("SELECT {{ watermark.lo }}", watermarked=True) == [
+        (1, 21, 2, "'watermark' has no 'lo'", "did you mean 'low'?")
+    ]
+
+
+def test_broken_template():
+    with pytest.raises(TemplateError) as error:
+        Template.parse("SELECT 1\n  FROM {{ inlets. }}")
+    assert error.value.fault == Fault(2, 3, 18, "the template is broken: expected name or number")
+    assert str(error.value) == "the template is broken: expected name or number"
+
+
+def test_the_sandbox():
+    render = environment().from_string
+    with pytest.raises(UndefinedError):
+        render("{{ nothing }}").render()
+    with pytest.raises(SecurityError):
+        render("{{ x|map(attribute='__class__')|list }}{{ x.append(1) }}").render(x=[1])
+    assert render("{% for i in range(2) %}{{ i }}{% endfor %}\n").render() == "01\n"
