@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 SHOWN_CHARACTERS = 60
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """The hint that names the known words nearest to ``word``, nearest first; None when nothing is near.
+    """The hint that names the known word nearest to ``word``; None when nothing is near.
 
     >>> did_you_mean("shedule", ["schedule", "start"])
     "did you mean 'schedule'?"
@@ -16,16 +17,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     "did you mean 'day'?"
     """
     near = nearest(word, known)
-    return f"did you mean {listing([repr(each) for each in near])}?" if near else None
+    return f"did you mean {near!r}?" if near else None
 
 
-def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """At most three of the known words that look like ``word``, nearest first."""
-    from difflib import get_close_matches
-
-    candidates = sorted(set(known) - {word})
-    same = [each for each in candidates if each.casefold() == word.casefold()]
-    return same or get_close_matches(word, candidates, n=3, cutoff=0.6)
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that looks most like ``word``, whatever its case; None when none does."""
+    candidates = {each.casefold(): each for each in sorted(known, reverse=True) if each != word}
+    near = get_close_matches(word.casefold(), candidates, n=1, cutoff=0.6)
+    return candidates[near[0]] if near else None
 
 
 def listing(words: Iterable[str], *, last: str = "or") -> str:
