@@ -26,8 +26,8 @@ from sparkassets.ports import Clock, Engine, Ids, Pin, RunOrder, SourceObserver
 from sparkassets.runtime.execution import Done, Execution, Failed, Outcome, Superseded
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.news import News, changed_specs, observe
-from sparkassets.runtime.progress import Progress, RunResult, Summary
+from sparkassets.runtime.news import changed_specs, observe
+from sparkassets.runtime.progress import Progress, RunResult, Status, Summary
 from sparkassets.runtime.work import Work
 
 POLL_SECONDS = 0.2
@@ -141,7 +141,7 @@ class Driver:
             state=state,
             now=epoch(self._now()),
             invocation=self.identity.invocation,
-            over=self.leases.over(state, mine=frozenset(self._active)),
+            gone=self.leases.over(state, mine=frozenset(self._active)),
             select=work.select,
             faults=self._faults,
         )
@@ -155,14 +155,12 @@ class Driver:
 
     def _observe(self) -> None:
         def decide(state: State) -> Sequence[Entry]:
-            nonlocal news
             news = observe(self.project, state, self.observer, now=self.clock.now())
+            self._faults = news.faults
             return news.entries
 
-        news = News((), {})
         self.ledger.refresh()
         self.ledger.commit(decide)
-        self._faults = dict(news.faults)
 
     def _wait_for_lease(self) -> bool:
         """Waits while it is in doubt whether a claim's driver is alive; returns whether to look again."""
@@ -393,7 +391,7 @@ class Driver:
                     **head, status="success", attempts=attempts, rows=rows, version=landed.version, adopted=adopted
                 )
             case Failed(cause, _, _, attempts):
-                status = "cancelled" if cause == "cancelled" else "failed"
+                status: Status = "cancelled" if cause == "cancelled" else "failed"
                 return RunResult(**head, status=status, attempts=attempts, error=failure[0], details=failure[1])
             case _:
                 return RunResult(**head, status="superseded")

@@ -383,7 +383,7 @@ def _failure_body(entry: FailureEntry) -> str:
     )
 
 
-def _ranges(ranges: RangeSet | None) -> dict[str, tuple[int, ...]]:
+def _ranges(ranges: RangeSet | None) -> dict[str, Any]:
     return {} if ranges is None else {"starts": ranges.starts, "ends": ranges.ends}
 
 

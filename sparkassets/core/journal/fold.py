@@ -155,8 +155,7 @@ class _Fold:
         if down is None:
             return  # an asset without partitions compares the dataset's number with what it consumed
         computed = asset.coverage | _claimed(asset)
-        mapped = inlet.mapping is not None and inlet.partition is not None
-        if mapped and changed and not whole:
+        if inlet.mapping is not None and inlet.partition is not None and changed and not whole:
             affected = inlet.mapping.down(changed, down=down, up=inlet.partition)
         else:
             affected = computed

@@ -63,6 +63,8 @@ class RangeSet:
 
     def clip(self, start: int | None, end: int | None) -> RangeSet:
         """What lies in ``[start, end)``; None is open."""
+        if not self.starts or ((start is None or start <= self.starts[0]) and (end is None or self.ends[-1] <= end)):
+            return self
         return self & RangeSet.span(_PAST if start is None else start, _FUTURE if end is None else end)
 
     def covers(self, other: RangeSet) -> bool:
@@ -85,11 +87,16 @@ class RangeSet:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def __bool__(self) -> bool:
+        return bool(self.starts)
+
     def __contains__(self, epoch: int) -> bool:
         i = bisect_right(self.starts, epoch) - 1
         return i >= 0 and epoch < self.ends[i]
 
     def __and__(self, other: RangeSet) -> RangeSet:
+        if not self.starts or not other.starts:
+            return _EMPTY
         few, many = (self, other) if len(self) <= len(other) else (other, self)
         starts: list[int] = []
         ends: list[int] = []
@@ -108,7 +115,13 @@ class RangeSet:
         return RangeSet(tuple(starts), tuple(ends))
 
     def __sub__(self, other: RangeSet) -> RangeSet:
-        return self & other._outside() if self and other else self
+        if not self.starts or not other.starts:
+            return self
+        if self.ends[-1] <= other.starts[0] or other.ends[-1] <= self.starts[0]:
+            return self
+        if len(other.starts) == 1 and other.starts[0] <= self.starts[0] and self.ends[-1] <= other.ends[0]:
+            return _EMPTY
+        return self & other._outside()
 
     def __or__(self, other: RangeSet) -> RangeSet:
         if not self or not other:
@@ -120,3 +133,6 @@ class RangeSet:
         starts, ends = (_PAST, *self.ends), (*self.starts, _FUTURE)
         low, high = int(starts[0] == ends[0]), len(starts) - int(starts[-1] == ends[-1])
         return RangeSet(starts[low:high], ends[low:high])
+
+
+_EMPTY = RangeSet()

@@ -24,7 +24,7 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
     if live is not None:
         return Plan(look.now, (), (Waiting(asset.name, live, None, blocks),))
     found = pending(look, asset, partition, state)
-    over = partition.floor(look.now)
+    over = look.over(partition)
     due = blocks.clip(None, over)
     waiting = []
     if blocks.clip(over, None):

@@ -105,7 +105,7 @@ def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, bl
     if asset.partition is not None and inlet.mapping is not None and up is not None:
         wanted = blocks if blocks is not None else pending(look, asset, asset.partition, state).missing
         mapped = inlet.mapping.up(wanted, down=asset.partition, up=up)
-        there = mapped & look.dataset(inlet).coverage.clip(None, up.floor(look.now))
+        there = mapped & look.dataset(inlet).coverage.clip(None, look.over(up))
         if wanted:
             holds = not lacking_blocks(look, asset, inlet, wanted)
             children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} are there", holds))

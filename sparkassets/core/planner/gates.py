@@ -64,7 +64,7 @@ def lacking_blocks(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: Range
 
 def _there(look: Look, inlet: InletSpec, up: TimePartition) -> RangeSet:
     """Inlet time that counts: it is there, and its partition is over."""
-    return look.dataset(inlet).coverage.clip(None, up.floor(look.now))
+    return look.dataset(inlet).coverage.clip(None, look.over(up))
 
 
 def _required(look: Look, inlet: InletSpec, mapped: RangeSet) -> RangeSet:

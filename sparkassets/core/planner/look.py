@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sparkassets.core.conditions import Leaf
 from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
 
@@ -40,7 +40,7 @@ class Look:
     Attributes:
         now: The planner's time, epoch seconds.
         invocation: Whose failures are not tried again; None tries all of them.
-        over: Epochs of claims whose driver is known to be gone, or whose lease is over.
+        gone: Epochs of claims whose driver is known to be gone, or whose lease is over.
         select: Assets that may run; None means all.
         faults: Sources that cannot be looked at, with what is wrong.
         decided: By asset, filled as the planner goes.
@@ -50,10 +50,18 @@ class Look:
     state: State
     now: int
     invocation: str | None = None
-    over: Collection[int] = ()
+    gone: Collection[int] = ()
     select: Collection[str] | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
     decided: dict[str, Decision] = field(default_factory=dict)
+    _floors: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def over(self, partition: TimePartition) -> int:
+        """The end of the newest partition that is over; epoch seconds."""
+        key = (partition.by, partition.timezone)
+        if key not in self._floors:
+            self._floors[key] = partition.floor(self.now)
+        return self._floors[key]
 
     def dataset(self, inlet: InletSpec) -> DatasetState:
         """The inlet's dataset."""
@@ -71,7 +79,7 @@ class Look:
     def chain(self, asset: AssetState) -> tuple[ClaimState, ...]:
         """The chain when a claim of it is live, else nothing."""
         newest = asset.chain[-1] if asset.chain else None
-        if newest is None or newest.status == "unfenced" or newest.epoch in self.over:
+        if newest is None or newest.status == "unfenced" or newest.epoch in self.gone:
             return ()
         return asset.chain
 

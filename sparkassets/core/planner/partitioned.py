@@ -48,7 +48,7 @@ class Pending:
 
 def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Pending:
     """What is wanted of the asset now, and what of it is missing or stale."""
-    over = partition.floor(look.now)
+    over = look.over(partition)
     span = _span(look, asset, partition, state)
     wanted, later = span.clip(None, over), span.clip(over, None)
     have = partition.inside(state.coverage)
@@ -114,7 +114,7 @@ def _span(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetSt
         start = first if start is None else start
         end = last if end is None else min(end, last)
     else:
-        newest = partition.floor(look.now)
+        newest = look.over(partition)
         if start is None:
             start = state.coverage.first if state.coverage else partition.previous(newest)
         end = newest if end is None else min(end, newest)

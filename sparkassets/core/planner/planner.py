@@ -6,7 +6,7 @@ from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.planner import partitioned, whole
 from sparkassets.core.planner.look import Decision, Look
-from sparkassets.core.planner.plan import Plan, Waiting
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import when
 from sparkassets.core.spec.model import AssetSpec
 
@@ -16,7 +16,8 @@ def plan(look: Look) -> Plan:
 
     Assets come upstream first, so that each knows what will come, or failed to come, before it.
     """
-    runs, waiting = [], []
+    runs: list[PlannedRun] = []
+    waiting: list[Waiting] = []
     for asset in look.project.assets.values():
         decision = decide(look, asset)
         look.decided[asset.name] = decision

@@ -91,7 +91,7 @@ def grid(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tup
     """Every partition that is wanted or there, as (key, status), oldest first."""
     if asset.source is not None:
         coverage = look.state.dataset(asset.uri).coverage
-        over = partition.floor(look.now)
+        over = look.over(partition)
         for start, end in partition.slots(partition.cover(coverage)):
             yield partition.key(start), "there" if end <= over else "open"
         return

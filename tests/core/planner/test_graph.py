@@ -105,7 +105,7 @@ def test_a_claim_whose_driver_is_gone_is_taken_over():
     story.observed("s", "2025-01-01")
     claim = story.claim(story.plan().runs[0])
     story.observed("s", "2025-01-02")
-    (run,) = story.plan(over={claim}).runs
+    (run,) = story.plan(gone={claim}).runs
     assert run.recovers == (f"a-{claim}",)
     assert run.reason == f"takes over a-{claim}, which never ended, 2 partitions missing"
     assert story.keys("a", run.blocks) == ["2025-01-01..2025-01-02"]
