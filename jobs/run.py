@@ -5,4 +5,4 @@ import sys
 from sparkassets.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main(["run", *(argument for argument in sys.argv[1:] if argument != "--")]))
+    sys.exit(main(["run", *sys.argv[1:]]))
