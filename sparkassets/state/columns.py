@@ -1,0 +1,108 @@
+"""The columns of the state's two tables, in Delta's types and Arrow's, and rows to and from columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from arro3.core import Table
+    from deltalake import Schema
+
+Kind = Literal["long", "timestamp", "string", "longs", "strings"]
+Columns = Mapping[str, Kind]
+"""Column names in the order of the table to their kinds; named as the fields of the row classes."""
+
+JOURNAL_COLUMNS: Columns = {
+    "seq": "long",
+    "at": "timestamp",
+    "driver": "string",
+    "kind": "string",
+    "asset": "string",
+    "uri": "string",
+    "run": "string",
+    "segment": "string",
+    "starts": "longs",
+    "ends": "longs",
+    "table_id": "string",
+    "version": "long",
+    "extra": "string",
+    "body": "string",
+}
+
+SNAPSHOT_COLUMNS: Columns = {
+    "asset": "string",
+    "uri": "string",
+    "segment": "string",
+    "seq": "long",
+    "commit": "long",
+    "starts": "longs",
+    "ends": "longs",
+    "stale_inlets": "strings",
+    "stale_starts": "longs",
+    "stale_ends": "longs",
+    "stale_seqs": "longs",
+    "watermarks": "string",
+    "cursor": "string",
+    "body": "string",
+}
+
+Row = TypeVar("Row", JournalRow, SnapshotRow)
+
+
+def delta_schema(columns: Columns) -> Schema:
+    """The table's schema as Delta has it; every column may be null, so that later formats can leave one out."""
+    from deltalake import Field, Schema
+    from deltalake.schema import ArrayType, PrimitiveType
+
+    types: dict[Kind, PrimitiveType | ArrayType] = {
+        "long": PrimitiveType("long"),
+        "timestamp": PrimitiveType("timestamp"),
+        "string": PrimitiveType("string"),
+        "longs": ArrayType(PrimitiveType("long"), contains_null=True),
+        "strings": ArrayType(PrimitiveType("string"), contains_null=True),
+    }
+    return Schema([Field(name, types[kind]) for name, kind in columns.items()])
+
+
+def arrow_table(columns: Columns, rows: Sequence[JournalRow] | Sequence[SnapshotRow]) -> pa.Table:
+    """The rows as a `pyarrow.Table` that is written as Delta expects it."""
+    import pyarrow as pa
+
+    types = {
+        "long": pa.int64(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "string": pa.string(),
+        "longs": pa.list_(pa.int64()),
+        "strings": pa.list_(pa.string()),
+    }
+    return pa.Table.from_arrays(
+        [pa.array([getattr(row, name) for row in rows], type=types[kind]) for name, kind in columns.items()],
+        schema=pa.schema([pa.field(name, types[kind]) for name, kind in columns.items()]),
+    )
+
+
+def rows(columns: Columns, table: Table, make: type[Row]) -> list[Row]:
+    """Rows of an Arrow table that has these columns, ascending by ``seq``.
+
+    A scan gives its batches in no order.
+    """
+    values = [_values(kind, table.column(name).to_pylist()) for name, kind in columns.items()]
+    names = tuple(columns)
+    found = [make(**dict(zip(names, row, strict=True))) for row in zip(*values, strict=True)]
+    found.sort(key=lambda row: row.seq)
+    return found
+
+
+def _values(kind: Kind, values: list[Any]) -> Iterable[Any]:
+    match kind:
+        case "longs" | "strings":
+            return [tuple(value or ()) for value in values]
+        case "timestamp":
+            return [value.astimezone(UTC) for value in values]
+        case _:
+            return values

@@ -1,0 +1,68 @@
+"""The journal's rows by what they are about, read from the newest file back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sparkassets.core.journal.rows import JournalRow
+from sparkassets.state.columns import JOURNAL_COLUMNS, rows
+from sparkassets.state.files import DataFile
+from sparkassets.state.numbered import NumberedTable
+
+_FIRST_LOOK_ROWS = 500
+_GROWTH = 4
+
+
+def matching(
+    journal: NumberedTable,
+    *,
+    kinds: Sequence[str] | None,
+    asset: str | None,
+    run: str | None,
+    after_seq: int,
+    last: int | None,
+) -> Sequence[JournalRow]:
+    """Rows that match, ascending by ``seq``; only the newest ``last``, for which most of the journal stays unread."""
+    wanted = [f"seq > {after_seq}"]
+    if kinds is not None:
+        if not kinds:
+            return ()
+        wanted.append(f"kind IN ({', '.join(map(_literal, kinds))})")
+    wanted += [
+        f"{column} = {_literal(value)}" for column, value in (("asset", asset), ("run", run)) if value is not None
+    ]
+    if last is None:
+        return _scan(journal, wanted)
+    found: list[JournalRow] = []
+    below = None
+    for start in _starts(journal.live_files(), after_seq=after_seq):
+        part = [*wanted, f"seq >= {start}"] + ([f"seq < {below}"] if below is not None else [])
+        found = [*_scan(journal, part), *found]
+        if len(found) >= last:
+            break
+        below = start
+    return found[max(0, len(found) - last) :]
+
+
+def _starts(files: Sequence[DataFile], *, after_seq: int) -> Iterator[int]:
+    """First entries of ever longer parts of the journal, the newest part first, ending with ``after_seq + 1``.
+
+    Parts end where files end, so that no file is read twice; files hold entries that follow each other.
+    """
+    rows_wanted, rows_seen = _FIRST_LOOK_ROWS, 0
+    for file in reversed(files):
+        if file.first_seq is None or file.first_seq <= after_seq:
+            break
+        rows_seen += file.count or 0
+        if rows_seen >= rows_wanted:
+            yield file.first_seq
+            rows_wanted, rows_seen = rows_wanted * _GROWTH, 0
+    yield after_seq + 1
+
+
+def _scan(journal: NumberedTable, wanted: Sequence[str]) -> list[JournalRow]:
+    return rows(JOURNAL_COLUMNS, journal.scan(" AND ".join(wanted)), JournalRow)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,77 @@
+"""Where a state is, and what a look at its folder tells before anything is opened."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sparkassets.errors import StateError
+from sparkassets.state.refusals import unreachable
+
+JOURNAL = "journal"
+WATERMARKS = "watermarks"
+
+_LOG_ENTRY = re.compile(r"\d{20}\.(json|checkpoint\..*parquet|checkpoint\.parquet)")
+_NAMED_AT_MOST = 3
+
+
+class Location:
+    """A state's folder or object store URI.
+
+    Attributes:
+        uri: As people wrote it, without a trailing slash.
+        folder: The local folder, None for an object store.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri.rstrip("/") or uri
+        scheme, separator, rest = self.uri.partition("://")
+        if separator and scheme.lower() != "file":
+            self.folder = None
+        else:
+            self.folder = Path(rest if separator else self.uri)
+
+    def table(self, name: str) -> str:
+        """The URI or the absolute path of one of the state's tables."""
+        return f"{self.uri}/{name}" if self.folder is None else str((self.folder / name).absolute())
+
+    def holds(self, name: str) -> bool:
+        """Whether a local folder holds the Delta table ``name``; a half-created one does not count.
+
+        Raises:
+            StateError: The folder cannot be read, or it is not ours: it holds other things and no journal.
+        """
+        if self.folder is None:
+            raise ValueError(f"{self.uri!r} is not a local folder")
+        try:
+            log = self.folder / name / "_delta_log"
+            if log.is_dir() and any(_LOG_ENTRY.fullmatch(entry.name) for entry in log.iterdir()):
+                return True
+            if name == JOURNAL:
+                self._refuse_other_things(self.folder)
+        except OSError as error:
+            raise unreachable(self.uri, error) from error
+        return False
+
+    def _refuse_other_things(self, folder: Path) -> None:
+        if not folder.exists():
+            return
+        if not folder.is_dir():
+            raise StateError(f"the state {self.uri} is a file, not a folder", hint=_OTHER_FOLDER)
+        others = sorted(
+            entry.name for entry in folder.iterdir() if entry.name != JOURNAL and not entry.name.startswith(".")
+        )
+        if WATERMARKS in others and self.holds(WATERMARKS):
+            raise StateError(
+                f"the state {self.uri} has a {WATERMARKS} table but its {JOURNAL} table is gone",
+                hint=f"restore {JOURNAL} from a backup, or remove {WATERMARKS} to begin anew; nothing was changed",
+            )
+        if others:
+            named = ", ".join(others[:_NAMED_AT_MOST]) + (", …" if len(others) > _NAMED_AT_MOST else "")
+            raise StateError(
+                f"the folder {self.uri} is not a state: it has no {JOURNAL} and holds other things ({named})",
+                hint=_OTHER_FOLDER,
+            )
+
+
+_OTHER_FOLDER = "let `state` in project.yml name a new or empty folder; nothing was changed"

@@ -1,0 +1,106 @@
+"""A store in memory: for tests and simulations, under the same contract as the durable one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from threading import Lock
+
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.ports import JournalImage
+from sparkassets.state.refusals import PROJECT_PROPERTY, absent, check_project
+from sparkassets.state.rules import check_append, check_snapshot, conflict
+
+_URI = "memory"
+
+
+class MemoryStore:
+    """The journal of one process; safe for its threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._project: str | None = None
+        self._journal_id = str(uuid.uuid4())
+        self._commit = 0
+        self._rows: list[JournalRow] = []
+        self._snapshot: tuple[SnapshotRow, ...] = ()
+        self._snapshot_seq = 0
+
+    def exists(self) -> bool:
+        """See `ports.JournalStore`; so for the other methods."""
+        return self._project is not None
+
+    def create(self, *, project: str) -> None:
+        """Creates the journal, once."""
+        with self._lock:
+            if self._project is None:
+                self._project = project
+            self._check(project)
+
+    def read(self, *, project: str) -> JournalImage:
+        """The snapshot and the tail."""
+        with self._lock:
+            self._check(project)
+            return JournalImage(
+                self._journal_id,
+                self._commit,
+                self._snapshot,
+                self._snapshot_seq,
+                tuple(self._rows[self._snapshot_seq :]),
+            )
+
+    def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
+        """What is new."""
+        with self._lock:
+            self._check()
+            return self._commit, tuple(self._rows[seq:])
+
+    def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
+        """One commit by compare-and-set."""
+        with self._lock:
+            self._check()
+            if self._commit != after:
+                raise conflict(found=self._commit, after=after)
+            check_append(rows, last_seq=len(self._rows))
+            self._rows.extend(rows)
+            self._commit += 1
+
+    def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces an older snapshot."""
+        with self._lock:
+            self._check()
+            check_snapshot(rows, seq=seq, last_seq=len(self._rows))
+            if seq > self._snapshot_seq:
+                self._snapshot, self._snapshot_seq = tuple(rows), seq
+
+    def history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        run: str | None = None,
+        after_seq: int = 0,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """Matching rows of the whole journal."""
+        with self._lock:
+            self._check()
+            found = [
+                row
+                for row in self._rows[after_seq:]
+                if (kinds is None or row.kind in kinds)
+                and (asset is None or row.asset == asset)
+                and (run is None or row.run == run)
+            ]
+        return found if last is None else found[max(0, len(found) - last) :]
+
+    def maintain(self) -> None:
+        """Nothing grows here that could be held."""
+        with self._lock:
+            self._check()
+
+    def _check(self, project: str | None = None) -> None:
+        if self._project is None:
+            raise absent(_URI)
+        if project is not None:
+            check_project(_URI, {PROJECT_PROPERTY: self._project}, project=project)

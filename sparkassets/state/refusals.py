@@ -1,0 +1,156 @@
+"""Why a state is refused: one text for each reason, saying what, where and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from sparkassets.core.journal.rows import FORMAT
+from sparkassets.errors import StateError
+
+FORMAT_PROPERTY = "sparkassets.format"
+PROJECT_PROPERTY = "sparkassets.project"
+JOURNAL_PROPERTY = "sparkassets.journal"
+
+_UNTOUCHED = "nothing was changed"
+_OUT_OF_REACH = (
+    "permission denied",
+    "access denied",
+    "credential",
+    "unauthorized",
+    "forbidden",
+    "timed out",
+    "connect",
+    "dns",
+)
+"""Parts of what object stores and file systems say when the table may well be whole."""
+
+
+def reason(error: BaseException) -> str:
+    """The first line of an error's text: what is under it is a back trace of the library."""
+    lines = str(error).strip().splitlines()
+    return lines[0].strip()[:300] if lines else type(error).__name__
+
+
+def unreachable(uri: str, error: BaseException) -> StateError:
+    """The folder, the bucket or the network refuses."""
+    return StateError(
+        f"the state {uri} cannot be reached: {reason(error)}",
+        hint="check that the path, the permissions and the credentials are right",
+    )
+
+
+def absent(uri: str) -> StateError:
+    """Something was asked of a state that nobody has created yet."""
+    return StateError(f"there is no state in {uri}", hint="`sparkassets run` creates it")
+
+
+def damaged(table: str, why: str, *, repair: str | None = None) -> StateError:
+    """Files of a table are missing or broken; ``repair`` says what to do if not to restore a backup."""
+    return StateError(
+        f"the table {table} is damaged: {why}", hint=f"{repair or 'restore it from a backup'}; {_UNTOUCHED}"
+    )
+
+
+def unreadable(table: str, error: BaseException, *, repair: str | None = None) -> StateError:
+    """A table cannot be read: it is newer, out of reach, or damaged, as the text of its error tells."""
+    text = reason(error)
+    if "Unsupported" in text:
+        return StateError(
+            f"the table {table} needs a newer reader: {text}",
+            hint=f"a newer release or another program changed its protocol: upgrade sparkassets; {_UNTOUCHED}",
+        )
+    if any(sign in text.lower() for sign in _OUT_OF_REACH):
+        return unreachable(table, error)
+    return damaged(table, text, repair=repair)
+
+
+def unwritable(table: str, error: BaseException) -> StateError:
+    """A commit failed, and not because of another driver."""
+    return StateError(
+        f"cannot write to the table {table}: {reason(error)}",
+        hint=f"the state must be writable for whoever runs the project; {_UNTOUCHED}",
+    )
+
+
+def busy(table: str) -> StateError:
+    """Something other than the journal's own commits keeps changing a table."""
+    return StateError(
+        f"cannot write to the table {table}: other programs keep changing it",
+        hint="nothing but sparkassets may write to its state; stop the other program and start again",
+    )
+
+
+@contextmanager
+def writing(table: str) -> Iterator[None]:
+    """Turns what deltalake and the file system raise into the refusal of a write.
+
+    Raises:
+        StateError: What was to be written is not there.
+    """
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise unwritable(table, error) from error
+
+
+def check_format(table: str, properties: Mapping[str, str]) -> None:
+    """Refuses a table that is not ours or comes from a newer release.
+
+    Raises:
+        StateError: With the reason; nothing was touched.
+    """
+    text = properties.get(FORMAT_PROPERTY)
+    if text is None:
+        raise StateError(
+            f"{table} is a Delta table that sparkassets did not create: it has no property {FORMAT_PROPERTY}",
+            hint=f"let `state` in project.yml name a new or empty folder; {_UNTOUCHED}",
+        )
+    if not text.isdecimal():
+        raise damaged(table, f"its property {FORMAT_PROPERTY} is {text!r}, expected a number")
+    if int(text) > FORMAT:
+        raise StateError(
+            f"the state in {table} has format {text}, and this release reads formats up to {FORMAT}",
+            hint=f"upgrade sparkassets; {_UNTOUCHED}",
+        )
+
+
+def check_project(table: str, properties: Mapping[str, str], *, project: str) -> None:
+    """Refuses the state of another project.
+
+    Raises:
+        StateError: With both names; nothing was touched.
+    """
+    owner = properties.get(PROJECT_PROPERTY)
+    if owner != project:
+        raise StateError(
+            f"the state in {table} belongs to the project {owner!r}, not to {project!r}",
+            hint=f"give each project a `state` of its own, or put the old name back into project.yml; {_UNTOUCHED}",
+        )
+
+
+def check_journal(table: str, properties: Mapping[str, str], *, journal_id: str) -> None:
+    """Refuses the snapshot of another journal, such as one restored from a backup without it.
+
+    Raises:
+        StateError: It can be removed: the journal tells all.
+    """
+    if properties.get(JOURNAL_PROPERTY) != journal_id:
+        raise StateError(
+            f"the table {table} is the snapshot of another journal",
+            hint=f"remove it, and it is made anew from the journal beside it; {_UNTOUCHED}",
+        )
+
+
+def check_columns(table: str, found: Iterable[str], expected: Iterable[str]) -> None:
+    """Refuses a table that somebody altered.
+
+    Raises:
+        StateError: With the first column that is missing.
+    """
+    names = set(found)
+    for name in expected:
+        if name not in names:
+            raise damaged(table, f"its column {name!r} is gone")

@@ -1,0 +1,39 @@
+"""What every store checks before it writes, whatever it writes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.errors import JournalConflictError
+
+
+def check_append(rows: Sequence[JournalRow], *, last_seq: int) -> None:
+    """The rows continue the journal without a gap.
+
+    Raises:
+        ValueError: They do not: whoever numbered them had another journal in mind.
+    """
+    if not rows:
+        raise ValueError("a commit needs at least one row")
+    for expected, row in enumerate(rows, start=last_seq + 1):
+        if row.seq != expected:
+            raise ValueError(f"row has seq {row.seq}, expected {expected}: the journal ends at {last_seq}")
+
+
+def check_snapshot(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
+    """The rows all stand for ``seq``, which the journal has reached.
+
+    Raises:
+        ValueError: They do not.
+    """
+    if not 0 < seq <= last_seq:
+        raise ValueError(f"a snapshot of seq {seq}, but the journal ends at {last_seq}")
+    for row in rows:
+        if row.seq != seq:
+            raise ValueError(f"snapshot row has seq {row.seq}, expected {seq}")
+
+
+def conflict(*, found: int, after: int) -> JournalConflictError:
+    """Another driver was first, or the caller's picture of the journal is of another one."""
+    return JournalConflictError(f"the journal is at commit {found}, not at {after}: another driver committed first")
