@@ -1,1 +1,17 @@
+"""What changed in files and Delta tables that others write, without a JVM."""
 
+from __future__ import annotations
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.ports import SourceObserver
+from sparkassets.sources.delta import DeltaObserver
+from sparkassets.sources.files import FileObserver
+
+__all__ = ["DeltaObserver", "FileObserver", "observer"]
+
+
+def observer(asset: AssetSpec) -> SourceObserver | None:
+    """Who looks at ``asset``; None for what is no source, or a source that only ``events add`` tells about."""
+    if asset.source is None or asset.place is None or asset.source.kind == "events":
+        return None
+    return DeltaObserver() if asset.source.kind == "delta" else FileObserver()

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
 
-from sparkassets.core.instants import local_to_epoch
+from sparkassets.core.instants import local_seconds, offsets
 from sparkassets.core.partitions import PartitionError, TimePartition
 from sparkassets.core.patterns.fields import PatternError, TimeField
 
@@ -26,6 +26,9 @@ _EXAMPLES = {
 }
 _GLOBS = {"*": "[^/]*", "?": "[^/]", "**/": "(?:[^/]+/)*"}
 _FILE_IN_FOLDER = "(?:/[^/]+)?"
+_HOUR = 3600
+_NEAR = 4 * _HOUR
+"""Clocks never change by more, but for whole days."""
 
 Token = str | TimeField
 """A piece of a pattern: literal text, ``*``, ``?``, ``**/``, or the field."""
@@ -221,7 +224,11 @@ def local_slot(partition: TimePartition, local: datetime) -> tuple[int, int] | N
     """The slot that holds a naive local time, None where clocks skip it; both slots of a repeated hour as one."""
     if partition.by != "hour":
         return _parsed(partition, _key(partition.by, local))
-    start = partition.floor(local_to_epoch(local, partition.timezone, fold=0))
+    clock = offsets(partition.timezone)
+    at, again = clock.instants(local_seconds(local))
+    if at == again and clock.at(at - _NEAR) == clock.at(at + _NEAR):
+        return at, at + _HOUR
+    start = partition.floor(at)
     key = local.isoformat()[:13]
     end = start
     while partition.key(end).startswith(key):

@@ -1,0 +1,257 @@
+"""What changed in a Delta table that others write, from the add and remove actions of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import SourceError
+from sparkassets.ports import Observation
+from sparkassets.sources.delta_log import Commit, DeltaLog
+from sparkassets.sources.delta_time import FileTimes, Span, TimeColumn, time_column
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+    from deltalake import DeltaTable
+
+_NAMED = 5
+"""How many unreadable partition values are named."""
+
+
+class DeltaObserver:
+    """Compares a table with the position seen before: its id and version.
+
+    Where the log goes on from that version, only the new commits are read, whatever the table's size. The cursor holds
+    what makes that safe: ``log``, a token of the commit file seen last, and ``column``, how the partition's column is
+    stored. Commits that change no data (OPTIMIZE, VACUUM, properties) give an observation that only moves the position.
+    """
+
+    def observe(
+        self, asset: AssetSpec, *, table_id: str | None, version: int | None, cursor: Mapping[str, Any], now: datetime
+    ) -> Observation | None:
+        """The time whose rows were added, changed or removed since ``version``; None when no version came.
+
+        At the first look it is all the time that the table holds. ``whole`` is set where the log does not tell what
+        changed, with the ``reason`` in ``extra``; then ``changed`` is all the time that the table holds now. Otherwise
+        ``extra`` has the ``operations``, the number of ``versions`` and of ``files_added`` and ``files_removed``.
+
+        Raises:
+            SourceError: The table was there before and is gone, is none, cannot be read, or lacks the column.
+        """
+        del now
+        if asset.place is None:
+            raise SourceError(f"the source '{asset.name}' has no path")
+        try:
+            return _Look(asset, asset.place.path, table_id, version, cursor).observation()
+        except OSError as error:
+            raise SourceError(f"cannot read the Delta table at '{asset.place.path}': {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at one table."""
+
+    asset: AssetSpec
+    path: str
+    table_id: str | None
+    version: int | None
+    cursor: Mapping[str, Any]
+
+    def observation(self) -> Observation | None:
+        if not self._exists():
+            return None
+        if self.version is None:
+            return self._anew(self._open(), reason=None)
+        log = DeltaLog(self.path)
+        commits = log.after(self.version)
+        unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(self.version)
+        if unmoved and self._same_column() and (commits or log.checkpoint() <= self.version):
+            return self._changes(commits, self._known_column(), log) if commits else None
+        return self._compare(self._open(), log)
+
+    # ------------------------------------------------------------------ ways of looking
+
+    def _compare(self, table: DeltaTable, log: DeltaLog) -> Observation | None:
+        """The table was opened, as the log alone does not show that it is still the one that was seen."""
+        found = table.version()
+        seen = self.version if self.version is not None else -1
+        if _id(table) != self.table_id:
+            return self._anew(table, reason="another table stands there now")
+        if found < seen:
+            return self._anew(table, reason=f"the table went back from version {seen} to {found}")
+        if "column" in self.cursor and not self._same_column():
+            return self._anew(table, reason="the partition goes by another column now")
+        commits = [commit for commit in log.after(seen) if commit.version <= found]
+        if len(commits) < found - seen:
+            return self._anew(table, reason=f"the log no longer holds every version after {seen}")
+        return self._changes(commits, self._column(table), log)
+
+    def _anew(self, table: DeltaTable, *, reason: str | None) -> Observation:
+        """Everything that the table holds."""
+        column = self._column(table)
+        times = self._times(column)
+        adds = _flat_adds(table)
+        spans = [span for _, span in times.of_live(adds)] if times else []
+        extra: dict[str, Any] = {} if reason is None else {"reason": reason}
+        extra["files"] = adds.num_rows
+        return Observation(
+            asset=self.asset.name,
+            changed=RangeSet.of(span for span in spans if span),
+            whole=reason is not None or times is None or None in spans,
+            table_id=_id(table),
+            version=table.version(),
+            cursor=self._cursor(DeltaLog(self.path), table.version(), column),
+            extra=extra | _unread(times, spans.count(None)),
+        )
+
+    def _changes(self, commits: Sequence[Commit], column: TimeColumn | None, log: DeltaLog) -> Observation | None:
+        """What the new commits did, if their actions tell."""
+        version = commits[-1].version if commits else self.version
+        if version is None:
+            raise LookupError("changes are told from a version that was seen")
+        for commit in commits:
+            if commit.operation == "RESTORE":
+                return self._anew(self._open(), reason="the table was restored to an earlier version")
+            if commit.metadata is not None:
+                if commit.metadata["id"] != self.table_id:
+                    return self._anew(self._open(), reason="another table stands there now")
+                column = self._column_of(commit.metadata["schemaString"])
+        cursor = self._cursor(log, version, column)
+        if not commits and all(self.cursor.get(key) == value for key, value in cursor.items()):
+            return None
+        files = [file for commit in commits for file in commit.files]
+        operations = dict.fromkeys(commit.operation for commit in commits if commit.operation)
+        extra: dict[str, Any] = {
+            "operations": list(operations),
+            "versions": len(commits),
+            "files_added": sum(file.added for file in files),
+            "files_removed": sum(not file.added for file in files),
+        }
+        times = self._times(column)
+        changed, removed, unknown = self._times_of(commits, times, version) if times else (RangeSet(), RangeSet(), 0)
+        if unknown:
+            extra["reason"] = "files without statistics of the partition's column"
+        return Observation(
+            asset=self.asset.name,
+            changed=changed,
+            removed=removed,
+            whole=bool(unknown) or (times is None and bool(files)),
+            table_id=self.table_id,
+            version=version,
+            cursor=cursor,
+            extra=extra | _unread(times, unknown),
+        )
+
+    def _times_of(self, commits: Sequence[Commit], times: FileTimes, version: int) -> tuple[RangeSet, RangeSet, int]:
+        """Time that changed, time that is gone, and the number of files of which the time is not known."""
+        touched: list[Span | None] = []
+        alive: dict[str, Span | None] = {}
+        by_path: dict[str, Span] = {}
+        before: dict[str, Span | None] | None = None
+        for commit in commits:
+            for file in commit.files:
+                span = times.of_action(file.partition, file.stats) if file.added else None
+                if span is not None:
+                    by_path[file.path] = span
+            for file in commit.files:
+                if file.added:
+                    alive[file.key] = by_path.get(file.path)
+                    touched.append(alive[file.key])
+            for file in commit.files:
+                if file.added:
+                    continue
+                span = times.of_action(file.partition, file.stats) or by_path.get(file.path)
+                if span is None:
+                    before = self._before(times) if before is None else before
+                    span = before.get(file.path)
+                touched.append(span)
+                alive.pop(file.key, None)
+        unknown = touched.count(None)
+        changed = RangeSet.of(span for span in touched if span)
+        emptied = changed - RangeSet.of(span for span in alive.values() if span)
+        if not emptied and not unknown:
+            return changed, RangeSet(), 0
+        live = RangeSet.of(span for _, span in times.of_live(_flat_adds(self._open(version))) if span)
+        gone = emptied - live
+        return (changed - gone) | (live if unknown else RangeSet()), gone, unknown
+
+    # ------------------------------------------------------------------ reading
+
+    def _exists(self) -> bool:
+        """Whether a table is there to look at."""
+        from deltalake import DeltaTable
+
+        if DeltaTable.is_deltatable(self.path):
+            return True
+        if self.version is not None:
+            raise SourceError(
+                f"the source '{self.asset.name}' vanished: there is no Delta table at '{self.path}' any more",
+                hint="bring it back, or take the asset and what reads it out of the project",
+            )
+        local = Path(self.path)
+        if "://" not in self.path and (local.is_file() or (local.is_dir() and any(local.iterdir()))):
+            raise SourceError(
+                f"the source '{self.asset.name}' is not a Delta table: '{self.path}' has no _delta_log",
+                hint="write 'source: csv', 'json' or 'parquet' for a folder of files",
+            )
+        return False
+
+    def _open(self, version: int | None = None) -> DeltaTable:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            return DeltaTable(self.path, version=version)
+        except DeltaError as error:
+            raise SourceError(f"cannot read the Delta table at '{self.path}': {error}") from error
+
+    def _before(self, times: FileTimes) -> dict[str, Span | None]:
+        """Path and time of every file of the version seen before; empty when the log no longer holds it."""
+        try:
+            return dict(times.of_live(_flat_adds(self._open(self.version))))
+        except SourceError:
+            return {}
+
+    def _column(self, table: DeltaTable) -> TimeColumn | None:
+        return self._column_of(table.schema().to_json())
+
+    def _column_of(self, schema: str) -> TimeColumn | None:
+        partition = self.asset.partition
+        return None if partition is None else time_column(schema, partition, source=self.asset.name)
+
+    def _known_column(self) -> TimeColumn | None:
+        known = self.cursor.get("column")
+        return TimeColumn(*known) if known else None
+
+    def _same_column(self) -> bool:
+        """Whether the asset's partition goes by the column that the position was found with."""
+        known, partition = self.cursor.get("column"), self.asset.partition
+        return (known[0] if known else None) == (partition.column if partition else None)
+
+    def _times(self, column: TimeColumn | None) -> FileTimes | None:
+        partition = self.asset.partition
+        return None if column is None or partition is None else FileTimes(column, partition)
+
+    def _cursor(self, log: DeltaLog, version: int, column: TimeColumn | None) -> dict[str, Any]:
+        stored = None if column is None else [column.name, column.kind, column.physical]
+        return {"log": log.token(version), "column": stored}
+
+
+def _id(table: DeltaTable) -> str:
+    return str(table.metadata().id)
+
+
+def _flat_adds(table: DeltaTable) -> Table:
+    return table.get_add_actions(flatten=True)
+
+
+def _unread(times: FileTimes | None, without_statistics: int) -> dict[str, Any]:
+    unread: dict[str, Any] = {"without_statistics": without_statistics} if without_statistics else {}
+    if times and times.ignored:
+        unread |= {"ignored": sorted(times.ignored)[:_NAMED], "ignored_count": len(times.ignored)}
+    return unread

@@ -1,0 +1,157 @@
+"""The commits at the end of a Delta table's log, read as files: opening the table costs by its size, this by what came.
+
+The files' form is the Delta protocol's: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from sparkassets.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class FileAction:
+    """A data file that came into the table or left it, by an action that changed data.
+
+    Attributes:
+        key: Path and deletion vector: the same for the add and the remove of one logical file.
+        partition: Value as text (or None) by the column's physical name; empty where the action does not tell.
+        stats: The statistics, an empty mapping without any.
+    """
+
+    added: bool
+    path: str
+    key: str
+    partition: Mapping[str, str | None]
+    stats: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One version of the table.
+
+    Attributes:
+        operation: As its writer called it, such as ``WRITE`` or ``OPTIMIZE``; empty when it did not say.
+        files: Those that changed data, in the log's order.
+        metadata: The table's new metadata, where the commit sets it.
+    """
+
+    version: int
+    operation: str
+    files: tuple[FileAction, ...]
+    metadata: Mapping[str, Any] | None
+
+
+class Files(Protocol):
+    """The files of a table's log."""
+
+    def token(self, name: str) -> str | None:
+        """Changes when the file is another one; None when there is none."""
+
+    def read(self, name: str) -> bytes | None:
+        """The whole file; None when there is none."""
+
+
+class DeltaLog:
+    """The log of the table at ``path``, an absolute local path or an object-store URI."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._files: Files = _StoreFiles(path) if "://" in path else _LocalFiles(path)
+
+    def token(self, version: int) -> str | None:
+        """Size and time of that version's commit file: equal only while it is the same table, not one made anew."""
+        return self._files.token(_name(version))
+
+    def after(self, version: int) -> list[Commit]:
+        """The versions after that one, up to the first that the log does not hold.
+
+        Raises:
+            SourceError: A commit cannot be read.
+        """
+        commits: list[Commit] = []
+        while (data := self._files.read(_name(version + len(commits) + 1))) is not None:
+            commits.append(self._commit(version + len(commits) + 1, data))
+        return commits
+
+    def checkpoint(self) -> int:
+        """The version of the last checkpoint, -1 without one."""
+        data = self._files.read("_last_checkpoint")
+        try:
+            return int(json.loads(data)["version"]) if data else -1
+        except (ValueError, KeyError, TypeError):  # only a hint by the protocol: without it the log itself counts
+            return -1
+
+    def _commit(self, version: int, data: bytes) -> Commit:
+        operation, metadata, files = "", None, []
+        try:
+            for line in data.splitlines():
+                if not line.strip():
+                    continue
+                ((kind, action),) = json.loads(line).items()
+                if kind in {"add", "remove"} and action.get("dataChange", True):
+                    files.append(_file(kind, action))
+                elif kind == "commitInfo":
+                    operation = str(action.get("operation") or "")
+                elif kind == "metaData":
+                    metadata = action
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error
+        return Commit(version, operation, tuple(files), metadata)
+
+
+class _LocalFiles:
+    def __init__(self, path: str) -> None:
+        self._folder = Path(path, "_delta_log")
+
+    def token(self, name: str) -> str | None:
+        try:
+            stat = Path(self._folder, name).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return f"{stat.st_size}:{stat.st_mtime_ns}"
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return Path(self._folder, name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+class _StoreFiles:
+    def __init__(self, path: str) -> None:
+        from deltalake.fs import DeltaStorageHandler
+
+        self._store = DeltaStorageHandler(path)
+
+    def token(self, name: str) -> str | None:
+        (info,) = self._store.get_file_info([f"_delta_log/{name}"])
+        return f"{info.size}:{info.mtime_ns}" if info.is_file else None
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            with self._store.open_input_file(f"_delta_log/{name}") as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            return None
+
+
+def _name(version: int) -> str:
+    return f"{version:020d}.json"
+
+
+def _file(kind: str, action: Mapping[str, Any]) -> FileAction:
+    vector = action.get("deletionVector") or {}
+    mark = [vector.get(part) for part in ("storageType", "pathOrInlineDv", "offset")] if vector else []
+    return FileAction(
+        added=kind == "add",
+        path=action["path"],
+        key=json.dumps([action["path"], *mark]),
+        partition=action.get("partitionValues") or {},
+        stats=json.loads(action.get("stats") or "{}"),
+    )

@@ -1,0 +1,165 @@
+"""The time that a Delta table's files hold, from partition values and statistics, without reading one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.instants import epoch, local_to_epoch
+from sparkassets.core.partitions import PartitionError, TimePartition
+from sparkassets.core.patterns import local_slot
+from sparkassets.errors import SourceError
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+
+Value = date | str | None
+"""Of the partition's column: text as in the log, or a date or datetime as Arrow reads it."""
+
+Span = tuple[int, int]
+"""Epoch seconds, half-open, whole slots; ``NOWHEN`` for a file whose rows have no time."""
+
+NOWHEN: Span = (0, 0)
+
+_KINDS = ("date", "timestamp", "timestamp_ntz", "string")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    """The column that tells a row's partition.
+
+    Attributes:
+        kind: ``date``, ``timestamp``, ``timestamp_ntz`` or ``string`` (the partition's key).
+        physical: Its name in the log, another one where the table maps its columns.
+    """
+
+    name: str
+    kind: str
+    physical: str
+
+
+def time_column(schema: str, partition: TimePartition, *, source: str) -> TimeColumn:
+    """The partition's column in a Delta ``schema`` (its JSON); ``source`` is the asset's name, for messages.
+
+    Raises:
+        SourceError: There is no such column, or its type tells no slot.
+    """
+    if partition.column is None:
+        raise SourceError(
+            f"the partition of the source '{source}' names no column",
+            hint="write 'partition: {by: …, column: …}': a Delta table tells its partitions by a column",
+        )
+    fields = {entry["name"]: entry for entry in json.loads(schema)["fields"]}
+    found = fields.get(partition.column)
+    if found is None:
+        near = get_close_matches(partition.column, fields, n=1)
+        raise SourceError(
+            f"the source '{source}' has no column '{partition.column}'; it has {', '.join(fields)}",
+            hint=f"did you mean '{near[0]}'?" if near else None,
+        )
+    kind = found["type"] if isinstance(found["type"], str) else found["type"].get("type", "")
+    if kind not in _KINDS or (kind == "date" and partition.by == "hour"):
+        dates = "" if partition.by == "hour" else "a date, "
+        raise SourceError(
+            f"the column '{partition.column}' of the source '{source}' is of type {kind}, which tells no"
+            f" {partition.by}; expected {dates}a timestamp or the partition's key as text"
+        )
+    physical = (found.get("metadata") or {}).get("delta.columnMapping.physicalName", partition.column)
+    return TimeColumn(partition.column, kind, physical)
+
+
+@dataclass(slots=True)
+class FileTimes:
+    """Tells the time of files; remembers what could not be read.
+
+    Attributes:
+        ignored: Values of physical partitions that name no slot: their files are skipped.
+    """
+
+    column: TimeColumn
+    partition: TimePartition
+    ignored: set[str] = field(default_factory=set)
+    _known: dict[Value, Span | None] = field(default_factory=dict)
+
+    def of_partition(self, value: Value) -> Span:
+        """The time of a file in the physical partition ``value``."""
+        if value is None:
+            return NOWHEN
+        span = self._slot(value)
+        if span is None:
+            self.ignored.add(str(value))
+        return span or NOWHEN
+
+    def of_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> Span | None:
+        """The time from the least to the greatest value in a file; None where its statistics do not tell."""
+        if rows == 0 or (low is None and rows is not None and rows == nulls):
+            return NOWHEN
+        first, last = (None if bound is None else self._slot(bound) for bound in (low, high))
+        return None if first is None or last is None else (min(first[0], last[0]), max(first[1], last[1]))
+
+    def of_action(self, partition: Mapping[str, str | None], stats: Mapping[str, Any]) -> Span | None:
+        """The time of a file by its action in the log; None where it does not tell."""
+        name = self.column.physical
+        if name in partition:
+            return self.of_partition(partition[name])
+        low, high, nulls = (stats.get(part, {}).get(name) for part in ("minValues", "maxValues", "nullCount"))
+        return self.of_bounds(low, high, rows=stats.get("numRecords"), nulls=nulls)
+
+    def of_live(self, adds: Table) -> Iterable[tuple[str, Span | None]]:
+        """Path and time of every file in an Arrow table of a Delta table's flattened add actions."""
+        names, missing = adds.schema.names, [None] * adds.num_rows
+
+        def column(name: str) -> list[Any]:
+            return list(adds.column(name).to_pylist()) if name in names else missing
+
+        paths, physical = column("path"), self.column.physical
+        if f"partition.{self.column.name}" in names:
+            values = column(f"partition.{self.column.name}")
+            return [(path, self.of_partition(value)) for path, value in zip(paths, values, strict=True)]
+        parts = (f"min.{physical}", f"max.{physical}", "num_records", f"null_count.{physical}")
+        bounds = zip(paths, *(column(part) for part in parts), strict=True)
+        return [(path, self.of_bounds(low, high, rows=rows, nulls=nulls)) for path, low, high, rows, nulls in bounds]
+
+    def _slot(self, value: Value) -> Span | None:
+        if value not in self._known:
+            try:
+                self._known[value] = _SLOTS[self.column.kind](self.partition, value)
+            except (ValueError, OverflowError, PartitionError):
+                self._known[value] = None
+        return self._known[value]
+
+
+def _of_date(partition: TimePartition, value: date | str) -> Span | None:
+    day = date.fromisoformat(value) if isinstance(value, str) else value
+    return local_slot(partition, datetime(day.year, day.month, day.day))  # noqa: DTZ001 - local by definition
+
+
+def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span:
+    when = datetime.fromisoformat(value) if isinstance(value, str) else value
+    at = epoch(when if when.tzinfo else when.replace(tzinfo=UTC))
+    return partition.floor(at), partition.next(at)
+
+
+def _of_local_timestamp(partition: TimePartition, value: datetime | str) -> Span:
+    local = datetime.fromisoformat(value) if isinstance(value, str) else value
+    both = [local_to_epoch(local, partition.timezone, fold=fold) for fold in (0, 1)]
+    return partition.floor(min(both)), partition.next(max(both))
+
+
+def _of_key(partition: TimePartition, value: str) -> Span:
+    start, end = partition.parse_key(value)
+    if partition.by == "hour":  # bounds compare as text: of a repeated hour either may be the lesser
+        return local_slot(partition, partition.local_start(start)) or (start, end)
+    return start, end
+
+
+_SLOTS: Mapping[str, Callable[[TimePartition, Any], Span | None]] = {
+    "date": _of_date,
+    "timestamp": _of_timestamp,
+    "timestamp_ntz": _of_local_timestamp,
+    "string": _of_key,
+}
