@@ -1,1 +1,7 @@
+"""Spark: session, reads, writers, and the loading of the authors' functions."""
 
+from __future__ import annotations
+
+from sparkassets.spark.engine import SparkEngine
+
+__all__ = ["SparkEngine"]

@@ -1,0 +1,105 @@
+"""What a run knows of itself: the names that a template may use, and the ``context`` of a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any
+
+from sparkassets.core.instants import instant, zone
+from sparkassets.ports import RunOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One partition of the run.
+
+    Attributes:
+        start, end: Half-open; aware, UTC.
+    """
+
+    key: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """The bounds of ``read: {after: column}``, as text that Spark casts to the column's type.
+
+    Attributes:
+        low: Rows up to it were read by earlier runs; None before the first.
+        high: The newest value that this run reads; None while there is no row at all.
+    """
+
+    low: str | None = None
+    high: str | None = None
+
+
+@dataclass(frozen=True)
+class Context:
+    """The run, for its author.
+
+    Attributes:
+        data_interval_start, data_interval_end, logical_date: Aware, in the asset's time zone; None without an interval.
+        schedule_date: The earliest time that the run might start; aware, in the asset's time zone.
+        ds, ds_nodash, ts, ts_nodash, ts_nodash_with_tz: Texts of ``data_interval_start``; None without an interval.
+        partitions: The blocks of the run, oldest first; empty for an asset without partitions.
+        triggering_events: Asset or URI to the events that caused the run.
+        extra: Free for a function to fill; it becomes the extra of the run's event.
+    """
+
+    asset: str
+    run_id: str
+    schedule_date: datetime
+    data_interval_start: datetime | None = None
+    data_interval_end: datetime | None = None
+    logical_date: datetime | None = None
+    ds: str | None = None
+    ds_nodash: str | None = None
+    ts: str | None = None
+    ts_nodash: str | None = None
+    ts_nodash_with_tz: str | None = None
+    partitions: Sequence[Block] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+    watermark: Watermark = Watermark()
+    triggering_events: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def names(self) -> dict[str, Any]:
+        """The attributes by name; those that are None are left out, so that using one is an error that says so."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def context_of(order: RunOrder, *, watermark: Watermark) -> Context:
+    """The context of one attempt of a run."""
+    asset = order.asset
+    local = zone(asset.timezone)
+    blocks: tuple[Block, ...] = ()
+    if asset.partition is not None and order.blocks is not None:
+        slots = asset.partition.slots(order.blocks)
+        blocks = tuple(Block(asset.partition.key(start), instant(start), instant(end)) for start, end in slots)
+    start, end = (each.astimezone(local) for each in order.interval) if order.interval else (None, None)
+    return Context(
+        asset=asset.name,
+        run_id=order.run,
+        schedule_date=order.schedule_date.astimezone(local),
+        data_interval_start=start,
+        data_interval_end=end,
+        logical_date=start,
+        ds=_text(start, "%Y-%m-%d"),
+        ds_nodash=_text(start, "%Y%m%d"),
+        ts=start.isoformat() if start else None,
+        ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
+        ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
+        partitions=blocks,
+        params=asset.params,
+        watermark=watermark,
+        triggering_events=order.events,
+    )
+
+
+def _text(start: datetime | None, form: str) -> str | None:
+    return None if start is None else start.strftime(form)

@@ -1,0 +1,84 @@
+"""Spark's errors as one line for people; the original stays chained for the log."""
+
+from __future__ import annotations
+
+import re
+
+from sparkassets.errors import Location, RunError
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
+_STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
+_PLACE = re.compile(r"line (\d+),? pos(?:ition)? \d+")
+_TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.DOTALL)
+_TEMPORARY_VIEW = re.compile(r"`?_pyspark_\w+`?\.")
+_FINAL_STATES = ("0A", "21", "22", "23", "2F", "38", "42", "46", "P0")
+"""Classes of SQLSTATE that a second attempt on the same data meets again: data, constraint, syntax, unsupported."""
+_CONFLICTS = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
+
+
+def condition(error: BaseException) -> str:
+    """The error condition such as ``DELTA_CONCURRENT_APPEND``, of the outermost cause that has one; else empty."""
+    seen: BaseException | None = error
+    while seen is not None:
+        found = getattr(seen, "getCondition", lambda: None)() or _named(seen)
+        if found:
+            return str(found)
+        seen = getattr(seen, "_cause", None) or seen.__cause__
+    return ""
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether somebody else committed to the same table meanwhile."""
+    return condition(error).startswith(_CONFLICTS)
+
+
+def run_error(error: Exception, *, what: str, place: Location | None = None) -> RunError:
+    """The failure of a run because of an error that Spark raised.
+
+    Args:
+        error: As Spark raised it; it stays chained.
+        what: What was tried, such as ``daily: the query failed``.
+        place: Where the SQL begins; the line that Spark names is counted from there.
+    """
+    message = _full(error)
+    where = _where(message, place) if place is not None else ""
+    made = RunError(f"{where}{what}: {first_line(error)}")
+    made.retryable = not _is_final(error, message)
+    made.__cause__ = error
+    return made
+
+
+def first_line(error: BaseException) -> str:
+    """The message's first line, without SQLSTATE, position and Java stack trace; a Python worker's own last line."""
+    message = _full(error)
+    if "Traceback (most recent call last)" in message:
+        lines = [line for line in message.split("JVM stacktrace")[0].splitlines() if line.strip()]
+        own = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Warning|Exit)?(:|$)", line)]
+        return (own or lines)[-1].strip()
+    line = message.strip().partition("\n")[0]
+    return _TEMPORARY_VIEW.sub("", _TAIL.sub("", line)).strip() or type(error).__name__
+
+
+def _full(error: BaseException) -> str:
+    described = getattr(error, "_desc", None) or getattr(error, "_message", None)
+    return str(described or error)
+
+
+def _named(error: BaseException) -> str | None:
+    found = _CONDITION.search(_full(error)[:400])
+    return found[1] if found else None
+
+
+def _is_final(error: BaseException, message: str) -> bool:
+    from pyspark.errors import AnalysisException
+
+    state = _STATE.search(message)
+    return isinstance(error, AnalysisException) or (state is not None and state[1].startswith(_FINAL_STATES))
+
+
+def _where(message: str, place: Location) -> str:
+    """``file:line: ``; the query is wrapped in one more line before Spark sees it."""
+    found = _PLACE.search(message)
+    if found is None:
+        return f"{place}: " if place.line else f"{place.file}: "
+    return f"{place.file}:{max(place.line, 1) + max(int(found[1]) - 2, 0)}: "

@@ -1,0 +1,253 @@
+"""The files of a source, pinned: which they are, whether they are still what was planned, and their rows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.patterns import PathPattern, fingerprint, hidden
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.errors import RunError, SourceError
+from sparkassets.ports import Pin
+from sparkassets.spark import partition_values
+from sparkassets.spark.failures import run_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
+
+_GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+_SHOWN = 5
+
+
+class SourceChangedError(SourceError):
+    """Files are no longer what the run was planned with: plan anew."""
+
+    retryable = True
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that the pattern matches.
+
+    Attributes:
+        path: As Spark reads and names it, with its scheme.
+        relative: To the pattern's root.
+        changed: Nanoseconds since 1970.
+        start: Of its slot, epoch seconds; None for a source without partitions.
+    """
+
+    path: str
+    relative: str
+    size: int
+    changed: int
+    start: int | None
+
+    @property
+    def key(self) -> str:
+        """Its slot's key in the cursor of the source."""
+        return "" if self.start is None else str(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedFiles:
+    """The files of one inlet at the run's pin."""
+
+    asset: AssetSpec
+    pin: Pin
+
+    def list(self) -> list[FoundFile]:
+        """The files of the pinned time, by path; slots that were not seen when the run was planned are left out.
+
+        Raises:
+            SourceError: The folder vanished or cannot be listed.
+        """
+        if self.asset.place is None:
+            raise SourceError(f"the source {self.asset.name!r} has no path")
+        pattern = PathPattern.parse(self.asset.place.path)
+        pinned = self.pin.files
+        files = (self._file(pattern, *found) for found in _listing(pattern, self.asset.name))
+        kept = (file for file in files if file is not None and (pinned is None or file.key in pinned))
+        return sorted(kept, key=lambda file: file.path)
+
+    def check(self, files: Sequence[FoundFile]) -> None:
+        """Compares files with what was observed when the run was planned.
+
+        Raises:
+            SourceChangedError: Naming the partitions that differ.
+        """
+        groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for file in files:
+            groups[file.key].append((file.relative, file.size, file.changed))
+        pinned = self.pin.files or {}
+        differing = [key for key in pinned if key not in groups or fingerprint(groups[key]) != pinned[key]]
+        if differing:
+            raise SourceChangedError(
+                f"the files of {self.asset.name!r} changed before they were read{self._named(differing)}"
+            )
+
+    def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
+        text, partition = pattern.match(relative), self.asset.partition
+        if text is None:
+            return None
+        start = None
+        if partition is not None and pattern.field is not None:
+            slot, ranges = pattern.slot(text, partition), self.pin.ranges
+            if slot is None or (ranges is not None and not ranges.overlaps(RangeSet.span(*slot))):
+                return None
+            start = slot[0]
+        root = pattern.root if "://" in pattern.root else f"file://{pattern.root}"
+        path = root if root.endswith(f"/{relative}") and not pattern.is_pattern else f"{root}/{relative}"
+        return FoundFile(path, relative, size, changed, start)
+
+    def _named(self, keys: Sequence[str]) -> str:
+        partition = self.asset.partition
+        if partition is None:
+            return ""
+        shown = ", ".join(partition.key(int(key)) for key in sorted(keys)[:_SHOWN])
+        return f": {shown}" + (", …" if len(keys) > _SHOWN else "")
+
+
+def _listing(pattern: PathPattern, asset: str) -> Iterator[tuple[str, int, int]]:
+    """Path relative to the pattern's root, size and last change of every file below it that may match."""
+    from pyarrow import fs
+
+    scheme, separator, rest = pattern.root.partition("://")
+    try:
+        store, root = (
+            fs.FileSystem.from_uri(f"{scheme}://{quote(rest, safe='/@:~')}")
+            if separator
+            else (fs.LocalFileSystem(), pattern.root)
+        )
+        found = store.get_file_info(root)
+        if found.type == fs.FileType.File:
+            yield found.base_name, found.size, found.mtime_ns
+            return
+        infos = store.get_file_info(fs.FileSelector(root, recursive=True))
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise SourceError(f"the source {asset!r} cannot be read: {pattern.root}: {reason}") from error
+    for info in infos:
+        folders = info.path[len(root) :].lstrip("/").split("/")
+        name = folders.pop()
+        entered = all(not hidden(each) and pattern.enters(depth, each) for depth, each in enumerate(folders, start=1))
+        if info.type == fs.FileType.File and entered and not hidden(name):
+            yield "/".join([*folders, name]), info.size, info.mtime_ns
+
+
+def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
+    """The rows of these files, with the pattern's field as a column: a date, or for hours an instant.
+
+    A column of that name in the files themselves gives way to it, as Spark's own partition columns do.
+
+    Raises:
+        RunError: The files do not fit the declared columns, or nothing tells the columns of no files.
+    """
+    try:
+        frame = _rows(session, files, asset=asset, source=source)
+        return _with_field(session, frame, files, asset=asset)
+    except (RunError, SourceError):
+        raise
+    except Exception as error:
+        raise run_error(error, what=f"the source {asset.name!r} cannot be read") from error
+
+
+def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
+    declared = {name: kind for name, kind in asset.columns.items() if name != _field_name(asset)}
+    if not files:
+        if not declared:
+            raise RunError(
+                f"the source {asset.name!r} has no files for this run, so its columns are unknown",
+                hint=f"declare the 'columns' of {asset.name!r}",
+            )
+        return session.createDataFrame([], _schema(session, declared))
+    paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
+    reader = session.read.format(source.kind).options(**_options(source))
+    if source.kind == "csv":
+        return _csv(session, reader, paths, declared, asset=asset, source=source)
+    if source.kind == "json" and declared:
+        reader = reader.schema(_schema(session, declared))
+    frame = reader.load(paths)
+    if source.kind == "parquet" and declared:
+        _check_declared(frame, declared, session=session, asset=asset)
+    return frame
+
+
+def _csv(
+    session: SparkSession,
+    reader: DataFrameReader,
+    paths: list[str],
+    declared: Mapping[str, str],
+    *,
+    asset: AssetSpec,
+    source: SourceSpec,
+) -> DataFrame:
+    """Names from the files' header, types from the declared columns, else strings."""
+    given = _options(source)
+    if given["header"].lower() != "true":
+        return (reader.schema(_schema(session, declared)) if declared else reader).load(paths)
+    names = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"}).load(paths).columns
+    missing = [name for name in declared if name not in names]
+    if missing:
+        raise RunError(
+            f"the files of {asset.name!r} have no column {', '.join(map(repr, missing))}",
+            hint=f"their header is {', '.join(names)}",
+        )
+    return reader.schema(_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
+
+
+def _options(source: SourceSpec) -> dict[str, str]:
+    """The user's options over ours: what does not parse fails the run, and headers are compared with the schema."""
+    csv = {"header": "true", "enforceSchema": "false"} if source.kind == "csv" else {}
+    strict = {"mode": "FAILFAST"} if source.kind in {"csv", "json"} else {}
+    return {**csv, **strict, **source.options}
+
+
+def _with_field(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+    from pyspark.sql import functions as sql
+
+    name, partition = _field_name(asset), asset.partition
+    if name is None or partition is None:
+        return frame
+    own = [sql.col(f"`{column}`") for column in frame.columns if column.lower() != name.lower()]
+    values = {file.path: partition_values.value(partition, file.start or 0) for file in files}
+    if len(set(values.values())) <= 1:
+        kind = "timestamp" if partition.by == "hour" else "date"
+        only = next(iter(values.values()), None)
+        return frame.select(*own, sql.lit(only).cast(kind).alias(name))
+    import pyarrow as pa
+
+    paths = pa.array(list(values))
+    kinds = partition_values.arrow_type(partition)
+    slots = session.createDataFrame(pa.table({"_path": paths, name: pa.array(list(values.values()), kinds)}))
+    read_from = sql.url_decode(sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B")))
+    return (
+        frame.select(*own, read_from.alias("_path"))
+        .join(sql.broadcast(slots), "_path")
+        .select(*(sql.col(f"`{column}`") for column in frame.columns if column.lower() != name.lower()), name)
+    )
+
+
+def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: SparkSession, asset: AssetSpec) -> None:
+    actual = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    for field in _schema(session, declared).fields:
+        wanted = field.dataType.simpleString()
+        if actual.get(field.name) != wanted:
+            found = actual.get(field.name, "not there")
+            raise RunError(f"the column {field.name!r} of {asset.name!r} is declared as {wanted}, but it is {found}")
+
+
+def _schema(session: SparkSession, columns: Mapping[str, str]) -> StructType:
+    ddl = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    return session.createDataFrame([], ddl).schema
+
+
+def _field_name(asset: AssetSpec) -> str | None:
+    fields = PathPattern.parse(asset.place.path).fields if asset.place is not None else ()
+    return fields[0] if fields else None

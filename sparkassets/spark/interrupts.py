@@ -1,0 +1,87 @@
+"""Cancelling the Spark work of a run from another thread."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sparkassets.errors import RunError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_AGAIN_SECONDS = 0.5
+
+
+class Work:
+    """One thread's Spark work for one run."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.cancelled = threading.Event()
+        self.ended = threading.Event()
+
+    def check(self, run: str) -> None:
+        """Stops between two Spark calls.
+
+        Raises:
+            RunError: The run was cancelled meanwhile.
+        """
+        if self.cancelled.is_set():
+            raise RunError(f"{run} was cancelled")
+
+
+class Interrupts:
+    """The work that is going on, by run; a later attempt of a cancelled run is not cancelled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._going: dict[str, set[Work]] = defaultdict(set)
+
+    @contextlib.contextmanager
+    def work(self, session: SparkSession, run: str) -> Iterator[Work]:
+        """Tags the Spark jobs of this thread until the block ends.
+
+        Raises:
+            RunError: In place of whatever was raised, if the run was cancelled meanwhile.
+        """
+        work = Work(f"sparkassets-{run}-{next(self._numbers)}")
+        with self._lock:
+            self._going[run].add(work)
+        session.addTag(work.tag)
+        try:
+            yield work
+        except Exception as error:
+            if work.cancelled.is_set():
+                raise RunError(f"{run} was cancelled") from error
+            raise
+        finally:
+            work.ended.set()
+            with self._lock:
+                self._going[run].discard(work)
+                if not self._going[run]:
+                    del self._going[run]
+            session.removeTag(work.tag)
+
+    def cancel(self, session: SparkSession, run: str) -> None:
+        """Interrupts the run's work, and again until its threads have noticed; returns at once."""
+        with self._lock:
+            going = list(self._going.get(run, ()))
+        for work in going:
+            if not work.cancelled.is_set():
+                work.cancelled.set()
+                name = f"{work.tag}-interrupt"
+                threading.Thread(target=_interrupt, args=(session, work), name=name, daemon=True).start()
+
+
+def _interrupt(session: SparkSession, work: Work) -> None:
+    """A job may be submitted just after the first call, so one call is not enough."""
+    while not work.ended.is_set():
+        with contextlib.suppress(Exception):  # the session may be stopping; the run's own thread reports what counts
+            session.interruptTag(work.tag)
+        work.ended.wait(_AGAIN_SECONDS)

@@ -1,0 +1,136 @@
+"""Delta's jars, fetched once into the cache folder, so that no start of Spark resolves 33 artifacts again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from sparkassets.errors import SparkUnavailableError
+from sparkassets.spark.cache import cache_folder
+from sparkassets.spark.java import Java
+
+_CENTRAL = "https://repo1.maven.org/maven2/"
+_FETCH_TIMEOUT_SECONDS = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """Delta's main artifact in a Maven repository; printed as ``io.delta:<name>:<version>``."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"io.delta:{self.name}:{self.version}"
+
+
+def coordinates() -> Coordinates:
+    """The artifact that the installed ``delta-spark`` names for the installed ``pyspark``.
+
+    Delta's own rule is asked, because the artifact's name carries Spark's version in some releases only.
+
+    Raises:
+        SparkUnavailableError: One of the two packages is not installed.
+    """
+    try:
+        from delta.pip_utils import configure_spark_with_delta_pip
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkUnavailableError(
+            f"the Python package {error.name} is not installed", hint="pip install 'sparkassets[spark]'"
+        ) from error
+    options = configure_spark_with_delta_pip(SparkSession.Builder())._options  # noqa: SLF001 - Delta offers no other way
+    _, name, version = options["spark.jars.packages"].split(":")
+    return Coordinates(name, version)
+
+
+def delta_jars(spark_home: Path, java: Java) -> list[Path]:
+    """Delta's jars in the cache folder, sorted by name; fetched when they are not there yet.
+
+    Raises:
+        SparkUnavailableError: They cannot be fetched.
+    """
+    wanted = coordinates()
+    folder = cache_folder() / "delta" / f"{wanted.name}-{wanted.version}"
+    if not folder.is_dir():
+        _fetch(wanted, folder=folder, spark_home=spark_home, java=java)
+    return sorted(folder.glob("*.jar"))
+
+
+def _fetch(wanted: Coordinates, *, folder: Path, spark_home: Path, java: Java) -> None:
+    """Fills ``folder`` by one atomic rename; of two processes that try at once, the second one's work is dropped."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SparkUnavailableError(
+            f"cannot create the cache folder {folder.parent}: {error.strerror}",
+            hint="set SPARKASSETS_CACHE to another one",
+        ) from error
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-", ignore_cleanup_errors=True) as work:
+        jars = Path(work) / "jars"
+        _run_ivy(wanted, work=Path(work), into=jars, spark_home=spark_home, java=java)
+        try:
+            jars.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+            shutil.rmtree(jars, ignore_errors=True)
+
+
+def _run_ivy(wanted: Coordinates, *, work: Path, into: Path, spark_home: Path, java: Java) -> None:
+    repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", _CENTRAL)
+    (work / "ivy.xml").write_text(_module(wanted), encoding="utf-8")
+    (work / "settings.xml").write_text(_settings(repository), encoding="utf-8")
+    command: Sequence[str] = [
+        *(str(java.command), "-cp", str(spark_home / "jars" / "*"), "org.apache.ivy.Main", "-warn"),
+        *("-settings", str(work / "settings.xml"), "-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache")),
+        *("-types", "jar", "-retrieve", f"{into}/[artifact]-[revision].[ext]"),
+    ]
+    said = ""
+    try:
+        done = subprocess.run(  # noqa: S603 - Spark's own Ivy, with a fixed list of arguments
+            command, capture_output=True, text=True, check=False, timeout=_FETCH_TIMEOUT_SECONDS
+        )
+        said = done.stdout + done.stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    if not any(jar.name.startswith(f"{wanted.name}-") for jar in into.glob("*.jar")):
+        raise SparkUnavailableError(
+            f"cannot fetch Delta's jars ({wanted}) from {repository}: {_reason(said)}",
+            hint="they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY",
+        )
+
+
+def _reason(said: str) -> str:
+    """The one line of Ivy's talk that a person needs."""
+    lines = [line.strip(" :\t") for line in said.splitlines()]
+    if trouble := next((line for line in lines if line.startswith("HttpClientHandler: ")), None):
+        return f"no connection ({trouble.removeprefix('HttpClientHandler: ').partition(' url=')[0]})"
+    return next((line for line in lines if line.endswith("not found")), lines[0] if lines else "it says nothing")
+
+
+def _module(wanted: Coordinates) -> str:
+    """An Ivy module that depends on Delta alone: what other organisations make is in Spark's own ``jars`` folder."""
+    return f"""<ivy-module version="2.0">
+  <info organisation="sparkassets" module="delta"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    <dependency org="io.delta" name={quoteattr(wanted.name)} rev={quoteattr(wanted.version)} conf="default->default"/>
+    <exclude org="^(?!io\\.(delta|unitycatalog)$).*" matcher="regexp"/>
+  </dependencies>
+</ivy-module>
+"""
+
+
+def _settings(repository: str) -> str:
+    return f"""<ivysettings>
+  <settings defaultResolver="maven"/>
+  <resolvers><ibiblio name="maven" m2compatible="true" root={quoteattr(repository)}/></resolvers>
+</ivysettings>
+"""

@@ -1,0 +1,74 @@
+"""Which Java Spark will start, and whether it can."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparkassets.errors import SparkUnavailableError
+
+SUPPORTED = (17, 21)
+_HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that Spark can run on.
+
+    Attributes:
+        command: The program, with links resolved.
+        build: Text that differs between builds of the JVM; what a class data archive depends on.
+    """
+
+    command: Path
+    build: str
+
+
+def find_java() -> Java:
+    """The Java that Spark's own start script would take: ``$JAVA_HOME/bin/java``, else the first on the path.
+
+    Raises:
+        SparkUnavailableError: There is none, or its version is none of `SUPPORTED`.
+    """
+    home = os.environ.get("JAVA_HOME")
+    wanted = str(Path(home, "bin", "java")) if home else "java"
+    found = shutil.which(wanted)
+    if found is None:
+        where = f"at JAVA_HOME={home}" if home else "on the PATH"
+        raise SparkUnavailableError(f"Spark needs Java 17 or 21, but there is no Java {where}", hint=_HINT)
+    command = Path(found).resolve()
+    build = _build(command)
+    version = _major(build)
+    if version not in SUPPORTED:
+        named = f"Java {version}" if version else "of an unknown version"
+        raise SparkUnavailableError(f"Spark needs Java 17 or 21, but {found} is {named}", hint=_HINT)
+    return Java(command, build)
+
+
+def _build(command: Path) -> str:
+    """What the Java says of itself: its ``release`` file, or (tens of milliseconds slower) its ``-version``."""
+    try:
+        return (command.parent.parent / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        pass
+    try:
+        answer = subprocess.run(  # noqa: S603 - the very program that Spark is about to start
+            [str(command), "-version"], capture_output=True, text=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stderr + answer.stdout
+
+
+def _major(build: str) -> int | None:
+    """The major version in ``JAVA_VERSION="17.0.15"`` or ``openjdk version "17.0.15"``.
+
+    >>> _major('openjdk version "1.8.0_402"'), _major('JAVA_VERSION="21"'), _major("")
+    (8, 21, None)
+    """
+    match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', build)
+    return int(match.group(1)) if match else None

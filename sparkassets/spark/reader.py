@@ -1,0 +1,125 @@
+"""Inlets as DataFrames: at the pinned version, with the mapped partitions, above the watermark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.errors import RunError, SourceError
+from sparkassets.ports import Pin, RunOrder
+from sparkassets.spark import sqltext
+from sparkassets.spark.context import Watermark
+from sparkassets.spark.files import FoundFile, PinnedFiles, read_files
+from sparkassets.spark.predicates import inside
+from sparkassets.spark.schemas import column_type, declared_schema
+from sparkassets.spark.target import target_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_EXACT = frozenset({"date", "timestamp", "timestamp_ntz", "string", "tinyint", "smallint", "int", "bigint"})
+_AS_TEXT = {
+    "timestamp": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")",
+    "timestamp_ntz": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadInlets:
+    """The inlets of one attempt.
+
+    Attributes:
+        frames: By inlet; those that are only waited for are not there.
+        watermarks: By inlet with ``read: {after: …}``.
+        files: The files that were listed for the read, by their pins.
+    """
+
+    frames: dict[str, DataFrame] = field(default_factory=dict)
+    watermarks: dict[str, Watermark] = field(default_factory=dict)
+    files: list[tuple[PinnedFiles, list[FoundFile]]] = field(default_factory=list)
+
+    def check_files(self) -> None:
+        """Lists all pinned files again.
+
+        Raises:
+            SourceChangedError: They are no longer what was read.
+        """
+        for pinned, _ in self.files:
+            pinned.check(pinned.list())
+
+
+def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
+    """Opens every inlet that the asset reads; starts Spark jobs only for watermarks.
+
+    Raises:
+        RunError: An inlet does not fit what the run needs of it.
+        SourceError: An inlet vanished, was re-created or changed: plan anew.
+    """
+    read = ReadInlets()
+    for name, inlet in order.asset.inlets.items():
+        if inlet.waits_only:
+            continue
+        asset, pin = order.inlets[name], order.pins[name]
+        frame = _open(session, asset, pin, read)
+        if inlet.read is not None:
+            frame, read.watermarks[name] = _above(frame, inlet=inlet, column=inlet.read.column, low=pin.low)
+        read.frames[name] = frame
+    return read
+
+
+def _open(session: SparkSession, asset: AssetSpec, pin: Pin, read: ReadInlets) -> DataFrame:
+    source = asset.source
+    if source is not None and source.kind == "events":
+        raise RunError(f"the inlet {asset.name!r} is only known by its events: there is nothing to read")
+    if source is not None and source.kind != "delta":
+        pinned = PinnedFiles(asset, pin)
+        files = pinned.list()
+        pinned.check(files)
+        read.files.append((pinned, files))
+        return read_files(session, files, asset=asset, source=source)
+    return _delta(session, asset, pin)
+
+
+def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
+    owner = f"the inlet {asset.name!r}"
+    if pin.version is None:
+        if not asset.columns:
+            raise RunError(
+                f"{owner} has not been written yet, so its columns are unknown", hint="declare its 'columns'"
+            )
+        return session.createDataFrame([], declared_schema(session, asset.columns))
+    table = target_of(asset)
+    if table is None or asset.place is None:
+        raise SourceError(f"{owner} vanished: there is no Delta table at {asset.place.path if asset.place else '?'}")
+    if pin.table_id is not None and table.table_id != pin.table_id:
+        raise SourceError(f"{owner} was re-created since the run was planned")
+    frame = session.read.format("delta").option("versionAsOf", pin.version).load(asset.place.path)
+    if pin.ranges is None or asset.partition is None:
+        return frame
+    if asset.partition.column is None:
+        raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
+    column, kind = column_type(frame, asset.partition.column, owner=owner)
+    return frame.filter(inside(column, kind, partition=asset.partition, ranges=pin.ranges, owner=owner))
+
+
+def _above(frame: DataFrame, *, inlet: InletSpec, column: str, low: str | None) -> tuple[DataFrame, Watermark]:
+    """The rows above ``low`` up to the newest value there is now, and both bounds."""
+    owner = f"the inlet {inlet.name!r}"
+    column, kind = column_type(frame, column, owner=owner)
+    if kind not in _EXACT and not kind.startswith("decimal"):
+        raise RunError(
+            f"the column {column!r} of {owner} is {kind.upper()}, which cannot be a watermark",
+            hint="take a date, a timestamp, a whole number, a decimal or a string",
+        )
+    quoted = sqltext.name(column)
+    above = f"{quoted} > {_value(low, kind)}" if low is not None else f"{quoted} IS NOT NULL"
+    shown = _AS_TEXT.get(kind, "CAST({column} AS STRING)").format(column=f"max({quoted})")
+    high: str | None = frame.filter(above).selectExpr(shown).collect()[0][0]
+    if high is None:
+        return frame.filter("false"), Watermark(low, low)
+    return frame.filter(f"{above} AND {quoted} <= {_value(high, kind)}"), Watermark(low, high)
+
+
+def _value(text: str, kind: str) -> str:
+    return f"CAST({sqltext.text(text)} AS {kind})"

@@ -1,0 +1,160 @@
+"""What a target's own log tells, read without a JVM: its schema, transactions, and which runs are in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import RunError
+from sparkassets.ports import HistoryGoneError, Landed, Stamp
+from sparkassets.spark.schemas import spark_schema
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql.types import StructType
+
+_FIRST_LOOK = 8
+_WIDER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table as it is now.
+
+    Attributes:
+        table_id: Survives everything but the table's deletion.
+        layout: Columns that its folders are named by.
+    """
+
+    table_id: str
+    version: int
+    schema: StructType
+    layout: tuple[str, ...]
+
+
+def path_of(asset: AssetSpec) -> str:
+    """Where the asset is."""
+    if asset.place is None:
+        raise RunError(f"{asset.name} has no path")
+    return asset.place.path
+
+
+def target_of(asset: AssetSpec) -> Target | None:
+    """The asset's table, None when there is none."""
+    table = _open(path_of(asset))
+    if table is None:
+        return None
+    metadata = table.metadata()
+    schema = spark_schema(table.schema().to_json())
+    return Target(str(metadata.id), table.version(), schema, tuple(metadata.partition_columns))
+
+
+def transaction_version(asset: AssetSpec, app_id: str) -> int | None:
+    """The newest transaction version of ``app_id``; None without a table or transaction."""
+    table = _open(path_of(asset))
+    return None if table is None else table.transaction_version(app_id)
+
+
+def describe(stamp: Stamp) -> str:
+    """The ``userMetadata`` of a stamped commit."""
+    told = {
+        "app": stamp.app_id,
+        "version": stamp.version,
+        "epoch": stamp.epoch,
+        "run": stamp.run,
+        "attempt": stamp.attempt,
+        "kind": stamp.kind,
+        "blocks": list(stamp.blocks),
+        "measures": dict(stamp.measures),
+    }
+    return json.dumps(told, separators=(",", ":"), sort_keys=True)
+
+
+def landed(asset: AssetSpec, runs: Collection[str], *, app_id: str) -> Sequence[Landed]:
+    """The data commits of these runs, oldest first.
+
+    Looks from the newest commit back, and stops where nothing older can be theirs: at another run's data under the same
+    app id (chains do not interleave), or when each of them is found, or fenced itself before it wrote anything.
+
+    Raises:
+        HistoryGoneError: The log is too short to tell, or the table was restored to before what was found.
+    """
+    table = _open(path_of(asset))
+    if table is None or table.transaction_version(app_id) is None:
+        return ()
+    open_runs = set(runs)
+    found: list[Landed] = []
+    restored = False
+    version = table.version() + 1
+    for commit in _history(table):
+        version = commit["version"]
+        restored = restored or commit.get("operation") == "RESTORE"
+        told = _told(commit, app_id)
+        if told is None:
+            continue
+        if told["kind"] == "data":
+            if told["run"] not in runs:
+                return found[::-1]
+            if restored:
+                raise HistoryGoneError(
+                    f"{asset.name}: its table was restored after version {version}, which holds run {told['run']}",
+                    hint="look whether its rows are there, then mark the partitions as done or missing",
+                )
+            found.append(_landed(told, commit, table_id=str(table.metadata().id)))
+        if told["kind"] == "data" or told["version"] == 2 * told["epoch"] + 1:
+            open_runs.discard(told["run"])
+        if not open_runs:
+            return found[::-1]
+    if version > 0:
+        named = ", ".join(sorted(open_runs))
+        raise HistoryGoneError(
+            f"{asset.name}: its table's log begins at version {version}; whether run {named} is in it cannot be told",
+            hint="look at the rows, then mark the partitions as done or missing",
+        )
+    return found[::-1]
+
+
+def _open(path: str) -> DeltaTable | None:
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        return None
+
+
+def _history(table: DeltaTable) -> Iterator[Mapping[str, Any]]:
+    """Commits from the newest to the oldest that is still there; looks further back only when asked to."""
+    limit, given = _FIRST_LOOK, 0
+    while True:
+        commits = table.history(limit)
+        yield from commits[given:]
+        if len(commits) < limit:
+            return
+        given, limit = len(commits), limit * _WIDER
+
+
+def _told(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
+    """What the commit says of itself, if it is one of this app id."""
+    try:
+        told = json.loads(commit.get("userMetadata") or "null")
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) and told.get("app") == app_id else None
+
+
+def _landed(told: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> Landed:
+    metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if str(value).isdigit()}
+    return Landed(
+        run=told["run"],
+        epoch=told["epoch"],
+        attempt=told["attempt"],
+        version=commit["version"],
+        table_id=table_id,
+        measures=told["measures"],
+        metrics=metrics,
+    )

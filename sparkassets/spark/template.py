@@ -1,0 +1,194 @@
+"""A run's SQL: the template rendered with the run's names, as one SELECT over its inlets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jinja2 import StrictUndefined, Template, TemplateError, UndefinedError
+from jinja2.exceptions import SecurityError
+
+from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.statements import refuse_unless_select
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.templating import environment
+from sparkassets.errors import Location, RunError
+from sparkassets.spark import partition_values, sqltext
+from sparkassets.spark.context import Context
+from sparkassets.spark.failures import run_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sparkassets.ports import RunOrder
+
+_FILE = "<sql>"
+_RELATION = re.compile("\x00(\\d+)\x00")
+
+
+def run_sql(
+    session: SparkSession,
+    order: RunOrder,
+    body: SqlBody,
+    *,
+    inlets: Mapping[str, DataFrame],
+    outlet: Callable[[], DataFrame],
+    context: Context,
+) -> DataFrame:
+    """The rows of the asset's SQL, not yet computed.
+
+    ``outlet`` reads the target as it was before the run; it is called only if the template names it.
+
+    Raises:
+        RunError: With the place in the SQL.
+    """
+    relations = _Relations(session, order, inlets, outlet, context)
+    rendered = _render(body, relations)
+    if refused := refuse_unless_select(rendered.replace("\x00", "`")):
+        raise RunError(
+            f"{_at(body, rendered[: refused.position].count(chr(10)) + 1)}: {refused.message}", hint=refused.hint
+        )
+    query = _RELATION.sub(r"{r\1}", rendered.strip().rstrip(";").replace("{", "{{").replace("}", "}}"))
+    lines_cut = len(rendered) - len(rendered.lstrip())
+    place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
+    try:
+        return session.sql(f"SELECT * FROM (\n{query}\n)", **relations.frames)  # noqa: S608 - the author's own query
+    except Exception as error:
+        raise run_error(error, what=order.asset.name, place=place) from error
+
+
+def _render(body: SqlBody, relations: _Relations) -> str:
+    sandbox = environment()
+    try:
+        code: CodeType = sandbox.compile(body.template, filename=_FILE)
+        return Template.from_code(sandbox, code, sandbox.make_globals({})).render(relations.names())
+    except RunError as error:
+        raise RunError(f"{_at(body, _line_of(error))}: {error.args[0]}", hint=error.hint) from error
+    except SecurityError as error:
+        raise RunError(f"{_at(body, _line_of(error))}: the template tries to leave its sandbox: {error}") from error
+    except UndefinedError as error:
+        raise RunError(f"{_at(body, _line_of(error))}: {error}") from error
+    except TemplateError as error:
+        raise RunError(f"{_at(body, getattr(error, 'lineno', None) or _line_of(error))}: {error}") from error
+    except Exception as error:
+        raise RunError(f"{_at(body, _line_of(error))}: {type(error).__name__}: {error}") from error
+
+
+def _line_of(error: BaseException) -> int:
+    """The line of the template that was being rendered."""
+    line, step = 1, error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == _FILE:
+            line = step.tb_lineno
+        step = step.tb_next
+    return line
+
+
+def _at(body: SqlBody, line: int) -> Location:
+    return Location(body.location.file, max(body.location.line, 1) + line - 1)
+
+
+class _Relations:
+    """The DataFrames that a template turned out to use; each is rendered as a mark that the query's text resolves."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        order: RunOrder,
+        inlets: Mapping[str, DataFrame],
+        outlet: Callable[[], DataFrame],
+        context: Context,
+    ) -> None:
+        self.frames: dict[str, DataFrame] = {}
+        self._session = session
+        self._order = order
+        self._inlets = inlets
+        self._outlet = outlet
+        self._context = context
+        self._marks: dict[str, str] = {}
+
+    def names(self) -> dict[str, Any]:
+        """Every name of a template with its value; what the run has no value for is undefined, with the reason."""
+        asset = self._order.asset
+        inlets = {
+            name: _Relation(self, f"inlet {name}", partial(self._inlets.__getitem__, name)) for name in self._inlets
+        }
+        events = self._context.triggering_events
+        values = {name: value for name, value in self._context.names().items() if name not in {"asset", "extra"}}
+        unset = {
+            name: _undefined(f"the run has no data interval, so {name!r} has no value")
+            for name in ("data_interval_start", "data_interval_end", "logical_date", *_INTERVAL_TEXTS)
+        }
+        return {
+            **unset,
+            **values,
+            "inlets": inlets,
+            "outlets": {asset.name: _Relation(self, f"outlet {asset.name}", self._outlet)},
+            "partitions": self._partitions(),
+            "partition": self._partition(),
+            "triggering_events": events,
+            "triggering_dataset_events": events,
+        }
+
+    def mark(self, key: str, frame: Callable[[], DataFrame]) -> str:
+        """The text that stands for a relation until the query is put together."""
+        if key not in self._marks:
+            number = len(self._marks)
+            self.frames[f"r{number}"] = frame()
+            self._marks[key] = f"\x00{number}\x00"
+        return self._marks[key]
+
+    def _partitions(self) -> object:
+        partition, blocks = self._order.asset.partition, self._order.blocks
+        if partition is None or blocks is None:
+            return _undefined(f"{self._order.asset.name} has no partitions")
+        return _Relation(
+            self, "partitions", lambda: self._session.createDataFrame(partition_values.table(partition, blocks))
+        )
+
+    def _partition(self) -> object:
+        partition, blocks = self._order.asset.partition, self._order.blocks
+        if partition is None or blocks is None:
+            return _undefined(f"{self._order.asset.name} has no partitions")
+        slots = self._context.partitions
+        if len(slots) != 1:
+            many = f"the run has {len(slots)} partitions, so 'partition' is not one value"
+            return _undefined(f"{many}; join {{{{ partitions }}}} instead")
+        ((start, _),) = partition.slots(blocks)
+        value = partition_values.value(partition, start)
+        return {partition.column or partition.by: value}
+
+
+_INTERVAL_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")
+
+
+class _Relation:
+    """``inlets.x``: printed, a relation; its members are checked columns."""
+
+    __slots__ = ("__frame", "__key", "__owner")
+
+    def __init__(self, owner: _Relations, key: str, frame: Callable[[], DataFrame]) -> None:
+        self.__owner = owner
+        self.__key = key
+        self.__frame = frame
+
+    def __str__(self) -> str:
+        return self.__owner.mark(self.__key, self.__frame)
+
+    def __getitem__(self, column: str) -> str:
+        columns = self.__frame().columns
+        for name in columns:
+            if name.lower() == str(column).lower():
+                return sqltext.name(name)
+        raise RunError(f"{self.__key} has no column {column!r}", hint=did_you_mean(str(column), columns))
+
+    def __iter__(self) -> Iterator[NoReturn]:
+        raise RunError(f"{self.__key} is a relation; it cannot be looped over in a template")
+
+
+def _undefined(reason: str) -> StrictUndefined:
+    return StrictUndefined(hint=reason)

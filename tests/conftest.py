@@ -1,0 +1,31 @@
+"""The Spark session that all tests of a process share; nothing here needs pyspark until a test asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Warnings that come from within pyspark and py4j, whoever calls them."""
+    for harmless in (
+        "ignore:unclosed <socket.socket:ResourceWarning",  # py4j leaves its sockets to the garbage collector
+        "ignore:PySpark does not yet fully support pandas:FutureWarning",
+    ):
+        config.addinivalue_line("filterwarnings", harmless)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One small session with Delta, in UTC."""
+    from sparkassets.spark.session import open_session
+
+    session, created = open_session({"sparkassets.small_data": "true"}, name="sparkassets-tests")
+    yield session
+    if created:
+        session.stop()

@@ -1,0 +1,103 @@
+"""Run orders on real small tables, for the tests of the Spark engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, ProjectSpec, PythonBody, ReadAfter, SqlBody
+from sparkassets.core.strategies import DateRange, FullRefresh
+from sparkassets.errors import Location
+from sparkassets.ports import Computation, Engine, Pin, RunOrder, Stamp
+
+JOURNAL = "11111111-2222-3333-4444-555555555555"
+NOW = datetime(2013, 2, 1, tzinfo=UTC)
+_numbers = itertools.count(1)
+
+
+def project(*assets: AssetSpec, **more: Any) -> ProjectSpec:
+    return ProjectSpec("test", "/p", "/s", "/w", {asset.name: asset for asset in assets}, **more)
+
+
+def table(name: str, folder: Path, *, by: str | None = None, zone: str = "UTC", column: str = "day", **more: Any):
+    """An asset at ``<folder>/<name>``."""
+    partition = TimePartition(by, zone, column=column) if by else None  # type: ignore[arg-type]
+    path = str(folder / name)
+    defaults = {"write": "replace", "strategy": DateRange() if by else FullRefresh(), "timezone": zone, **more}
+    return AssetSpec(name, path, Place(path, name), Location(f"{name}.yml", 1, 1), partition=partition, **defaults)
+
+
+def sql(text: str, *inlets: str, after: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The body and the inlets of an asset."""
+    read = {name: ReadAfter(column) for name, column in (after or {}).items()}
+    linked = {name: InletSpec(name, name, None, read=read.get(name)) for name in inlets}
+    return {"body": SqlBody(text, Location("query.sql", 1, 1)), "inlets": linked}
+
+
+def function(folder: Path, name: str, *arguments: str, inlets: Sequence[str] = ()) -> dict[str, Any]:
+    """The body of an asset that is computed by ``tasks.work:<name>`` in ``folder``."""
+    body = PythonBody("tasks.work", name, arguments, str(folder), Location("asset.yml", 3, 1))
+    return {"body": body, "inlets": {each: InletSpec(each, each, None) for each in inlets}}
+
+
+def order(
+    asset: AssetSpec,
+    *sources: AssetSpec,
+    pins: Mapping[str, Pin] | None = None,
+    keys: str | None = None,
+    **more: Any,
+) -> RunOrder:
+    """A run of ``asset`` over the partitions ``keys`` (``A..B``); inlets are pinned to what is there now."""
+    blocks = None
+    if keys is not None:
+        assert asset.partition is not None
+        blocks = RangeSet.of(asset.partition.parse_keys(each) for each in keys.split(","))
+    epoch = next(_numbers)
+    given = {
+        "epoch": epoch,
+        "run": f"{asset.name}-{epoch}",
+        "interval": None,
+        "schedule_date": NOW,
+        "events": {},
+        **more,
+    }
+    return RunOrder(
+        asset=asset,
+        app_id=f"{JOURNAL}/{asset.name}",
+        blocks=blocks,
+        pins={source.name: (pins or {}).get(source.name) or newest(source) for source in sources},
+        inlets={source.name: source for source in sources},
+        **given,
+    )
+
+
+def newest(asset: AssetSpec, *, ranges: RangeSet | None = None, low: str | None = None) -> Pin:
+    """A Delta inlet as it is now."""
+    from deltalake import DeltaTable
+
+    assert asset.place is not None
+    now = DeltaTable(asset.place.path)
+    return Pin(asset.uri, 1, table_id=str(now.metadata().id), version=now.version(), ranges=ranges, low=low)
+
+
+def stamp(order: RunOrder, computation: Computation | None = None, *, kind: str = "data", **more: Any) -> Stamp:
+    given = {
+        "version": 2 * order.epoch + 1,
+        "epoch": order.epoch,
+        "run": order.run,
+        "attempt": 1,
+        "measures": computation.measures if computation else {},
+        **more,
+    }
+    return Stamp(order.app_id, kind=kind, **given)  # type: ignore[arg-type]
+
+
+def execute(engine: Engine, order: RunOrder, **more: Any) -> Computation:
+    """One attempt, as the runtime makes it."""
+    computation = engine.compute(order, attempt=1)
+    engine.write(order, computation, stamp=stamp(order, computation, **more))
+    return computation
