@@ -84,8 +84,8 @@ FIGURES = {
            FROM flights GROUP BY day""",
     ),
     "scheduled times": (
-        "SELECT carrier, flight, origin, scheduled_at::TIMESTAMPTZ FROM flights",
-        "SELECT carrier, flight::INT, origin, time_hour::TIMESTAMPTZ + to_minutes(minute::INT) FROM flights",
+        "SELECT carrier, flight, origin, epoch(scheduled_at) FROM flights",
+        "SELECT carrier, flight::INT, origin, epoch(time_hour::TIMESTAMPTZ) + 60 * minute::INT FROM flights",
     ),
     "weather_daily": (
         "SELECT day, origin, hours, mean_temp_f::DECIMAL(9, 3), precip_inches FROM weather_daily",
@@ -116,13 +116,14 @@ FIGURES = {
     ),
     "airline_ranks": (
         "SELECT week, carrier, name, departed, place FROM airline_ranks",
-        """SELECT date_trunc('week', day)::DATE AS week, carrier, any_value(name), count(dep_delay),
-             row_number() OVER (PARTITION BY week ORDER BY round(sum(dep_delay) / count(dep_delay), 2), carrier)
-           FROM flights JOIN raw_airlines USING (carrier) WHERE day < '2013-01-14' GROUP BY ALL""",
+        """SELECT week, carrier, name, departed, row_number() OVER (PARTITION BY week ORDER BY mean_delay, carrier)
+           FROM (SELECT date_trunc('week', day)::DATE AS week, carrier, any_value(name) AS name,
+                   count(dep_delay) AS departed, round(sum(dep_delay) / count(dep_delay), 2) AS mean_delay
+                 FROM flights JOIN raw_airlines USING (carrier) WHERE day < '2013-01-14' GROUP BY ALL)""",
     ),
     "late_departures, which a correction does not touch": (
-        "SELECT carrier, flight, origin, scheduled_at::TIMESTAMPTZ, dep_delay FROM late_departures",
-        """SELECT carrier, flight::INT, origin, time_hour::TIMESTAMPTZ + to_minutes(minute::INT), dep_delay
+        "SELECT carrier, flight, origin, epoch(scheduled_at), dep_delay FROM late_departures",
+        """SELECT carrier, flight::INT, origin, epoch(time_hour::TIMESTAMPTZ) + 60 * minute::INT, dep_delay
            FROM first_reported WHERE dep_delay >= 120""",
     ),
     "fleet_report": (
