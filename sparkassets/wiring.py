@@ -9,16 +9,17 @@ import socket
 import tempfile
 import time
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparkassets.core.instants import epoch, parse_instant
-from sparkassets.core.journal import events
+from sparkassets.core.journal import events, runs
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.runs import RunRecord, RunStatus
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.explain import Node, explain
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.ports import Engine
+
+T = TypeVar("T")
 
 
 class SystemClock:
@@ -139,13 +142,26 @@ class Project:
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
         """Dataset events, oldest first; only the newest ``last``."""
-        found = []
-        for row in self.history(kinds=events.EVENT_KINDS, asset=asset, last=last):
-            source = self.spec.assets.get(row.asset or "")
-            event = events.of_row(row, source.partition if source else None)
-            if event is not None:
-                found.append(event)
-        return found
+
+        def parse(rows: Sequence[JournalRow]) -> list[dict[str, Any]]:
+            sources = ((row, self.spec.assets.get(row.asset or "")) for row in rows)
+            found = (events.of_row(row, source.partition if source else None) for row, source in sources)
+            return [event for event in found if event is not None]
+
+        return self._newest(parse, events.EVENT_KINDS, asset, last)
+
+    def runs(
+        self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
+    ) -> list[RunRecord]:
+        """Runs in the order of their claims; only the newest ``last``."""
+        over: Collection[int] = ()
+        if self._store.exists():
+            over = self._leases().over(self._ledger("runs").open(), mine=frozenset())
+
+        def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
+            return [run for run in runs.of_rows(rows, over) if status in (None, run.status)]
+
+        return self._newest(parse, runs.RUN_KINDS, asset, last)
 
     def history(
         self,
@@ -201,10 +217,15 @@ class Project:
             works.append(Tick(descendants(self.spec, [backlog.asset])))
         return self._drive(works, spark, at=at, progress=progress)
 
-    def stop(self) -> None:
-        """Asks a `run` in progress to cancel its runs, record that, and return; safe in a signal handler."""
-        if self._driver is not None:
-            self._driver.stop()
+    def stop(self) -> bool:
+        """Asks a `run` in progress to cancel its runs, record that, and return; safe in a signal handler.
+
+        Returns whether one was in progress.
+        """
+        driver = self._driver
+        if driver is not None:
+            driver.stop()
+        return driver is not None
 
     def add_event(
         self, target: str, *, partition: str | None = None, extra: Mapping[str, Any] | None = None
@@ -253,6 +274,24 @@ class Project:
         state: State = ledger.assume(news.entries)
         over = self._leases().over(state, mine=frozenset())
         return Look(self.spec, state, epoch(self._at(at) or self._clock.now()), None, over, select, news.faults)
+
+    def _newest(
+        self,
+        parse: Callable[[Sequence[JournalRow]], list[T]],
+        kinds: Sequence[str],
+        asset: str | None,
+        last: int | None,
+    ) -> list[T]:
+        """The newest ``last`` of what ``parse`` makes of the rows of ``kinds``: some rows come to nothing."""
+        if last is None:
+            return parse(self.history(kinds=kinds, asset=asset))
+        limit = max(64, 4 * last)
+        while True:
+            rows = self.history(kinds=kinds, asset=asset, last=limit)
+            found = parse(rows)
+            if len(rows) < limit or len(found) >= last:
+                return found[-last:]
+            limit *= 4
 
     def _backfill(self, backlog: Backlog) -> Backfill:
         asset = self.asset(backlog.asset)

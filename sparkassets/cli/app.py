@@ -1,0 +1,143 @@
+"""The entry point: finds the command, runs it, and turns what it raises into a message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from io import TextIOWrapper
+
+import click
+
+from sparkassets.cli.failures import INTERRUPTED, refuse_placeholders, report
+
+COMMANDS = {
+    "init": "Write a small project that runs.",
+    "validate": "Check the whole project.",
+    "schema": "Print the JSON Schema of a project's files.",
+    "graph": "Show assets, what they read and what triggers them.",
+    "plan": "Show what would run now, and why the rest would not.",
+    "explain": "Show the whole decision for one asset.",
+    "run": "Run what is due until nothing is.",
+    "backfill": "Compute what is missing or stale in a stretch of time.",
+    "status": "Show what is known of every asset.",
+    "partitions": "Show every partition of an asset.",
+    "runs": "List runs.",
+    "events": "List dataset events, or announce one.",
+}
+"""Verb to its one line of help, which stands here so that ``--help`` loads no command."""
+
+BROKEN_PIPE = 141
+"""What a shell reports when whoever reads the output goes away (128 + SIGPIPE)."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are the modules of ``sparkassets.cli.commands``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """The verbs, in the order of a project's life."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
+        """The command of that verb, loaded now."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"sparkassets.cli.commands.{cmd_name}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{cmd_name} is no command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that ``args`` begin with, or a usage error that suggests one."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from sparkassets.core.suggestions import did_you_mean
+            from sparkassets.errors import InputError
+
+            raise InputError(f"no such command: {args[0]!r}", hint=did_you_mean(args[0], COMMANDS))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
+        """Lists the verbs without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 a run failed, 2 invalid input or project, 3 state unusable, 130 or 143 interrupted.",
+)
+@click.version_option(package_name="sparkassets", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Data-aware, incremental, partition-aware Spark pipelines without an orchestrator.
+
+    Options come after the command; `sparkassets COMMAND --help` shows them.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Called without arguments it is the process's entry point: it takes the process's arguments, and leaves by
+    `SystemExit` when the exit code is not 0 (a Databricks wheel task ignores what an entry point returns, and takes
+    ``SystemExit(0)`` for a failure).
+
+    Args:
+        args: What follows the program's name, such as ``["run", "--project", "conf"]``.
+
+    Returns:
+        The exit code of DESIGN section 9.
+    """
+    if args is not None:
+        return _run(args)
+    code = _run(sys.argv[1:])
+    if code:
+        raise SystemExit(code)
+    return code
+
+
+def _run(args: Sequence[str]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a file name in another encoding must not end the program
+    arguments = without_separator(args)
+    try:
+        code = _invoke(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  the outermost boundary: a person sees a sentence, never a traceback
+        return report(error, as_json="--json" in arguments)
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
+    refuse_placeholders(arguments)
+    if not arguments:
+        click.echo(cli.get_help(click.Context(cli, info_name="sparkassets")), err=True)
+        return 2
+    try:
+        with cli.make_context("sparkassets", arguments) as context:
+            code = cli.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    return code if isinstance(code, int) else 0
+
+
+def without_separator(args: Sequence[str]) -> list[str]:
+    """The arguments without a ``--`` before or after the verb, which ``spark-submit jobs/run.py -- …`` leaves there.
+
+    >>> without_separator(["run", "--", "--project", "conf"])
+    ['run', '--project', 'conf']
+    """
+    first = args[:1] if args[:1] != ["--"] else []
+    rest = list(args[1:])
+    if rest[:1] == ["--"]:
+        rest = rest[1:]
+    return [*first, *rest]

@@ -1,0 +1,50 @@
+"""``sparkassets backfill``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sparkassets.cli.documents import plan_document, print_json
+from sparkassets.cli.driving import drive
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.render import print_plan
+
+
+@click.command("backfill")
+@click.argument("asset")
+@project_option
+@click.option("--partition", metavar="A..B", help="Which partitions, by key, inclusive; or a single KEY.")
+@click.option("--interval", metavar="A..B", help="The data interval, for an asset without partitions.")
+@click.option("--downstream", is_flag=True, help="Afterwards run what reads it, too.")
+@click.option("--force", is_flag=True, help="Compute again what is up to date.")
+@click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")
+@json_option
+def command(
+    folder: Path,
+    asset: str,
+    partition: str | None,
+    interval: str | None,
+    downstream: bool,
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Compute what is missing or stale of ASSET in a stretch of time; no watermark moves.
+
+    With --dry-run the plan goes to stdout, as `sparkassets plan` prints it; else progress and summary as for
+    `sparkassets run`.
+    """
+    from sparkassets.wiring import Backlog
+
+    project = open_project(folder)
+    backlog = Backlog(asset, partition, interval, downstream=downstream, force=force)
+    if not dry_run:
+        return drive(project, lambda progress: project.backfill(backlog, progress=progress), as_json=as_json)
+    plan = project.plan_backfill(backlog)
+    if as_json:
+        print_json(plan_document(plan, project.spec))
+    else:
+        print_plan(plan, project.spec)
+    return 0

@@ -1,0 +1,104 @@
+"""``sparkassets events``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from sparkassets.cli.documents import event_document, print_json
+from sparkassets.cli.options import json_option, last_option, open_project, project_option
+from sparkassets.cli.tables import Column, Row, print_table
+from sparkassets.cli.terminal import Terminal
+from sparkassets.errors import InputError
+
+
+@click.group("events")
+def command() -> None:
+    """List dataset events, or announce one."""
+
+
+@command.command("list")
+@project_option
+@click.option("--asset", metavar="ASSET", help="Only events of this asset.")
+@last_option(20)
+@json_option
+def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> int:
+    """List dataset events, the newest last."""
+    found = open_project(folder).events(asset=asset, last=last)
+    if as_json:
+        print_json([event_document(event) for event in found])
+        return 0
+    terminal = Terminal.of(sys.stdout)
+    if not found:
+        terminal.print("no events")
+        return 0
+    _print(terminal, found)
+    return 0
+
+
+@command.command("add")
+@click.argument("target", metavar="ASSET_OR_URI")
+@project_option
+@click.option("--partition", metavar="A..B", help="What was updated, by key, inclusive; or a single KEY.")
+@click.option(
+    "--extra",
+    "extras",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="What else is known of it; a VALUE that is JSON is taken as such. Repeatable.",
+)
+@json_option
+def add_event(folder: Path, target: str, partition: str | None, extras: tuple[str, ...], as_json: bool) -> int:
+    """Announce that ASSET_OR_URI was updated, by whoever wrote it."""
+    extra = _extra(extras)
+    event = open_project(folder).add_event(target, partition=partition, extra=extra)
+    if as_json:
+        print_json(event_document(event))
+    else:
+        _print(Terminal.of(sys.stdout), [event])
+    return 0
+
+
+def _extra(texts: Sequence[str]) -> dict[str, Any]:
+    extra: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise InputError(f"--extra {text!r}: expected KEY=VALUE")
+        if key in extra:
+            raise InputError(f"--extra: {key!r} is given twice")
+        extra[key] = _value(value)
+    return extra
+
+
+def _value(text: str) -> object:
+    """The JSON value of ``text``, or else the text itself."""
+    try:
+        value: object = json.loads(text, parse_constant=_no_number)
+    except ValueError:
+        return text
+    return value
+
+
+def _no_number(text: str) -> NoReturn:
+    """NaN and Infinity are not JSON."""
+    raise ValueError(text)
+
+
+def _print(terminal: Terminal, found: Sequence[Mapping[str, Any]]) -> None:
+    columns = [Column("event", right=True), Column("at"), Column("dataset"), Column("partitions"), Column("extra")]
+    print_table(terminal, columns, [_row(event) for event in found])
+
+
+def _row(event: Mapping[str, Any]) -> Row:
+    extra = ", ".join(f"{key}={_plain(value)}" for key, value in event["extra"].items())
+    return [str(event["seq"]), event["at"], event["asset"] or event["uri"], ", ".join(event["partitions"]), extra]
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,47 @@
+"""``sparkassets graph``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparkassets.cli import diagrams
+from sparkassets.cli.documents import print_json
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.terminal import Terminal
+
+
+@click.command("graph")
+@project_option
+@click.option(
+    "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True, help="How."
+)
+@json_option
+def command(folder: Path, form: str, as_json: bool) -> int:
+    """Show assets, what they read and what triggers them, with conditions as gates.
+
+    With --json: {nodes: [{id, label, kind}], edges: [{from, to, kind}]}.
+    """
+    project = open_project(folder).spec
+    if as_json:
+        print_json(_document(diagrams.graph_of(project)))
+        return 0
+    match form:
+        case "mermaid":
+            lines = diagrams.mermaid(diagrams.graph_of(project))
+        case "dot":
+            lines = diagrams.dot(diagrams.graph_of(project))
+        case _:
+            lines = diagrams.text(project)
+    Terminal.of(sys.stdout).print(*lines)
+    return 0
+
+
+def _document(graph: diagrams.Graph) -> dict[str, Any]:
+    return {
+        "nodes": [{"id": node.id, "label": node.label, "kind": node.kind} for node in graph.nodes],
+        "edges": [{"from": edge.start, "to": edge.end, "kind": edge.kind} for edge in graph.edges],
+    }

@@ -1,0 +1,45 @@
+"""``sparkassets run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sparkassets.cli.driving import drive
+from sparkassets.cli.options import at_option, json_option, open_project, project_option, select_option
+from sparkassets.cli.selection import selected
+from sparkassets.core.instants import Duration
+from sparkassets.errors import InputError
+
+
+@click.command("run")
+@project_option
+@at_option
+@select_option
+@click.option("--loop", metavar="DURATION", help="Again after this pause (such as 60s or 5m), until interrupted.")
+@json_option
+def command(folder: Path, at: str | None, select: tuple[str, ...], loop: str | None, as_json: bool) -> int:
+    """Run what is due until nothing is.
+
+    Progress and the summary go to stderr. The first Ctrl-C (or SIGTERM) cancels what runs and records that; a second
+    quits at once, which loses nothing either: the next run settles it.
+    """
+    every_seconds = _seconds(loop)
+    project = open_project(folder)
+    names = selected(project.spec, select)
+    return drive(
+        project,
+        lambda progress: project.run(at=at, select=names, progress=progress),
+        as_json=as_json,
+        every_seconds=every_seconds,
+    )
+
+
+def _seconds(loop: str | None) -> float | None:
+    if loop is None:
+        return None
+    seconds = Duration.parse(loop).seconds_exactly()
+    if seconds <= 0:
+        raise InputError(f"--loop {loop}: expected a pause of at least a second")
+    return float(seconds)

@@ -1,0 +1,67 @@
+"""``sparkassets runs``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from sparkassets.cli.documents import print_json, run_document
+from sparkassets.cli.options import json_option, last_option, open_project, project_option
+from sparkassets.cli.render import STATUS_STYLES, blocks_text, number
+from sparkassets.cli.tables import Cell, Column, Row, print_table
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.journal.runs import RunStatus
+from sparkassets.core.planner.wording import when
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.runs import RunRecord
+    from sparkassets.core.spec.model import ProjectSpec
+
+COLUMNS = [
+    Column("started"),
+    Column("asset"),
+    Column("partitions"),
+    Column("status"),
+    Column("rows", right=True),
+    Column("seconds", right=True),
+    Column("error"),
+]
+
+
+@click.command("runs")
+@project_option
+@click.option("--asset", metavar="ASSET", help="Only runs of this asset.")
+@click.option("--status", type=click.Choice(get_args(RunStatus)), help="Only runs that ended so.")
+@last_option(20)
+@json_option
+def command(folder: Path, asset: str | None, status: RunStatus | None, last: int, as_json: bool) -> int:
+    """List runs, the newest last.
+
+    A run whose driver is gone, or whose work another run settled, is `lost`: nothing of it is in the target.
+    """
+    project = open_project(folder)
+    runs = project.runs(asset=asset, status=status, last=last)
+    if as_json:
+        print_json([run_document(run, project.spec) for run in runs])
+        return 0
+    terminal = Terminal.of(sys.stdout)
+    if not runs:
+        terminal.print("no runs")
+        return 0
+    print_table(terminal, COLUMNS, [_row(run, project.spec) for run in runs])
+    return 0
+
+
+def _row(run: RunRecord, project: ProjectSpec) -> Row:
+    return [
+        when(run.started),
+        run.asset,
+        blocks_text(run.asset, run.blocks, project),
+        Cell(run.status, STATUS_STYLES[run.status]),
+        number(run.rows),
+        "" if run.seconds is None else f"{run.seconds:.1f}",
+        run.error or (f"recorded {run.adopted}" if run.adopted else ""),
+    ]

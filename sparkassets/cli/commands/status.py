@@ -1,0 +1,74 @@
+"""``sparkassets status``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.documents import print_json, status_document
+from sparkassets.cli.options import at_option, json_option, open_project, project_option
+from sparkassets.cli.render import STATUS_STYLES, number
+from sparkassets.cli.tables import Cell, Column, Row, print_table
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.planner.wording import when
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.status import AssetStatus
+
+COLUMNS = [Column("asset"), Column("kind"), Column("partitions"), Column("state"), Column("last"), Column("next")]
+COUNTS = ("current", "stale", "missing", "failed")
+SHOWN = 2
+
+
+@click.command("status")
+@project_option
+@at_option
+@json_option
+def command(folder: Path, at: str | None, as_json: bool) -> int:
+    """Show what is known of every asset, upstream first."""
+    project = open_project(folder)
+    found = project.status(at=at)
+    if as_json:
+        print_json([status_document(status, project.spec) for status in found])
+        return 0
+    terminal = Terminal.of(sys.stdout)
+    print_table(terminal, COLUMNS, [_row(status) for status in found])
+    for status in found:
+        if status.error:
+            terminal.print("", terminal.paint(f"{status.asset} failed: {status.error}", "red"))
+    return 0
+
+
+def _row(status: AssetStatus) -> Row:
+    return [
+        status.asset,
+        Cell(status.kind, "dim"),
+        _covered(status),
+        _state(status),
+        "" if status.last_at is None else when(status.last_at),
+        "" if status.next_at is None else when(status.next_at),
+    ]
+
+
+def _covered(status: AssetStatus) -> str:
+    rest = len(status.covered) - SHOWN
+    return ", ".join(status.covered[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _state(status: AssetStatus) -> Cell:
+    """What needs attention first."""
+    counts = {name: getattr(status, name) for name in COUNTS}
+    told = ", ".join(f"{number(count)} {name}" for name, count in counts.items() if count)
+    if status.running:
+        return Cell(", ".join(filter(None, ["running", told])), STATUS_STYLES["running"])
+    if status.error:
+        return Cell(told or "failed", STATUS_STYLES["failed"])
+    if told:
+        worst = next(name for name in ("failed", "missing", "stale", "current") if counts[name])
+        return Cell(told, STATUS_STYLES[worst])
+    if status.last_at is None:
+        return Cell("never", "dim")
+    return Cell("there" if status.last_run is None else "success", STATUS_STYLES["success"])

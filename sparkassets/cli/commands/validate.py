@@ -1,0 +1,39 @@
+"""``sparkassets validate``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from sparkassets.cli.documents import print_json
+from sparkassets.cli.failures import problems_document
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.core.planner.wording import plural
+from sparkassets.errors import SpecError
+
+
+@click.command("validate")
+@project_option
+@json_option
+def command(folder: Path, as_json: bool) -> int:
+    """Check the whole project.
+
+    Every problem is printed at once on stderr, with its place; a line that counts the assets goes to stdout when
+    there is none. With --json: {"problems": [{file, line, column, message, hint}]}.
+    """
+    try:
+        project = open_project(folder).spec
+    except SpecError as error:
+        if not as_json:
+            raise
+        print_json({"problems": problems_document(error.problems)})
+        return error.exit_code
+    if as_json:
+        print_json({"problems": []})
+        return 0
+    sources = sum(asset.source is not None for asset in project.assets.values())
+    told = f"{plural(len(project.assets) - sources, 'asset')}, {plural(sources, 'source')}"
+    sys.stdout.write(f"project {project.name!r} is valid: {told}\n")
+    return 0

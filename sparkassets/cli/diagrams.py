@@ -1,0 +1,205 @@
+"""The asset graph with conditions as gates: as nodes and edges, and drawn as text, Mermaid and DOT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkassets.core.conditions import All, Condition, Leaf
+from sparkassets.core.partitions import Overlap, WindowMapping
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+
+NodeKind = Literal["source", "asset", "dataset", "timetable", "all", "any"]
+EdgeKind = Literal["reads", "waits", "triggers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An asset, or something that triggers one.
+
+    Attributes:
+        kind: ``dataset`` is one that no asset of the project writes; ``all`` and ``any`` are gates of a condition.
+    """
+
+    id: str
+    label: str
+    kind: NodeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What leads where.
+
+    Attributes:
+        kind: ``reads`` also triggers where the schedule is the default; ``waits`` is listed but not read;
+            ``triggers`` leads through the gates of a schedule that was written.
+    """
+
+    start: str
+    end: str
+    kind: EdgeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes upstream first, edges by the asset they lead to."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+def graph_of(project: ProjectSpec) -> Graph:
+    """The project's graph."""
+    nodes: dict[str, Node] = {}
+    edges: list[Edge] = []
+    for asset in project.assets.values():
+        nodes[asset.name] = Node(asset.name, asset.name, "source" if asset.source else "asset")
+    for asset in project.assets.values():
+        edges += [
+            Edge(inlet.name, asset.name, "waits" if inlet.waits_only else "reads") for inlet in asset.inlets.values()
+        ]
+        schedule = asset.schedule
+        if schedule.timetable is not None:
+            clock = Node(f"{asset.name}/timetable", schedule.text, "timetable")
+            nodes[clock.id] = clock
+            edges.append(Edge(clock.id, asset.name, "triggers"))
+        elif schedule.condition is not None and not schedule.default:
+            _gates(schedule.condition, asset.name, f"{asset.name}/", project, nodes, edges)
+    return Graph(tuple(nodes.values()), tuple(edges))
+
+
+def _gates(
+    condition: Condition, end: str, path: str, project: ProjectSpec, nodes: dict[str, Node], edges: list[Edge]
+) -> None:
+    """Adds what leads from the leaves of ``condition`` to the node ``end``; ``path`` makes the gates' ids."""
+    if isinstance(condition, Leaf):
+        start = _dataset(condition, project)
+        nodes.setdefault(start, Node(start, start, "dataset"))
+        edges.append(Edge(start, end, "triggers"))
+        return
+    kind: Literal["all", "any"] = "all" if isinstance(condition, All) else "any"
+    gate = Node(f"{path}{kind}", kind, kind)
+    nodes[gate.id] = gate
+    edges.append(Edge(gate.id, end, "triggers"))
+    for number, child in enumerate(condition.children, start=1):
+        _gates(child, gate.id, f"{gate.id}/{number}/", project, nodes, edges)
+
+
+def _dataset(leaf: Leaf, project: ProjectSpec) -> str:
+    """The asset whose data the leaf means, or the URI where the project has none."""
+    if not leaf.is_uri:
+        return leaf.ref
+    return next((asset.name for asset in project.assets.values() if asset.uri == leaf.ref), leaf.ref)
+
+
+# --------------------------------------------------------------------------- drawings
+
+
+def mermaid(graph: Graph) -> Iterator[str]:
+    """Lines of a Mermaid flowchart."""
+    shapes = {
+        "source": ('[("', '")]'),
+        "asset": ('["', '"]'),
+        "dataset": ('[/"', '"/]'),
+        "timetable": ('(["', '"])'),
+        "all": ('{{"', '"}}'),
+        "any": ('{{"', '"}}'),
+    }
+    arrows = {"reads": "-->", "waits": "-- waits -->", "triggers": "-.->"}
+    names = {node.id: f"n{number}" for number, node in enumerate(graph.nodes)}
+    yield "flowchart LR"
+    for node in graph.nodes:
+        opening, closing = shapes[node.kind]
+        label = node.label.replace("&", "#amp;").replace('"', "#quot;").replace("<", "#lt;")
+        yield f"  {names[node.id]}{opening}{label}{closing}"
+    for edge in graph.edges:
+        yield f"  {names[edge.start]} {arrows[edge.kind]} {names[edge.end]}"
+
+
+def dot(graph: Graph) -> Iterator[str]:
+    """Lines of a Graphviz digraph."""
+    shapes = {
+        "source": "cylinder",
+        "asset": "box",
+        "dataset": "parallelogram",
+        "timetable": "oval",
+        "all": "diamond",
+        "any": "diamond",
+    }
+    styles = {"reads": "solid", "waits": "dashed", "triggers": "dotted"}
+    yield "digraph assets {"
+    yield "  rankdir=LR;"
+    for node in graph.nodes:
+        yield f"  {_quoted(node.id)} [label={_quoted(node.label)}, shape={shapes[node.kind]}];"
+    for edge in graph.edges:
+        yield f"  {_quoted(edge.start)} -> {_quoted(edge.end)} [style={styles[edge.kind]}];"
+    yield "}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def text(project: ProjectSpec) -> Iterator[str]:
+    """Lines for people: every asset, what it reads and what triggers it, upstream first."""
+    for asset in project.assets.values():
+        yield f"{asset.name}  ({', '.join(_facts(asset))})"
+        for inlet in asset.inlets.values():
+            options = ", ".join(_options(inlet))
+            yield f"  {'waits for' if inlet.waits_only else 'reads'} {inlet.name}" + (
+                f" ({options})" if options else ""
+            )
+        yield from _when(asset)
+
+
+def _facts(asset: AssetSpec) -> Iterator[str]:
+    if asset.source is not None:
+        yield "source" if asset.source.kind == "events" else f"{asset.source.kind} source"
+    if asset.partition is not None:
+        yield f"by {asset.partition.by} in {asset.partition.timezone}"
+    if asset.strategy is not None:
+        yield asset.strategy.name
+    if asset.write is not None:
+        yield asset.write
+    if asset.paused:
+        yield "paused"
+
+
+def _options(inlet: InletSpec) -> Iterator[str]:
+    match inlet.mapping:
+        case WindowMapping(low, _, True):
+            yield f"window {low.text.removeprefix('-')}"
+        case WindowMapping(low, high, _):
+            yield f"window [{low.text}, {high.text}]"
+        case Overlap() | None:
+            pass
+    if inlet.read is not None:
+        yield f"only after the highest {inlet.read.column}"
+    if inlet.require.kind != "all":
+        yield f"require {inlet.require.kind}" + (f" {inlet.require.count}" if inlet.require.count else "")
+    if inlet.on_update == "ignore":
+        yield "its updates make nothing stale"
+
+
+def _when(asset: AssetSpec) -> Iterator[str]:
+    schedule = asset.schedule
+    if asset.source is not None:
+        return
+    if schedule.timetable is not None:
+        yield f"  runs at {schedule.text}: {schedule.timetable.describe()}"
+    elif schedule.condition is None:
+        yield "  runs by hand only"
+    elif not schedule.default:
+        yield "  runs when"
+        yield from _condition(schedule.condition, "    ")
+
+
+def _condition(condition: Condition, indent: str) -> Iterator[str]:
+    if isinstance(condition, Leaf):
+        yield f"{indent}{condition.ref} was updated"
+        return
+    yield f"{indent}{'all' if isinstance(condition, All) else 'any'} of"
+    for child in condition.children:
+        yield from _condition(child, indent + "  ")

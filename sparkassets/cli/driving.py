@@ -1,0 +1,110 @@
+"""What `run` and `backfill` share: progress, signals, the loop, the summary and the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from io import UnsupportedOperation
+from typing import TYPE_CHECKING
+
+from sparkassets.cli.documents import print_json, summary_document
+from sparkassets.cli.render import print_summary
+from sparkassets.cli.reporting import Reporter, reporter
+from sparkassets.cli.signals import InterruptedBySignalError, Stopper
+from sparkassets.cli.terminal import Terminal
+from sparkassets.errors import SparkAssetsError
+from sparkassets.runtime.progress import Summary
+
+if TYPE_CHECKING:
+    from sparkassets.wiring import Project
+
+Work = Callable[[Reporter], Summary]
+"""One invocation of the runtime, which tells a reporter how it goes."""
+
+
+def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float | None = None) -> int:
+    """Does ``work``, tells how it went, and returns the exit code.
+
+    Args:
+        project: Is asked to stop when a signal comes.
+        work: What to do.
+        as_json: The summary is one document on stdout; else a table on stderr, as stdout is for what people's own
+            functions print.
+        every_seconds: Does it again and again, with this pause between, until a signal comes.
+    """
+    terminal = Terminal.of(sys.stderr)
+    stopper = Stopper(project.stop)
+    done: list[Summary] = []
+    with stdout_for_one_document() if as_json else _as_it_is():
+        try:
+            with stopper:
+                _ticks(project, work, stopper, terminal, done, as_json=as_json, every_seconds=every_seconds)
+        except InterruptedBySignalError:
+            terminal.print("interrupted")
+        except SparkAssetsError as error:
+            if stopper.signum is None:
+                raise
+            terminal.print(f"interrupted: {error}")
+    summary = merged(done, interrupted=stopper.signum is not None)
+    if as_json:
+        print_json(summary_document(summary, project.spec))
+    if stopper.signum is not None:
+        return 128 + stopper.signum
+    return 0 if summary.ok else 1
+
+
+def merged(done: Sequence[Summary], *, interrupted: bool) -> Summary:
+    """One summary of several ticks: all their runs, and what waits after the last."""
+    last = done[-1] if done else Summary((), ())
+    runs = tuple(run for summary in done for run in summary.runs)
+    return Summary(runs, last.waiting, last.faults, interrupted)
+
+
+def _ticks(
+    project: Project,
+    work: Work,
+    stopper: Stopper,
+    terminal: Terminal,
+    done: list[Summary],
+    *,
+    as_json: bool,
+    every_seconds: float | None,
+) -> None:
+    while True:
+        with reporter(project.spec, terminal) as progress:
+            stopper.tell = progress.stopping
+            summary = work(progress)
+        quiet = bool(done) and not summary.runs and summary.ok  # a loop tells of a tick without news only once
+        done.append(summary)
+        if not as_json and not quiet:
+            print_summary(summary, project.spec, terminal)
+        if every_seconds is None or summary.interrupted:
+            return
+        stopper.idle(every_seconds)
+
+
+@contextmanager
+def stdout_for_one_document() -> Iterator[None]:
+    """While entered, what this process and the JVM that it starts write to stdout goes to stderr."""
+    sys.stdout.flush()
+    try:
+        stdout, stderr = sys.stdout.fileno(), sys.stderr.fileno()
+    except UnsupportedOperation:  # a notebook's streams have no descriptors
+        with redirect_stdout(sys.stderr):
+            yield
+        return
+    kept = os.dup(stdout)
+    os.dup2(stderr, stdout)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, stdout)
+        os.close(kept)
+
+
+@contextmanager
+def _as_it_is() -> Iterator[None]:
+    yield

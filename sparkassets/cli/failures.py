@@ -1,0 +1,127 @@
+"""What a person sees of an error: a sentence, a hint and an exit code; a traceback only in a file."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from sparkassets.cli.terminal import Terminal
+from sparkassets.errors import InputError, Problem, SparkAssetsError, SpecError
+
+INTERRUPTED = 130
+"""128 + SIGINT."""
+
+
+def refuse_placeholders(args: Sequence[str]) -> None:
+    """Refuses what a job system should have replaced: a misspelt parameter reference passes through as text.
+
+    Raises:
+        InputError: An argument holds ``{{``.
+    """
+    for argument in args:
+        if "{{" in argument:
+            raise InputError(
+                f"argument {argument!r} still holds '{{{{'",
+                hint="the job's parameter reference was not replaced; is its name right?",
+            )
+
+
+def report(error: Exception, *, as_json: bool) -> int:
+    """Tells what went wrong: for people on stderr, with ``--json`` as a document on stdout as well.
+
+    Returns:
+        The exit code.
+    """
+    known = as_known(error)
+    terminal = Terminal.of(sys.stderr)
+    if isinstance(known, SpecError):
+        count = len(known.problems)
+        terminal.print(*map(str, known.problems), "", f"{count} problem{'' if count == 1 else 's'}; nothing was done")
+    else:
+        terminal.print(f"{terminal.paint('error:', 'red', 'bold')} {message_of(known)}")
+        if known.hint:
+            terminal.print(f"  hint: {known.hint}")
+    if as_json:
+        from sparkassets.cli.documents import print_json
+
+        print_json(error_document(known))
+    return known.exit_code
+
+
+def as_known(error: Exception) -> SparkAssetsError:
+    """The error as one of the product's own."""
+    match error:
+        case SparkAssetsError():
+            return error
+        case click.UsageError():
+            return InputError(_sentence(error), hint=_usage_hint(error))
+        case click.ClickException():
+            return InputError(_sentence(error))
+        case _:
+            return _unexpected(error)
+
+
+def message_of(error: SparkAssetsError) -> str:
+    """What is wrong, without the hint."""
+    return str(error.args[0])
+
+
+def error_document(error: SparkAssetsError) -> dict[str, Any]:
+    """``{"error": {"message", "hint"}}``, and ``problems`` of a project that is not valid."""
+    document: dict[str, Any] = {"message": message_of(error), "hint": error.hint}
+    if isinstance(error, SpecError):
+        document["problems"] = problems_document(error.problems)
+    return {"error": document}
+
+
+def problems_document(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    """The problems of a project's files; line and column count from 1, 0 means the whole file."""
+    return [
+        {
+            "file": problem.location.file,
+            "line": problem.location.line,
+            "column": problem.location.column,
+            "message": problem.message,
+            "hint": problem.hint,
+        }
+        for problem in problems
+    ]
+
+
+def _sentence(error: click.ClickException) -> str:
+    """Click's message in the product's form: ``No such option: --x.`` becomes ``no such option: --x``."""
+    text = error.format_message().split(" (Did you mean")[0].split(" Did you mean")[0].rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def _usage_hint(error: click.UsageError) -> str | None:
+    close = getattr(error, "possibilities", None)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    if error.ctx is None:
+        return None
+    if error.ctx.parent is None:
+        return "options come after the command: sparkassets COMMAND --project DIR"
+    return f"`{error.ctx.command_path} --help` shows what it takes"
+
+
+def _unexpected(error: Exception) -> SparkAssetsError:
+    from sparkassets.core.redaction import redact
+
+    story = redact("".join(traceback.format_exception(error)))
+    first = redact(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="sparkassets-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(story)
+    except OSError:
+        return SparkAssetsError(f"unexpected {first}", hint="this is a bug of sparkassets: please report it")
+    return SparkAssetsError(
+        f"unexpected {first}", hint=f"this is a bug of sparkassets: please report it with {file.name}"
+    )

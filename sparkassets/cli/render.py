@@ -1,0 +1,143 @@
+"""Plans and summaries for people; used by the command line and by the demo."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from sparkassets.cli.tables import Cell, Column, Row, print_table
+from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.wording import labels, plural, when
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.runtime.progress import RunResult, Summary
+
+STATUS_STYLES = {
+    "success": "green",
+    "current": "green",
+    "there": "green",
+    "failed": "red",
+    "lost": "red",
+    "cancelled": "yellow",
+    "superseded": "yellow",
+    "stale": "yellow",
+    "missing": "yellow",
+    "running": "cyan",
+    "open": "dim",
+}
+
+
+def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = None, *, quiet: bool = True) -> None:
+    """Writes what runs, and below why the rest does not.
+
+    Args:
+        plan: From `Project.plan`.
+        project: The plan's project.
+        terminal: Where to; by default stdout.
+        quiet: Whether assets that want nothing are listed, dimmed; else they are counted.
+    """
+    terminal = terminal or Terminal.of(sys.stdout)
+    terminal.print(terminal.paint(f"plan at {when(plan.at)}", "bold"))
+    if plan.runs:
+        terminal.print("", f"runs {plural(len({run.asset for run in plan.runs}), 'asset')}:")
+        columns = [Column("asset"), Column("partitions"), Column("reason")]
+        print_table(terminal, columns, [_planned(run, project) for run in plan.runs])
+    else:
+        terminal.print("", "nothing is due")
+    print_waiting(plan.waiting, project, terminal, quiet=quiet)
+
+
+def print_waiting(items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool) -> None:
+    """Writes why assets do not run; those that want nothing last and dimmed, or only their number."""
+    wanting = [item for item in items if not item.quiet]
+    resting = [item for item in items if item.quiet]
+    columns = [Column("asset"), Column("partitions"), Column("reason"), Column("until")]
+    if wanting:
+        terminal.print("", "waits:")
+        print_table(terminal, columns, [_waiting(item, project, "") for item in wanting])
+    if resting and quiet:
+        terminal.print("", terminal.paint("nothing wanted:", "dim"))
+        print_table(terminal, columns, [_waiting(item, project, "dim") for item in resting])
+
+
+def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | None = None) -> None:
+    """Writes how the runs of one invocation ended, and what still waits.
+
+    Args:
+        summary: From `Project.run` or `Project.backfill`.
+        project: Its project.
+        terminal: Where to; by default stderr.
+    """
+    terminal = terminal or Terminal.of(sys.stderr)
+    if summary.runs:
+        columns = [
+            Column("asset"),
+            Column("partitions"),
+            Column("status"),
+            Column("rows", right=True),
+            Column("seconds", right=True),
+        ]
+        print_table(terminal, columns, [_ended(result, project) for result in summary.runs])
+        terminal.print("", ending(summary))
+    else:
+        terminal.print("interrupted before anything ran" if summary.interrupted else "nothing was due")
+    print_failures(summary.runs, terminal)
+    said = set(summary.faults)
+    if said:
+        terminal.print("", terminal.paint("sources that could not be looked at:", "red"))
+        print_table(terminal, [Column("asset"), Column("reason")], [list(fault) for fault in summary.faults])
+    waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
+    print_waiting(waiting, project, terminal, quiet=False)
+
+
+def print_failures(results: Sequence[RunResult], terminal: Terminal) -> None:
+    """Writes the first line of each failure and the file that holds all of it."""
+    for result in results:
+        if result.status != "failed":
+            continue
+        terminal.print("", terminal.paint(f"{result.asset} failed: {clean(result.error)}", "red"))
+        if result.details:
+            terminal.print(f"  the whole story: {result.details}")
+
+
+def ending(summary: Summary) -> str:
+    """One line that counts: ``3 runs: 2 success, 1 failed``."""
+    counts: dict[str, int] = {}
+    for result in summary.runs:
+        counts[result.status] = counts.get(result.status, 0) + 1
+    parts = ", ".join(f"{count} {status}" for status, count in counts.items())
+    stopped = "; interrupted" if summary.interrupted else ""
+    return f"{plural(len(summary.runs), 'run')}: {parts}{stopped}"
+
+
+def blocks_text(asset: str, blocks: RangeSet | None, project: ProjectSpec) -> str:
+    """The partitions of a run for people; empty for an asset without."""
+    spec = project.assets.get(asset)
+    return labels(blocks, spec.partition) if blocks and spec is not None and spec.partition is not None else ""
+
+
+def number(value: int | None) -> str:
+    """With thousands separated; empty for None."""
+    return "" if value is None else f"{value:,}"
+
+
+def _planned(run: PlannedRun, project: ProjectSpec) -> Row:
+    return [Cell(run.asset, "green"), blocks_text(run.asset, run.blocks, project), run.reason]
+
+
+def _waiting(item: Waiting, project: ProjectSpec, style: str) -> Row:
+    until = "" if item.until is None else when(item.until)
+    texts = (item.asset, blocks_text(item.asset, item.blocks, project), item.reason, until)
+    return [Cell(text, style) for text in texts]
+
+
+def _ended(result: RunResult, project: ProjectSpec) -> Row:
+    status = "adopted" if result.adopted else result.status
+    return [
+        result.asset,
+        blocks_text(result.asset, result.blocks, project),
+        Cell(status, STATUS_STYLES.get(result.status, "")),
+        number(result.rows),
+        f"{result.seconds:.1f}",
+    ]

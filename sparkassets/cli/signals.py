@@ -1,0 +1,63 @@
+"""SIGINT and SIGTERM: the first asks for an orderly end, the second ends the process at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+STOPPING = "stopping: what runs is cancelled and recorded; again to quit at once"
+
+
+class InterruptedBySignalError(BaseException):
+    """A signal came while nothing ran that could be stopped in order."""
+
+
+class Stopper:
+    """While it is entered, the first signal calls ``stop``; one that finds nothing to stop raises instead.
+
+    Attributes:
+        signum: The signal that came; None before one did.
+        tell: Is told that the end begins; must be safe in a signal handler.
+    """
+
+    def __init__(self, stop: Callable[[], bool]) -> None:
+        """``stop`` returns whether there was something to stop."""
+        self.signum: int | None = None
+        self.tell: Callable[[str], None] = _nobody
+        self._stop = stop
+        self._former: dict[int, Any] = {}
+
+    def idle(self, seconds: float) -> None:
+        """Sleeps; a signal raises out of it."""
+        time.sleep(seconds)
+
+    def __enter__(self) -> Self:
+        """Installs the handlers."""
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
+            for signum in (signal.SIGINT, signal.SIGTERM):
+                self._former[signum] = signal.signal(signum, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Restores the former handlers."""
+        for signum, handler in self._former.items():
+            signal.signal(signum, handler)
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002  the signal module's signature
+        if self.signum is not None:
+            os._exit(128 + signum)
+        self.signum = signum
+        if not self._stop():
+            raise InterruptedBySignalError
+        self.tell(STOPPING)
+
+
+def _nobody(text: str) -> None:
+    """Tells nobody."""

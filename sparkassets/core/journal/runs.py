@@ -1,0 +1,141 @@
+"""Runs as people see them: the claims of the journal, each with how it ended (DESIGN section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sparkassets.core.instants import epoch
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, RunKind, SuccessEntry, from_row
+from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.partitions import RangeSet
+
+RUN_KINDS = ("claim", "success", "failure", "unfenced")
+"""The kinds of entries that tell of runs."""
+
+RunStatus = Literal["running", "success", "failed", "cancelled", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run.
+
+    Attributes:
+        epoch: Journal number of its claim.
+        status: ``lost`` when its driver is gone, or another run settled it and nothing of it was in the target.
+        started, ended: When it was claimed and recorded, epoch seconds, by its driver's clock; ``ended`` is None for
+            one that runs or was lost.
+        blocks: None for an asset without partitions.
+        interval: Data interval, epoch seconds.
+        events: Journal numbers of the events that triggered it.
+        adopted: The older run that it found in the target and recorded instead of computing.
+    """
+
+    asset: str
+    run: str
+    epoch: int
+    kind: RunKind
+    status: RunStatus
+    started: int
+    ended: int | None
+    blocks: RangeSet | None
+    interval: tuple[int, int] | None
+    events: tuple[int, ...]
+    reason: str
+    seconds: float | None = None
+    rows: int | None = None
+    version: int | None = None
+    attempts: int | None = None
+    error: str = ""
+    details: str = ""
+    adopted: str | None = None
+
+
+def of_rows(rows: Iterable[JournalRow], over: Collection[int] = ()) -> list[RunRecord]:
+    """The runs that were claimed in ``rows``, in the order of their claims.
+
+    Args:
+        rows: Ascending by ``seq``, of `RUN_KINDS`; whatever happened after the first of them is among them.
+        over: Epochs of open claims whose driver is gone.
+    """
+    claims: list[tuple[ClaimEntry, JournalRow]] = []
+    endings: dict[int, tuple[SuccessEntry | FailureEntry, JournalRow]] = {}
+    adopted: dict[int, str] = {}
+    settled: dict[str, int] = {}
+    for row in rows:
+        match from_row(row):
+            case ClaimEntry() as claim:
+                claims.append((claim, row))
+            case SuccessEntry() as success:
+                endings[success.epoch] = success, row
+                settled[success.asset] = success.recorder
+                if success.recorder != success.epoch:
+                    adopted[success.recorder] = success.run
+                    endings[success.recorder] = success, row
+            case FailureEntry() as failure:
+                endings[failure.epoch] = failure, row
+                if failure.fenced:
+                    settled[failure.asset] = failure.epoch
+            case _:
+                continue
+    return [
+        _record(
+            claim,
+            row,
+            endings.get(row.seq),
+            adopted=adopted.get(row.seq),
+            gone=row.seq in over or row.seq <= settled.get(claim.asset, 0),
+        )
+        for claim, row in claims
+    ]
+
+
+def _record(
+    claim: ClaimEntry,
+    row: JournalRow,
+    ending: tuple[SuccessEntry | FailureEntry, JournalRow] | None,
+    *,
+    adopted: str | None,
+    gone: bool,
+) -> RunRecord:
+    record = RunRecord(
+        asset=claim.asset,
+        run=claim.run,
+        epoch=row.seq,
+        kind=claim.kind,
+        status="lost" if gone else "running",
+        started=epoch(row.at),
+        ended=None,
+        blocks=claim.blocks,
+        interval=claim.interval,
+        events=tuple(claim.events),
+        reason=claim.reason,
+        adopted=adopted,
+    )
+    match ending:
+        case None:
+            return record
+        case (SuccessEntry(), end) if adopted is not None:
+            return replace(record, status="success", ended=epoch(end.at))
+        case (SuccessEntry() as success, end):
+            rows = success.extra.get("rows")
+            return replace(
+                record,
+                status="success",
+                ended=epoch(end.at),
+                seconds=success.seconds,
+                rows=rows if isinstance(rows, int) else None,
+                version=success.version,
+                attempts=success.attempt,
+            )
+        case (FailureEntry() as failure, end):
+            return replace(
+                record,
+                status="cancelled" if failure.cause == "cancelled" else "failed",
+                ended=epoch(end.at),
+                seconds=failure.seconds,
+                attempts=failure.attempts,
+                error=failure.error,
+                details=failure.details,
+            )
