@@ -1,0 +1,52 @@
+"""A source and the position that its observations lead to, as the journal would keep them."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.spec.model import AssetSpec, Place, SourceSpec
+from sparkassets.errors import Location
+from sparkassets.sources import observer
+
+DAYS = TimePartition("day", "UTC", column="day")
+
+
+class Source:
+    """One asset with its position; `look` takes over what was observed."""
+
+    def __init__(self, path, *, kind="csv", partition=DAYS, settle_seconds=0):
+        self.asset = AssetSpec(
+            name="landed",
+            uri="landed",
+            place=Place(str(path), "landing"),
+            location=Location("conf/assets/landed.yml"),
+            source=SourceSpec(kind=kind, settle_seconds=settle_seconds),
+            partition=partition,
+        )
+        self.partition = partition
+        self.table_id = None
+        self.version = None
+        self.cursor = {}
+        self.coverage = RangeSet()
+
+    def look(self, *, now=None):
+        seen = observer(self.asset).observe(
+            self.asset, table_id=self.table_id, version=self.version, cursor=self.cursor, now=now or datetime.now(UTC)
+        )
+        if seen is not None:
+            self.table_id, self.version = seen.table_id, seen.version
+            merged = {**self.cursor, **seen.cursor}
+            self.cursor = {key: value for key, value in merged.items() if value is not None}
+            self.coverage = (self.coverage | seen.changed) - seen.removed
+        return seen
+
+    def keys(self, ranges):
+        """The keys of the slots in ``ranges``."""
+        return [self.partition.key(start) for start, _ in self.partition.slots(ranges)]
+
+
+def write(root, name, text="a,b\n"):
+    path = Path(root, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path

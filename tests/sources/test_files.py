@@ -1,0 +1,328 @@
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.partitions import TimePartition
+from sparkassets.core.patterns import PathPattern, fingerprint
+from sparkassets.errors import SourceError
+from sparkassets.sources.listing import list_files
+from tests.sources.looks import Source, write
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(params=["", "file://"], ids=["local", "store"])
+def landing(request, tmp_path):
+    """The same folder, listed by the operating system and through an object store's interface."""
+    root = tmp_path / "landing"
+    root.mkdir()
+    return request.param + str(root), root
+
+
+def touch(path, *, age, now=NOW):
+    at = (now - timedelta(seconds=age)).timestamp()
+    os.utime(path, (at, at))
+
+
+# --------------------------------------------------------------------------- what is new
+
+
+def test_new_files_are_new_partitions(landing):
+    uri, root = landing
+    write(root, "20130105/a.csv")
+    write(root, "20130105/b.csv")
+    write(root, "20130107/a.csv")
+    source = Source(uri + "/{day:%Y%m%d}/*.csv")
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-05", "2013-01-07"]
+    assert not seen.removed
+    assert seen.whole is False
+    assert (seen.table_id, seen.version) == (None, None)
+    assert seen.extra == {"files": 3}
+
+
+def test_the_cursor_holds_a_fingerprint_by_the_start_of_the_slot(tmp_path):
+    path = write(tmp_path, "20130105/a.csv")
+    source = Source(f"{tmp_path}/{{day:%Y%m%d}}/*.csv")
+    files = [("20130105/a.csv", path.stat().st_size, path.stat().st_mtime_ns)]
+    assert source.look().cursor == {"1357344000": fingerprint(files)}
+
+
+def test_nothing_new_is_none(landing):
+    uri, root = landing
+    write(root, "2013-01-05.csv")
+    source = Source(uri + "/{day}.csv")
+    source.look()
+    assert source.look() is None
+
+
+def test_only_the_changed_partition_is_told(landing):
+    uri, root = landing
+    for day in range(1, 10):
+        write(root, f"2013-01-0{day}.csv")
+    source = Source(uri + "/{day}.csv")
+    source.look()
+    write(root, "2013-01-05.csv", "corrected\n")
+    assert source.keys(source.look().changed) == ["2013-01-05"]
+    assert source.look() is None
+
+
+def test_a_file_of_the_same_size_but_a_later_time_is_changed(tmp_path):
+    path = write(tmp_path, "2013-01-05.csv")
+    source = Source(f"{tmp_path}/{{day}}.csv")
+    source.look()
+    touch(path, age=5)
+    assert source.keys(source.look().changed) == ["2013-01-05"]
+
+
+def test_one_file_less_is_a_change_and_no_file_a_removal(landing):
+    uri, root = landing
+    first, second = write(root, "20130105/a.csv"), write(root, "20130105/b.csv")
+    write(root, "20130106/a.csv")
+    source = Source(uri + "/{day:%Y%m%d}/*.csv")
+    source.look()
+    first.unlink()
+    assert source.keys(source.look().changed) == ["2013-01-05"]
+    second.unlink()
+    seen = source.look()
+    assert not seen.changed
+    assert source.keys(seen.removed) == ["2013-01-05"]
+    assert seen.cursor == {"1357344000": None}
+    assert source.look() is None
+
+
+def test_an_empty_folder_where_files_were_removes_all_of_them(landing):
+    uri, root = landing
+    write(root, "2013-01-05.csv")
+    source = Source(uri + "/{day}.csv")
+    source.look()
+    shutil.rmtree(root)
+    root.mkdir()
+    assert source.keys(source.look().removed) == ["2013-01-05"]
+
+
+def test_an_empty_file_is_a_file(landing):
+    uri, root = landing
+    write(root, "2013-01-05.csv", "")
+    source = Source(uri + "/{day}.csv")
+    assert source.keys(source.look().changed) == ["2013-01-05"]
+
+
+def test_files_of_finer_names_belong_to_their_partition(tmp_path):
+    write(tmp_path, "20130105.csv")
+    write(tmp_path, "20130131.csv")
+    source = Source(f"{tmp_path}/{{month:%Y%m%d}}.csv", partition=TimePartition("month", "UTC"))
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01"]
+    assert seen.extra == {"files": 2}
+
+
+def test_a_repeated_local_hour_comes_and_goes_as_both(tmp_path):
+    path = write(tmp_path, "2024110301.csv")
+    source = Source(f"{tmp_path}/{{hour:%Y%m%d%H}}.csv", partition=TimePartition("hour", "America/New_York"))
+    both = ["2024-11-03T01-04:00", "2024-11-03T01-05:00"]
+    assert source.keys(source.look().changed) == both
+    path.unlink()
+    assert source.keys(source.look().removed) == both
+
+
+def test_another_grain_takes_nothing_away_that_is_still_there(tmp_path):
+    write(tmp_path, "20130105.csv")
+    source = Source(f"{tmp_path}/{{day:%Y%m%d}}.csv")
+    source.look()
+    source.asset = Source(f"{tmp_path}/{{day:%Y%m%d}}.csv", partition=TimePartition("month", "UTC")).asset
+    seen = source.look()
+    assert TimePartition("month", "UTC").labels(seen.changed) == ["2013-01"]
+    assert not seen.removed
+    assert set(source.cursor) == {"1356998400"}
+
+
+# --------------------------------------------------------------------------- without partitions
+
+
+@pytest.mark.parametrize("path", ["", "/*.csv", "/**/*.csv"])
+def test_a_source_without_partitions_changes_as_a_whole(landing, path):
+    uri, root = landing
+    write(root, "a.csv")
+    source = Source(uri + path, partition=None)
+    seen = source.look()
+    assert seen.whole is True
+    assert not seen.changed
+    assert list(seen.cursor) == [""]
+    assert source.look() is None
+    write(root, "b.csv")
+    assert source.look().whole is True
+
+
+def test_one_file_is_a_source(landing):
+    uri, root = landing
+    write(root, "planes.csv")
+    source = Source(uri + "/planes.csv", partition=None)
+    assert source.look().extra == {"files": 1}
+    assert source.look() is None
+    write(root, "planes.csv", "other\n")
+    assert source.look().whole is True
+
+
+def test_a_folder_is_read_as_spark_reads_it(landing):
+    uri, root = landing
+    write(root, "country=nl/part-0.csv")
+    write(root, "part-0.csv")
+    write(root, "archive/part-0.csv")
+    assert sorted(path for path, _, _ in list_files(PathPattern.parse(uri))) == ["country=nl/part-0.csv", "part-0.csv"]
+
+
+# --------------------------------------------------------------------------- files to leave alone
+
+
+def test_hidden_and_temporary_files_are_skipped(landing):
+    uri, root = landing
+    for name in (
+        "_SUCCESS",
+        ".2013-01-05.csv.crc",
+        "2013-01-06.csv._COPYING_",
+        "_temporary/2013-01-07.csv",
+        ".x/y.csv",
+    ):
+        write(root, name)
+    assert list_files(PathPattern.parse(uri + "/**/*")) == []
+    assert Source(uri + "/**/{day}.csv").look() is None
+
+
+def test_a_link_to_nowhere_is_no_file(tmp_path):
+    (tmp_path / "2013-01-05.csv").symlink_to(tmp_path / "gone")
+    assert Source(f"{tmp_path}/{{day}}.csv").look() is None
+
+
+def test_misnamed_files_are_named_and_skipped(landing):
+    uri, root = landing
+    write(root, "20130105.csv")
+    for name in ("20130230.csv", "backup.csv", *(f"copy{n}.csv" for n in range(5)), "notes.txt"):
+        write(root, name)
+    source = Source(uri + "/{day:%Y%m%d}.csv")
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-05"]
+    assert seen.extra == {
+        "files": 1,
+        "ignored": ["20130230.csv", "backup.csv", "copy0.csv", "copy1.csv", "copy2.csv"],
+        "ignored_count": 7,
+    }
+    assert source.look() is None
+
+
+def test_what_is_still_written_is_left_alone(landing):
+    uri, root = landing
+    touch(write(root, "20130105/a.csv"), age=901)
+    touch(write(root, "20130106/a.csv"), age=901)
+    young = write(root, "20130106/b.csv")
+    touch(young, age=899)
+    source = Source(uri + "/{day:%Y%m%d}/*.csv", settle_seconds=900)
+    seen = source.look(now=NOW)
+    assert source.keys(seen.changed) == ["2013-01-05"]
+    assert seen.extra == {"files": 1, "unsettled": 1}
+    assert source.look(now=NOW) is None
+    assert source.keys(source.look(now=NOW + timedelta(seconds=1)).changed) == ["2013-01-06"]
+
+
+def test_a_settled_partition_keeps_what_was_seen_while_it_changes_again(tmp_path):
+    path = write(tmp_path, "2013-01-05.csv")
+    touch(path, age=3600)
+    source = Source(f"{tmp_path}/{{day}}.csv", settle_seconds=900)
+    source.look(now=NOW)
+    before = dict(source.cursor)
+    path.write_text("half of it")
+    touch(path, age=10)
+    assert source.look(now=NOW) is None
+    assert source.cursor == before
+    assert source.keys(source.look(now=NOW + timedelta(hours=1)).changed) == ["2013-01-05"]
+
+
+def test_without_settle_a_clock_that_runs_ahead_hides_nothing(tmp_path):
+    touch(write(tmp_path, "2013-01-05.csv"), age=-3600)
+    assert Source(f"{tmp_path}/{{day}}.csv").look(now=NOW) is not None
+
+
+# --------------------------------------------------------------------------- trouble
+
+
+def test_a_folder_that_is_not_there_yet_is_nothing_new(landing):
+    uri, _ = landing
+    assert Source(uri + "/later/{day}.csv").look() is None
+
+
+def test_a_folder_that_vanished_is_an_error(landing):
+    uri, root = landing
+    write(root, "2013-01-05.csv")
+    source = Source(uri + "/{day}.csv")
+    source.look()
+    shutil.rmtree(root)
+    with pytest.raises(SourceError) as error:
+        source.look()
+    assert str(error.value) == (
+        f"the source 'landed' vanished: '{uri}' is no longer there\n"
+        "  hint: bring it back; if its data is gone for good, leave an empty folder in its place"
+    )
+
+
+def test_a_file_in_the_place_of_the_folder_is_an_error(landing):
+    uri, root = landing
+    write(root, "file")
+    with pytest.raises(SourceError) as error:
+        Source(uri + "/file/{day}.csv").look()
+    assert str(error.value) == f"'{uri}/file' is a file; the path '{uri}/file/{{day}}.csv' needs a folder there"
+
+
+def test_a_store_that_is_not_known_is_an_error():
+    with pytest.raises(SourceError, match=r"^cannot list 'ftp://host/landing': Unrecognized filesystem type in URI"):
+        Source("ftp://host/landing/{day}.csv").look()
+
+
+def test_spaces_and_percent_signs_in_a_folder_are_just_characters(tmp_path):
+    for prefix in ("", "file://"):
+        write(tmp_path, "my files/100%/2013-01-05.csv")
+        assert Source(f"{prefix}{tmp_path}/my files/100%/{{day}}.csv").look() is not None
+
+
+# --------------------------------------------------------------------------- any sequence of changes
+
+NAMES = st.tuples(st.integers(1, 4), st.sampled_from("ab"))
+STEPS = st.lists(st.one_of(st.tuples(st.just("write"), NAMES), st.tuples(st.just("delete"), NAMES)), max_size=6)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(STEPS, max_size=5))
+def test_the_observations_add_up_to_what_is_there(tmp_path, rounds):
+    root = tmp_path / "landing"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir()
+    source, clock, before = Source(f"{root}/{{day:%Y%m%d}}/*.csv"), 0, {}
+    for steps in rounds:
+        for verb, (day, name) in steps:
+            path = root / f"2013010{day}/{name}.csv"
+            if verb == "write":
+                clock += 1
+                write(root, path.relative_to(root))
+                os.utime(path, (clock, clock))
+            else:
+                path.unlink(missing_ok=True)
+        after = _by_day(root)
+        seen = source.look()
+        changed = source.keys(seen.changed) if seen else []
+        removed = source.keys(seen.removed) if seen else []
+        assert changed == [day for day in sorted(after) if after[day] != before.get(day)]
+        assert removed == [day for day in sorted(before) if day not in after]
+        assert source.keys(source.coverage) == sorted(after)
+        before = after
+
+
+def _by_day(root):
+    days = {}
+    for path in Path(root).glob("*/*.csv"):
+        day = f"{datetime.strptime(path.parent.name, '%Y%m%d').replace(tzinfo=UTC):%Y-%m-%d}"
+        days.setdefault(day, set()).add((path.name, path.stat().st_mtime_ns))
+    return days
