@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparkassets.core.instants import epoch, parse_instant
 from sparkassets.core.journal import events, runs
@@ -90,6 +90,8 @@ class Backlog:
 class Project:
     """A project with its state; the Python face of the command line.
 
+    A Spark session that it starts is kept for the next run; `close`, or the end of a ``with``, stops it.
+
     >>> Project.load("conf").run(spark)  # doctest: +SKIP
     """
 
@@ -98,6 +100,19 @@ class Project:
         self._clock = SystemClock()
         self._store = DeltaStore(spec.state)
         self._driver: Driver | None = None
+        self._engine: Engine | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops the Spark session that runs started; never one that was there before."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
 
     @classmethod
     def load(cls, folder: str | Path = "conf", *, env: Mapping[str, str] | None = None) -> Project:
@@ -335,7 +350,7 @@ class Project:
         driver = Driver(
             project=self.spec,
             ledger=self._ledger("run"),
-            engine=lambda: self._engine(spark),
+            engine=lambda: self._open_engine(spark),
             observer=observer,
             leases=self._leases(),
             clock=self._clock,
@@ -351,10 +366,12 @@ class Project:
         finally:
             self._driver = None
 
-    def _engine(self, spark: SparkSession | None) -> Engine:
+    def _open_engine(self, spark: SparkSession | None) -> Engine:
         from sparkassets.spark import SparkEngine
 
-        return SparkEngine(self.spec, spark)
+        if self._engine is None or spark is not None:
+            self._engine = SparkEngine(self.spec, spark)
+        return self._engine
 
     def _ledger(self, what: str) -> Ledger:
         driver = f"{socket.gethostname()}:{os.getpid()} {what}"

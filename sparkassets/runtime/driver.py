@@ -399,7 +399,7 @@ class Driver:
     # ------------------------------------------------------------------ the end
 
     def _shut_down(self) -> None:
-        """Cancels what still runs, records how it ended, and lets go of Spark."""
+        """Cancels what still runs and records how it ended."""
         for active in list(self._active.values()):
             if active.started:
                 active.execution.cancel()
@@ -408,8 +408,6 @@ class Driver:
         deadline = self.clock.monotonic() + STOP_SECONDS
         while self._active and self.clock.monotonic() < deadline:
             self._wait_stopping()
-        if self._engine is not None:
-            self._engine.close()
 
     def _wait_stopping(self) -> None:
         try:
