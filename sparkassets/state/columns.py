@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from arro3.core import Table
+    from arro3.core import Array, Table
     from deltalake import Schema
 
 Kind = Literal["long", "timestamp", "string", "longs", "strings"]
@@ -53,6 +54,8 @@ SNAPSHOT_COLUMNS: Columns = {
 
 Row = TypeVar("Row", JournalRow, SnapshotRow)
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def delta_schema(columns: Columns) -> Schema:
     """The table's schema as Delta has it; every column may be null, so that later formats can leave one out."""
@@ -70,20 +73,35 @@ def delta_schema(columns: Columns) -> Schema:
 
 
 def arrow_table(columns: Columns, rows: Sequence[JournalRow] | Sequence[SnapshotRow]) -> pa.Table:
-    """The rows as a `pyarrow.Table` that is written as Delta expects it."""
-    import pyarrow as pa
+    """The rows as a `pyarrow.Table` that is written as Delta expects it.
 
-    types = {
-        "long": pa.int64(),
-        "timestamp": pa.timestamp("us", tz="UTC"),
-        "string": pa.string(),
-        "longs": pa.list_(pa.int64()),
-        "strings": pa.list_(pa.string()),
-    }
-    return pa.Table.from_arrays(
-        [pa.array([getattr(row, name) for row in rows], type=types[kind]) for name, kind in columns.items()],
-        schema=pa.schema([pa.field(name, types[kind]) for name, kind in columns.items()]),
-    )
+    Built by arro3: pyarrow's own constructors import pandas where it is installed, half a second for one row.
+    """
+    import pyarrow as pa
+    from arro3.core import Table
+
+    arrays = {name: _array(kind, [getattr(row, name) for row in rows]) for name, kind in columns.items()}
+    return pa.RecordBatchReader.from_stream(Table.from_pydict(arrays)).read_all()
+
+
+def _array(kind: Kind, values: Sequence[Any]) -> Array:
+    from arro3.core import Array, DataType, list_array
+
+    match kind:
+        case "long":
+            return Array(values, DataType.int64())
+        case "string":
+            return Array(values, DataType.string())
+        case "timestamp":
+            instants = Array([_microseconds(value) for value in values], DataType.int64())
+            return instants.cast(DataType.timestamp("us", tz="UTC"))
+        case "longs" | "strings":
+            offsets = Array(list(accumulate(map(len, values), initial=0)), DataType.int32())
+            return list_array(offsets, _array("long" if kind == "longs" else "string", list(chain(*values))))
+
+
+def _microseconds(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def rows(columns: Columns, table: Table, make: type[Row]) -> list[Row]:

@@ -88,7 +88,7 @@ class FileAccess:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return pq.read_table(pa.BufferReader(self.read(path)))
+        return pq.ParquetFile(pa.BufferReader(self.read(path))).read()  # `read_table` imports pandas
 
     def read(self, path: str) -> bytes:
         """A file's content; raises `FileNotFoundError`."""
