@@ -67,19 +67,22 @@ class _Look:
             return None
         if self.version is None:
             return self._anew(self._open(), reason=None)
-        log = DeltaLog(self.path)
-        commits = log.after(self.version)
-        unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(self.version)
-        if unmoved and self._same_column() and (commits or log.checkpoint() <= self.version):
-            return self._changes(commits, self._known_column(), log) if commits else None
-        return self._compare(self._open(), log)
+        return self._since(self.version)
 
     # ------------------------------------------------------------------ ways of looking
 
-    def _compare(self, table: DeltaTable, log: DeltaLog) -> Observation | None:
-        """The table was opened, as the log alone does not show that it is still the one that was seen."""
+    def _since(self, seen: int) -> Observation | None:
+        """What came after version ``seen``, from the end of the log if that shows that the table is still the same."""
+        log = DeltaLog(self.path)
+        commits = log.after(seen)
+        unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(seen)
+        if unmoved and self._same_column() and (commits or log.checkpoint() <= seen):
+            return self._changes(commits, self._known_column(), log, seen) if commits else None
+        return self._compare(self._open(), log, seen)
+
+    def _compare(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
+        """The same with the table opened, to tell by its id."""
         found = table.version()
-        seen = self.version if self.version is not None else -1
         if _id(table) != self.table_id:
             return self._anew(table, reason="another table stands there now")
         if found < seen:
@@ -89,7 +92,7 @@ class _Look:
         commits = [commit for commit in log.after(seen) if commit.version <= found]
         if len(commits) < found - seen:
             return self._anew(table, reason=f"the log no longer holds every version after {seen}")
-        return self._changes(commits, self._column(table), log)
+        return self._changes(commits, self._column(table), log, seen)
 
     def _anew(self, table: DeltaTable, *, reason: str | None) -> Observation:
         """Everything that the table holds."""
@@ -109,11 +112,11 @@ class _Look:
             extra=extra | _unread(times, spans.count(None)),
         )
 
-    def _changes(self, commits: Sequence[Commit], column: TimeColumn | None, log: DeltaLog) -> Observation | None:
-        """What the new commits did, if their actions tell."""
-        version = commits[-1].version if commits else self.version
-        if version is None:
-            raise LookupError("changes are told from a version that was seen")
+    def _changes(
+        self, commits: Sequence[Commit], column: TimeColumn | None, log: DeltaLog, seen: int
+    ) -> Observation | None:
+        """What the commits after version ``seen`` did, if their actions tell."""
+        version = commits[-1].version if commits else seen
         for commit in commits:
             if commit.operation == "RESTORE":
                 return self._anew(self._open(), reason="the table was restored to an earlier version")

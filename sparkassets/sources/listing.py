@@ -37,7 +37,7 @@ def _local(pattern: PathPattern) -> Iterator[File]:
     if not pattern.is_pattern and (single := Path(pattern.root)).is_file():
         yield single.name, single.stat().st_size, single.stat().st_mtime_ns
         return
-    folders = [("", 1)]
+    folders, deep = [("", 1)], "**/" in pattern.tokens
     while folders:
         relative, depth = folders.pop()
         try:
@@ -51,7 +51,7 @@ def _local(pattern: PathPattern) -> Iterator[File]:
                         except FileNotFoundError:  # deleted just now, or a link to nowhere
                             continue
                         yield relative + entry.name, stat.st_size, stat.st_mtime_ns
-                    elif pattern.enters(depth, entry.name):
+                    elif pattern.enters(depth, entry.name) and not (deep and entry.is_symlink()):  # it may lead back
                         folders.append((f"{relative}{entry.name}/", depth + 1))
         except FileNotFoundError:
             if depth == 1:

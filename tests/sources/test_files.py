@@ -199,6 +199,17 @@ def test_a_link_to_nowhere_is_no_file(tmp_path):
     assert Source(f"{tmp_path}/{{day}}.csv").look() is None
 
 
+def test_links_to_folders_are_followed_but_not_in_circles(tmp_path):
+    write(tmp_path, "elsewhere/a.csv")
+    root = tmp_path / "landing"
+    root.mkdir()
+    (root / "20130105").symlink_to(tmp_path / "elsewhere")
+    (root / "20130106").symlink_to(root)
+    assert list_files(PathPattern.parse(f"{root}/**/*.csv")) == []
+    source = Source(f"{root}/{{day:%Y%m%d}}/*.csv")
+    assert source.keys(source.look().changed) == ["2013-01-05"]
+
+
 def test_misnamed_files_are_named_and_skipped(landing):
     uri, root = landing
     write(root, "20130105.csv")

@@ -1,0 +1,151 @@
+"""Looking at sources of many files, as ratios to listing everything there is (DESIGN section 6, issue 5)."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable, Schema
+from deltalake.schema import Field, PrimitiveType
+from deltalake.transaction import AddAction
+
+from sparkassets.core.partitions import TimePartition
+from sparkassets.core.spec.model import AssetSpec, Place, SourceSpec
+from sparkassets.errors import Location
+from sparkassets.sources import observer
+
+REPEATS = 7
+FIRST = date(1990, 1, 1)
+
+
+@dataclass
+class Source:
+    """An asset and its position."""
+
+    asset: AssetSpec
+    table_id: str | None = None
+    version: int | None = None
+    cursor: dict[str, Any] = field(default_factory=dict)
+
+    def look(self) -> int:
+        """Observes and takes over the position; the number of slots that changed or are gone."""
+        watcher, now = observer(self.asset), datetime.now(UTC)
+        assert watcher is not None
+        assert self.asset.partition is not None
+        seen = watcher.observe(self.asset, table_id=self.table_id, version=self.version, cursor=self.cursor, now=now)
+        if seen is None:
+            return 0
+        self.table_id, self.version = seen.table_id, seen.version
+        self.cursor = {key: value for key, value in {**self.cursor, **seen.cursor}.items() if value is not None}
+        return self.asset.partition.count(seen.changed) + self.asset.partition.count(seen.removed)
+
+
+def source(path: str, kind: str) -> Source:
+    """A daily source."""
+    return Source(
+        AssetSpec(
+            name="landed",
+            uri="landed",
+            place=Place(path, path),
+            location=Location("landed.yml"),
+            source=SourceSpec("delta" if kind == "delta" else "csv"),
+            partition=TimePartition("day", "UTC", column="day"),
+        )
+    )
+
+
+def median(action: Callable[[], object], *, before: Callable[[int], object] = lambda _: None) -> float:
+    """Milliseconds of ``action``; ``before`` runs untimed, with the number of the repetition."""
+    times = []
+    for repetition in range(REPEATS):
+        before(repetition)
+        begin = time.perf_counter()
+        action()
+        times.append((time.perf_counter() - begin) * 1000)
+    return statistics.median(times)
+
+
+def report(what: str, milliseconds: float, listing: float) -> None:
+    """Prints one line."""
+    print(f"  {what:<44} {milliseconds:>9.2f} ms {milliseconds / listing:>8.3f} x")
+
+
+def days(count: int) -> list[str]:
+    """Consecutive days as text."""
+    return [(FIRST + timedelta(days=number)).isoformat() for number in range(count)]
+
+
+def files(root: Path, count: int) -> None:
+    """``count`` daily files."""
+    for day in days(count):
+        Path(root, f"{day}.csv").touch()
+
+    def listing() -> int:
+        return sum(Path(folder, name).stat().st_size for folder, _, names in os.walk(root) for name in names)
+
+    base = median(listing)
+    daily = source(f"{root}/{{day}}.csv", "csv")
+    print(f"{count:,} files, one a day; walking and stat alone: {base:.0f} ms")
+    report("first look", median(lambda: setattr(daily, "cursor", {}) or daily.look()), base)
+    report("nothing new", median(daily.look), base)
+    middle = Path(root, f"{days(count)[count // 2]}.csv")
+    report("one file changed", median(daily.look, before=lambda n: middle.write_text("x" * (n + 1))), base)
+
+
+def table(root: Path, count: int) -> None:
+    """A Delta table of ``count`` files, one a day."""
+    path = str(root / f"table{count}")
+    schema = Schema([Field("day", PrimitiveType("date")), Field("x", PrimitiveType("long"))])
+    DeltaTable.create(path, schema=schema, partition_by=["day"])
+    commit(path, days(count), "first")
+    DeltaTable(path).create_checkpoint()
+
+    def listing() -> int:
+        return len(DeltaTable(path).get_add_actions(flatten=True).column("path").to_pylist())
+
+    base = median(listing)
+    daily = source(path, "delta")
+    print(f"Delta, {count:,} files, one a day; opening the table and listing its files: {base:.0f} ms")
+
+    def again() -> None:
+        daily.version = None
+        daily.look()
+
+    report("first look", median(again), base)
+    report("nothing new", median(daily.look), base)
+    report("one commit came", median(daily.look, before=lambda n: commit(path, days(1), f"more{n}")), base)
+    report("a day was deleted", median(daily.look, before=lambda n: delete(path, days(count)[-1 - n])), base)
+
+
+def commit(path: str, keys: list[str], name: str) -> None:
+    """Appends one file a day, in the log alone: nothing here reads data."""
+    delta = DeltaTable(path)
+    stats = '{"numRecords":1,"minValues":{"x":1},"maxValues":{"x":1},"nullCount":{"x":0}}'
+    adds = [AddAction(f"day={key}/{name}.parquet", 1, {"day": key}, 0, True, stats) for key in keys]  # noqa: FBT003 - data changes
+    delta.create_write_transaction(adds, "append", delta.schema(), ["day"])
+
+
+def delete(path: str, key: str) -> None:
+    """Deletes one day."""
+    DeltaTable(path).delete(f"day = '{key}'")
+
+
+def main() -> None:
+    """Prints the tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        landing = Path(folder, "landing")
+        landing.mkdir()
+        files(landing, 10_000)
+        for count in (1_000, 10_000):
+            table(Path(folder), count)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,662 @@
+import json
+import shutil
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.partitions import TimePartition
+from sparkassets.errors import SourceError
+from sparkassets.sources import delta as module
+from tests.sources.looks import DAYS, Source, write
+
+
+def rows(*days, value=1):
+    return pa.table({"day": [date(2013, 1, day) for day in days], "x": pa.array([value] * len(days), pa.int64())})
+
+
+def add(path, *days, **options):
+    write_deltalake(path, rows(*days), mode="append", **options)
+
+
+def rewrite(path, version, edit):
+    """Changes the actions of one commit, as another writer would have written them."""
+    file = Path(path, "_delta_log", f"{version:020d}.json")
+    actions = [json.loads(line) for line in file.read_text().splitlines()]
+    file.write_text("\n".join(json.dumps(action) for action in edit(actions)))
+
+
+def _without(entry, kind, keys):
+    return {
+        name: {key: action[key] for key in action if name != kind or key not in keys} for name, action in entry.items()
+    }
+
+
+@pytest.fixture(params=["", "file://"], ids=["local", "store"])
+def place(request, tmp_path):
+    """A table's path as people write it, and as deltalake writes it here."""
+    path = str(tmp_path / "table")
+    return request.param + path, path
+
+
+@pytest.fixture(params=[["day"], None], ids=["partitioned", "statistics"])
+def layout(request):
+    """Whether the table is physically partitioned by the partition's column."""
+    return request.param
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "table")
+
+
+def delta(path, partition=DAYS):
+    return Source(path, kind="delta", partition=partition)
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The versions that tables were opened at; empty when the log's end was enough."""
+    versions = []
+    real = module._Look._open
+    monkeypatch.setattr(
+        module._Look, "_open", lambda look, version=None: (versions.append(version), real(look, version))[1]
+    )
+    return versions
+
+
+# --------------------------------------------------------------------------- what is new
+
+
+def test_the_first_look_tells_all_that_the_table_holds(place, layout):
+    uri, path = place
+    add(path, 1, 2, partition_by=layout)
+    add(path, 5, partition_by=layout)
+    source = delta(uri)
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02", "2013-01-05"]
+    assert seen.whole is False
+    assert (seen.table_id, seen.version) == (DeltaTable(path).metadata().id, 1)
+    assert seen.extra == {"files": 3 if layout else 2}
+
+
+def test_nothing_new_is_none_and_opens_no_table(place, layout, opened):
+    uri, path = place
+    add(path, 1, partition_by=layout)
+    source = delta(uri)
+    source.look()
+    opened.clear()
+    assert source.look() is None
+    assert opened == []
+
+
+def test_an_append_tells_its_days_and_opens_no_table(place, layout, opened):
+    uri, path = place
+    add(path, 1, partition_by=layout)
+    source = delta(uri)
+    source.look()
+    add(path, 2, partition_by=layout)
+    add(path, 4, partition_by=layout)
+    opened.clear()
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-02", "2013-01-04"]
+    assert (seen.version, seen.whole) == (2, False)
+    assert seen.extra == {"operations": ["WRITE"], "versions": 2, "files_added": 2, "files_removed": 0}
+    assert opened == []
+    assert source.look() is None
+
+
+def test_replaced_and_updated_days_are_changed(path, layout):
+    add(path, 1, partition_by=layout)
+    add(path, 2, partition_by=layout)
+    add(path, 3, partition_by=layout)
+    source = delta(path)
+    source.look()
+    write_deltalake(path, rows(2, value=5), mode="overwrite", predicate="day = '2013-01-02'")
+    DeltaTable(path).update({"x": "7"}, predicate="day = '2013-01-03'")
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-02", "2013-01-03"]
+    assert not seen.removed
+    assert seen.extra == {"operations": ["WRITE", "UPDATE"], "versions": 2, "files_added": 2, "files_removed": 2}
+
+
+def test_a_merge_tells_the_days_of_the_files_that_it_rewrote(path, layout):
+    add(path, 1, partition_by=layout)
+    add(path, 2, partition_by=layout)
+    source = delta(path)
+    source.look()
+    merge = DeltaTable(path).merge(rows(2, 3, value=9), "t.day = s.day", source_alias="s", target_alias="t")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-02", "2013-01-03"]
+    assert seen.extra["operations"] == ["MERGE"]
+
+
+def test_deleted_days_are_removed(path, layout):
+    for day in (1, 2, 3):
+        add(path, day, partition_by=layout)
+    source = delta(path)
+    source.look()
+    DeltaTable(path).delete("day = '2013-01-02'")
+    seen = source.look()
+    assert not seen.changed
+    assert source.keys(seen.removed) == ["2013-01-02"]
+    assert source.look() is None
+
+
+def test_a_day_that_loses_one_of_its_files_is_changed(path, layout):
+    add(path, 1, partition_by=layout)
+    write_deltalake(path, rows(1, value=5), mode="append", partition_by=layout)
+    source = delta(path)
+    source.look()
+    DeltaTable(path).delete("x = 5")
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-01"]
+    assert not seen.removed
+
+
+def test_what_came_and_went_between_two_looks_is_removed(path, layout):
+    add(path, 1, partition_by=layout)
+    source = delta(path)
+    source.look()
+    add(path, 2, partition_by=layout)
+    DeltaTable(path).delete("day = '2013-01-02'")
+    seen = source.look()
+    assert source.keys(seen.removed) == ["2013-01-02"]
+    assert not seen.changed
+
+
+def test_an_overwrite_removes_what_it_does_not_bring(path, layout):
+    add(path, 1, 2, 3, partition_by=layout)
+    source = delta(path)
+    source.look()
+    write_deltalake(path, rows(2), mode="overwrite", partition_by=layout)
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-02"]
+    assert source.keys(seen.removed) == ["2013-01-01", "2013-01-03"]
+
+
+@pytest.mark.parametrize("verb", ["optimize", "vacuum", "properties", "transaction"])
+def test_a_commit_without_new_data_only_moves_the_position(path, layout, verb):
+    add(path, 1, partition_by=layout)
+    add(path, 1, partition_by=layout)
+    source = delta(path)
+    source.look()
+    table = DeltaTable(path)
+    if verb == "optimize":
+        table.optimize.compact()
+    elif verb == "vacuum":
+        table.vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False, full=True)
+        table.optimize.compact()
+    elif verb == "properties":
+        table.alter.set_table_properties({"delta.appendOnly": "false"})
+    else:
+        table.create_write_transaction(
+            [], "append", table.schema(), layout, commit_properties=CommitProperties({"a": "b"})
+        )
+    seen = source.look()
+    assert not seen.changed
+    assert not seen.removed
+    assert seen.whole is False
+    assert seen.version == DeltaTable(path).version() > 1
+    assert source.look() is None
+    add(path, 4, partition_by=layout)
+    assert source.keys(source.look().changed) == ["2013-01-04"]
+
+
+def test_without_partition_any_change_of_data_is_the_whole(path):
+    add(path, 1)
+    source = delta(path, partition=None)
+    seen = source.look()
+    assert seen.whole is True
+    assert not seen.changed
+    assert source.look() is None
+    DeltaTable(path).optimize.compact()
+    DeltaTable(path).alter.set_table_properties({"delta.appendOnly": "false"})
+    assert source.look().whole is False
+    add(path, 2)
+    seen = source.look()
+    assert (seen.whole, seen.version) == (True, 2)
+    assert not seen.changed
+
+
+# --------------------------------------------------------------------------- when the log does not tell
+
+
+def test_a_restored_table_is_looked_at_as_a_whole(path, layout):
+    add(path, 1, partition_by=layout)
+    add(path, 2, partition_by=layout)
+    source = delta(path)
+    source.look()
+    DeltaTable(path).restore(0)
+    seen = source.look()
+    assert seen.whole is True
+    assert source.keys(seen.changed) == ["2013-01-01"]
+    assert seen.extra == {"reason": "the table was restored to an earlier version", "files": 1}
+    assert source.look() is None
+
+
+def test_a_table_made_anew_is_looked_at_as_a_whole(place):
+    uri, path = place
+    add(path, 1)
+    add(path, 2)
+    source = delta(uri)
+    first = source.look()
+    shutil.rmtree(path)
+    add(path, 3)
+    seen = source.look()
+    assert seen.whole is True
+    assert seen.table_id != first.table_id
+    assert source.keys(seen.changed) == ["2013-01-03"]
+    assert seen.extra == {"reason": "another table stands there now", "files": 1}
+    assert source.look() is None
+
+
+def test_a_table_made_anew_with_more_versions_is_not_taken_for_the_old_one(path):
+    add(path, 1)
+    source = delta(path)
+    source.look()
+    shutil.rmtree(path)
+    add(path, 3)
+    add(path, 4)
+    seen = source.look()
+    assert seen.extra["reason"] == "another table stands there now"
+    assert source.keys(seen.changed) == ["2013-01-03", "2013-01-04"]
+
+
+def test_a_table_that_went_back_is_looked_at_as_a_whole(path):
+    add(path, 1)
+    shutil.copytree(path, path + ".backup")
+    add(path, 2)
+    source = delta(path)
+    source.look()
+    shutil.rmtree(path)
+    shutil.move(path + ".backup", path)
+    seen = source.look()
+    assert seen.whole is True
+    assert source.keys(seen.changed) == ["2013-01-01"]
+    assert seen.extra == {"reason": "the table went back from version 1 to 0", "files": 1}
+
+
+def test_a_table_that_was_copied_back_is_the_same(path, opened):
+    add(path, 1)
+    source = delta(path)
+    source.look()
+    shutil.copytree(path, path + ".moved", copy_function=shutil.copy)
+    shutil.rmtree(path)
+    shutil.move(path + ".moved", path)
+    seen = source.look()
+    assert not seen.changed
+    assert seen.whole is False
+    opened.clear()
+    assert source.look() is None
+    assert opened == []
+
+
+def test_a_log_that_was_cleaned_is_looked_at_as_a_whole(path):
+    add(path, 1)
+    source = delta(path)
+    source.look()
+    for day in (2, 3, 4):
+        add(path, day)
+    DeltaTable(path).create_checkpoint()
+    for version in (0, 1, 2):
+        Path(path, "_delta_log", f"{version:020d}.json").unlink()
+    seen = source.look()
+    assert seen.whole is True
+    assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02", "2013-01-03", "2013-01-04"]
+    assert seen.extra == {"reason": "the log no longer holds every version after 0", "files": 4}
+
+
+def test_a_log_that_lost_the_very_version_after_is_looked_at_as_a_whole(path):
+    add(path, 1)
+    source = delta(path)
+    source.look()
+    add(path, 2)
+    add(path, 3)
+    DeltaTable(path).create_checkpoint()
+    Path(path, "_delta_log", f"{1:020d}.json").unlink()
+    assert source.look().extra["reason"] == "the log no longer holds every version after 0"
+
+
+def test_a_cleaned_log_without_news_is_nothing_new_again_and_again(path):
+    add(path, 1)
+    source = delta(path)
+    source.look()
+    DeltaTable(path).create_checkpoint()
+    Path(path, "_delta_log", f"{0:020d}.json").unlink()
+    seen = source.look()
+    assert seen.whole is False
+    assert not seen.changed
+    assert source.look() is None
+
+
+def test_a_file_without_statistics_makes_the_whole_table_change(path):
+    add(path, 1)
+    add(path, 2)
+    source = delta(path)
+    source.look()
+    add(path, 5)
+    rewrite(path, 2, lambda actions: [_without(action, "add", {"stats"}) for action in actions])
+    seen = source.look()
+    assert seen.whole is True
+    assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02"]
+    assert seen.extra["reason"] == "files without statistics of the partition's column"
+    assert seen.extra["without_statistics"] == 1
+    assert delta(path).look().extra == {"files": 3, "without_statistics": 1}
+    assert delta(path).look().whole is True
+
+
+def test_another_partition_column_starts_over(path):
+    table = pa.table({"day": [date(2013, 1, 1)], "due": [date(2013, 2, 1)]})
+    write_deltalake(path, table)
+    source = delta(path)
+    source.look()
+    source.asset = delta(path, TimePartition("day", "UTC", column="due")).asset
+    seen = source.look()
+    assert seen.extra == {"reason": "the partition goes by another column now", "files": 1}
+    assert source.keys(seen.changed) == ["2013-02-01"]
+
+
+# --------------------------------------------------------------------------- how time is stored
+
+LOCAL = datetime(2024, 11, 3, 1)  # noqa: DTZ001 - a timestamp without a zone
+STAMPS = [datetime(2024, 11, 3, 5, 30, tzinfo=UTC), datetime(2024, 11, 3, 6, 30, tzinfo=UTC)]
+
+
+@pytest.mark.parametrize("layout", [["t"], None], ids=["partitioned", "statistics"])
+@pytest.mark.parametrize(
+    ("values", "type_", "by", "expected"),
+    [
+        ([STAMPS[0]], pa.timestamp("us", "UTC"), "hour", ["2024-11-03T01-04:00"]),
+        ([STAMPS[1]], pa.timestamp("us", "UTC"), "hour", ["2024-11-03T01-05:00"]),
+        ([STAMPS[0]], pa.timestamp("us", "UTC"), "day", ["2024-11-03"]),
+        ([LOCAL], pa.timestamp("us"), "hour", ["2024-11-03T01-04:00", "2024-11-03T01-05:00"]),
+        ([LOCAL.replace(hour=5)], pa.timestamp("us"), "hour", ["2024-11-03T05"]),
+        (["2024-11-03"], pa.string(), "day", ["2024-11-03"]),
+        (["2024-W44"], pa.string(), "week", ["2024-W44"]),
+        (["2024-11-03T01-05:00"], pa.string(), "hour", ["2024-11-03T01-04:00", "2024-11-03T01-05:00"]),
+        ([date(2024, 12, 31)], pa.date32(), "week", ["2025-W01"]),
+        ([date(2024, 12, 31)], pa.date32(), "quarter", ["2024-Q4"]),
+        ([date(2024, 12, 31), None], pa.date32(), "month", ["2024-12"]),
+        ([None], pa.date32(), "day", []),
+    ],
+)
+def test_the_column_tells_the_slot(tmp_path, layout, values, type_, by, expected):
+    path = str(tmp_path / "table")
+    table = pa.table({"t": pa.array(values, type_), "x": list(range(len(values)))})
+    write_deltalake(path, table, partition_by=layout)
+    source = delta(path, TimePartition(by, "America/New_York", column="t"))
+    seen = source.look()
+    assert source.keys(seen.changed) == expected
+    assert seen.whole is False
+    write_deltalake(path, table, mode="append", partition_by=layout)
+    seen = source.look()
+    assert source.keys(seen.changed) == expected
+    assert seen.whole is False
+
+
+def test_statistics_cover_from_the_least_to_the_greatest(path):
+    add(path, 1, 4)
+    assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-02", "2013-01-03", "2013-01-04"]
+
+
+def test_partition_values_that_are_no_keys_are_named_and_skipped(path):
+    table = pa.table({"day": ["2013-01-05", "unknown"], "x": [1, 2]})
+    write_deltalake(path, table, partition_by=["day"])
+    source = delta(path)
+    for _ in range(2):
+        seen = source.look()
+        assert source.keys(seen.changed) == ["2013-01-05"]
+        assert (seen.whole, seen.extra["ignored"], seen.extra["ignored_count"]) == (False, ["unknown"], 1)
+        write_deltalake(path, table, mode="append", partition_by=["day"])
+
+
+def test_the_ends_of_the_calendar_are_days_or_nothing_but_no_accident(path):
+    days = [date(1, 1, 1), date(2013, 1, 5), date(9999, 12, 31)]
+    write_deltalake(path, pa.table({"day": days, "x": [1, 2, 3]}), partition_by=["day"])
+    assert "2013-01-05" in delta(path).keys(delta(path).look().changed)
+
+
+def test_a_deletion_vector_changes_the_days_of_its_file(path):
+    """As Spark writes it: the same path leaves and comes, and the remove has no bounds."""
+    add(path, 1, 2)
+    add(path, 5)
+    source = delta(path)
+    source.look()
+    (named,) = [
+        json.loads(line)["add"]
+        for line in Path(path, "_delta_log", f"{0:020d}.json").read_text().splitlines()
+        if "add" in json.loads(line)
+    ]
+    vector = {
+        "storageType": "u",
+        "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
+        "offset": 4,
+        "sizeInBytes": 40,
+        "cardinality": 1,
+    }
+    actions = [
+        {"add": named | {"deletionVector": vector}},
+        {"remove": {"path": named["path"], "dataChange": True, "stats": '{"numRecords":2}'}},
+        {"commitInfo": {"operation": "DELETE"}},
+    ]
+    Path(path, "_delta_log", f"{2:020d}.json").write_text("\n".join(json.dumps(action) for action in actions))
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02"]
+    assert not seen.removed
+    assert seen.whole is False
+
+
+@pytest.mark.parametrize("layout", [["day"], None], ids=["partitioned", "statistics"])
+def test_removes_that_tell_nothing_are_looked_up_in_the_version_before(path, layout, opened):
+    add(path, 1, partition_by=layout)
+    add(path, 2, partition_by=layout)
+    source = delta(path)
+    source.look()
+    opened.clear()
+    DeltaTable(path).delete("day = '2013-01-02'")
+    bare = {"extendedFileMetadata", "partitionValues", "stats"}
+    rewrite(path, 2, lambda actions: [_without(action, "remove", bare) for action in actions])
+    seen = source.look()
+    assert source.keys(seen.removed) == ["2013-01-02"]
+    assert opened == [1, 2]
+
+
+def test_mapped_columns_are_found_by_their_physical_name(tmp_path):
+    path = str(tmp_path / "table")
+    schema = {
+        "type": "struct",
+        "fields": [
+            {
+                "name": "day",
+                "type": "date",
+                "nullable": True,
+                "metadata": {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-6665"},
+            }
+        ],
+    }
+    metadata = {
+        "id": "c035eb7c-cf4a-4497-9562-bc0681d9bd7b",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps(schema),
+        "partitionColumns": [],
+        "configuration": {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "1"},
+        "createdTime": 0,
+    }
+    protocol = {"minReaderVersion": 2, "minWriterVersion": 5}
+
+    def commit(version, day, *actions):
+        stats = {
+            "numRecords": 1,
+            "minValues": {"col-6665": day},
+            "maxValues": {"col-6665": day},
+            "nullCount": {"col-6665": 0},
+        }
+        file = {
+            "path": f"{version}.parquet",
+            "partitionValues": {},
+            "size": 1,
+            "modificationTime": 0,
+            "dataChange": True,
+            "stats": json.dumps(stats),
+        }
+        lines = [json.dumps(action) for action in (*actions, {"add": file})]
+        write(path, f"_delta_log/{version:020d}.json", "\n".join(lines))
+
+    commit(0, "2013-01-05", {"protocol": protocol}, {"metaData": metadata})
+    source = delta(path)
+    assert source.keys(source.look().changed) == ["2013-01-05"]
+    commit(1, "2013-01-07")
+    assert source.keys(source.look().changed) == ["2013-01-07"]
+
+
+# --------------------------------------------------------------------------- trouble
+
+
+def message(source):
+    with pytest.raises(SourceError) as error:
+        source.look()
+    return str(error.value)
+
+
+def test_a_table_that_is_not_there_yet_is_nothing_new(place):
+    uri, path = place
+    assert delta(uri).look() is None
+    Path(path).mkdir()
+    assert delta(uri).look() is None
+
+
+def test_a_table_that_vanished_is_an_error(place):
+    uri, path = place
+    add(path, 1)
+    source = delta(uri)
+    source.look()
+    shutil.rmtree(path)
+    assert message(source) == (
+        f"the source 'landed' vanished: there is no Delta table at '{uri}' any more\n"
+        "  hint: bring it back, or take the asset and what reads it out of the project"
+    )
+
+
+def test_a_folder_of_files_is_no_table(path):
+    write(path, "part-0.parquet")
+    assert message(delta(path)) == (
+        f"the source 'landed' is not a Delta table: '{path}' has no _delta_log\n"
+        "  hint: write 'source: csv', 'json' or 'parquet' for a folder of files"
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "by", "expected"),
+    [
+        ("dya", "day", "the source 'landed' has no column 'dya'; it has day, x, s\n  hint: did you mean 'day'?"),
+        ("when", "day", "the source 'landed' has no column 'when'; it has day, x, s"),
+        (
+            "x",
+            "day",
+            (
+                "the column 'x' of the source 'landed' is of type long, which tells no day; expected a date, a"
+                " timestamp or the partition's key as text"
+            ),
+        ),
+        (
+            "s",
+            "day",
+            (
+                "the column 's' of the source 'landed' is of type struct, which tells no day; expected a date, a"
+                " timestamp or the partition's key as text"
+            ),
+        ),
+        (
+            "day",
+            "hour",
+            (
+                "the column 'day' of the source 'landed' is of type date, which tells no hour; expected a timestamp"
+                " or the partition's key as text"
+            ),
+        ),
+        (
+            None,
+            "day",
+            (
+                "the partition of the source 'landed' names no column\n"
+                "  hint: write 'partition: {by: …, column: …}': a Delta table tells its partitions by a column"
+            ),
+        ),
+    ],
+)
+def test_a_column_that_tells_no_slot_is_an_error(path, column, by, expected):
+    write_deltalake(path, pa.table({"day": [date(2013, 1, 5)], "x": [1], "s": [{"a": 1}]}))
+    assert message(delta(path, TimePartition(by, "UTC", column=column))) == expected
+
+
+def test_a_damaged_commit_is_an_error(path):
+    add(path, 1)
+    source = delta(path)
+    source.look()
+    write(path, f"_delta_log/{1:020d}.json", '{"add": {"pa')
+    assert message(source).startswith(f"version 1 of the Delta table at '{path}' is damaged: Unterminated string")
+    assert message(delta(path)).startswith(f"cannot read the Delta table at '{path}': ")
+
+
+# --------------------------------------------------------------------------- any sequence of commits
+
+COMMITS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["append", "replace", "delete", "update"]), st.integers(1, 4)),
+        st.tuples(st.sampled_from(["compact", "vacuum", "checkpoint"]), st.just(0)),
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from([["day"], None]), st.lists(COMMITS, max_size=4))
+def test_the_observations_add_up_to_what_is_there(tmp_path, layout, rounds):
+    path = str(tmp_path / "table")
+    shutil.rmtree(path, ignore_errors=True)
+    add(path, 1, partition_by=layout)
+    source, before, value = delta(path), {}, 1
+    for steps in [[], *rounds]:
+        for verb, day in steps:
+            value += 1
+            _commit(path, verb, day, value, layout)
+        after = _by_day(path)
+        seen = source.look()
+        changed = set(source.keys(seen.changed)) if seen else set()
+        assert {day for day in after if after[day] != before.get(day)} <= changed
+        assert set(source.keys(source.coverage)) == set(after)
+        assert source.version == DeltaTable(path).version()
+        assert seen is None or not seen.whole
+        assert source.look() is None
+        before = after
+
+
+def _commit(path, verb, day, value, layout):
+    table, where = DeltaTable(path), f"day = '2013-01-0{day}'"
+    if verb == "append":
+        write_deltalake(path, rows(day, value=value), mode="append", partition_by=layout)
+    elif verb == "replace":
+        write_deltalake(path, rows(day, value=value), mode="overwrite", predicate=where)
+    elif verb == "delete":
+        table.delete(where)
+    elif verb == "update":
+        table.update({"x": str(value)}, predicate=where)
+    elif verb == "compact" and layout:  # else one file holds all days, and a day's changes touch the others
+        table.optimize.compact()
+    elif verb == "vacuum":
+        table.vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False)
+    elif verb == "checkpoint":
+        table.create_checkpoint()
+
+
+def _by_day(path):
+    days = {}
+    for row in DeltaTable(path).to_pyarrow_table().to_pylist():
+        days.setdefault(row["day"].isoformat(), []).append(row["x"])
+    return {day: sorted(values) for day, values in days.items()}

@@ -1,0 +1,30 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from sparkassets.errors import SourceError
+from sparkassets.sources import DeltaObserver, FileObserver, observer
+from tests.sources.looks import Source
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("delta", DeltaObserver), ("csv", FileObserver), ("json", FileObserver), ("parquet", FileObserver)],
+)
+def test_the_kind_of_a_source_says_who_looks(kind, expected):
+    assert type(observer(Source("/landing", kind=kind).asset)) is expected
+
+
+def test_nobody_looks_at_events_and_at_what_is_no_source():
+    asset = Source("/landing").asset
+    assert observer(Source("/landing", kind="events").asset) is None
+    assert observer(replace(asset, source=None)) is None
+    assert observer(replace(asset, place=None)) is None
+
+
+@pytest.mark.parametrize("watcher", [DeltaObserver(), FileObserver()])
+def test_a_source_without_a_path_cannot_be_looked_at(watcher):
+    asset = replace(Source("/landing").asset, place=None)
+    with pytest.raises(SourceError, match="^the source 'landed' has no path$"):
+        watcher.observe(asset, table_id=None, version=None, cursor={}, now=datetime.now(UTC))
