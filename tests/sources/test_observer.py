@@ -26,5 +26,5 @@ def test_nobody_looks_at_events_and_at_what_is_no_source():
 @pytest.mark.parametrize("watcher", [DeltaObserver(), FileObserver()])
 def test_a_source_without_a_path_cannot_be_looked_at(watcher):
     asset = replace(Source("/landing").asset, place=None)
-    with pytest.raises(SourceError, match="^the source 'landed' has no path$"):
+    with pytest.raises(SourceError, match=r"^the source 'landed' has no path$"):
         watcher.observe(asset, table_id=None, version=None, cursor={}, now=datetime.now(UTC))
