@@ -18,6 +18,9 @@ OnUpdate = Literal["rerun", "ignore"]
 WriteMode = Literal["replace", "append"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
 
+NOWHERE = Location("")
+"""The location of what no file says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -86,7 +89,7 @@ class InletSpec:
     read: ReadAfter | None = None
     on_update: OnUpdate = "rerun"
     waits_only: bool = False
-    location: Location = Location("")
+    location: Location = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

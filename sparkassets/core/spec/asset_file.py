@@ -1,0 +1,151 @@
+"""Asset files: every document on its own, before assets are looked at together."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from yaml.nodes import MappingNode, Node
+
+from sparkassets.core.assets import AssetError, parse_uri, secret_in_text, secrets_in
+from sparkassets.core.spec import values
+from sparkassets.core.spec.document import At, Document, SourceFile
+from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft
+from sparkassets.core.spec.files import AssetFile
+from sparkassets.core.spec.model import Place, SourceSpec
+from sparkassets.core.spec.partition import compile_partition
+from sparkassets.core.spec.paths import absolute, tidy
+from sparkassets.core.spec.shape import shape
+from sparkassets.core.spec.source import compile_pattern, compile_source
+from sparkassets.core.spec.sql_types import TypeNameError, check_type
+from sparkassets.core.spec.times import Bounds, bounds, seconds
+from sparkassets.core.spec.yaml_text import compose
+from sparkassets.errors import Problem
+
+_ASSET_LINE = re.compile(r"^\{?\s*['\"]?asset['\"]?\s*:\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
+_NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=]")
+
+
+def read_asset_files(
+    files: Sequence[SourceFile], *, project: ProjectDraft, environment: Mapping[str, str]
+) -> AssetFiles:
+    """The assets of all files; drafts carry their own problems."""
+    drafts: dict[str, AssetDraft] = {}
+    unreadable: set[str] = set()
+    problems: list[Problem] = []
+    for file in files:
+        composed = compose(file.text)
+        if broken := composed.broken:
+            unreadable.update(_ASSET_LINE.findall(file.text))
+            problems.append(
+                file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
+            )
+        for root in composed.roots:
+            document = _document(file, root, problems)
+            if document is None:
+                continue
+            draft = _draft(document, project, environment)
+            name = draft.name if draft else document.data.get("asset")
+            if draft and draft.name not in drafts:
+                drafts[draft.name] = draft
+                continue
+            if draft:
+                first = drafts[draft.name].at / "asset"
+                (draft.at / "asset").problem(f"the asset {name!r} is defined twice; first at {first.location}")
+            elif isinstance(name, str):
+                unreadable.add(name)
+            problems += document.problems
+    return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
+
+
+def _document(file: SourceFile, root: Node, problems: list[Problem]) -> Document | None:
+    """The document of a root node; None where it is empty or no map."""
+    if isinstance(root, MappingNode):
+        return Document(file, root)
+    mark = root.start_mark
+    if root.value:
+        message = "an asset is a map of keys; expected 'asset: <name>' first"
+        problems.append(file.problem(mark.line + 1, mark.column + 1, message))
+    return None
+
+
+def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, str]) -> AssetDraft | None:
+    values.read(document, environment=environment)
+    keys = shape(AssetFile, document)
+    if keys is None:
+        return None
+    at = At(document)
+    _refuse_secrets(at, keys)
+    _check_columns(at, keys)
+    own = Bounds(project.timezone)
+    own = bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=own)
+    source = compile_source(at, keys)
+    pattern = compile_pattern(at, keys)
+    partition = compile_partition(at, keys, within=own, source=source, pattern=pattern)
+    place = _place(keys, project, source)
+    return AssetDraft(
+        name=keys.asset,
+        at=at,
+        keys=keys,
+        own=own,
+        place=place,
+        uri=_uri(at, keys, place),
+        source=source,
+        partition=partition,
+        seconds=_seconds(at, keys, project),
+    )
+
+
+def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) -> Place | None:
+    if keys.path is None and source:
+        return None
+    given = tidy(keys.path or f"{project.keys.warehouse.rstrip('/')}/{keys.asset}")
+    return Place(absolute(given, root=project.root), given)
+
+
+def _uri(at: At, keys: AssetFile, place: Place | None) -> str:
+    """Its identity in events: as written, else where it is, else its name."""
+    if keys.uri is not None:
+        try:
+            return parse_uri(keys.uri)
+        except AssetError as error:
+            (at / "uri").problem(str(error.args[0]), hint=error.hint)
+            return keys.uri
+    given = place.given if place else keys.asset
+    if keys.path and (secret := secret_in_text(given)):
+        (at / "path").problem(f"the path holds {secret} and is the asset's identity in events, which are clear text")
+    return given
+
+
+def _refuse_secrets(at: At, keys: AssetFile) -> None:
+    for path, secret in secrets_in(keys.extra):
+        place = at / "extra"
+        for step in path:
+            place = place / step
+        place.problem(f"'extra' holds {secret}; events are clear text")
+    try:
+        json.dumps(keys.extra, allow_nan=False)
+    except ValueError:
+        (at / "extra").problem("'extra' holds an infinite number or .nan; expected what JSON can say")
+
+
+def _check_columns(at: At, keys: AssetFile) -> None:
+    spellings: dict[str, str] = {}
+    for name, text in keys.columns.items():
+        place = at / "columns" / name
+        if (other := spellings.setdefault(name.lower(), name)) != name:
+            place.key_problem(f"the column {name!r} differs from {other!r} by case only; to Spark they are one")
+        if keys.source is None and (found := _NOT_IN_DELTA.search(name)):
+            place.key_problem(f"the column {name!r} holds {found[0]!r}, which Delta does not allow in names")
+        try:
+            check_type(text)
+        except TypeNameError as error:
+            place.text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
+
+
+def _seconds(at: At, keys: AssetFile, project: ProjectDraft) -> Mapping[str, int]:
+    """The durations of a run, the project's where the asset has none of its own."""
+    own = {key: getattr(keys, key) for key in DURATIONS}
+    read = {key: seconds(at / key, text, positive=key != "retry_delay") for key, text in own.items() if text}
+    return {**project.seconds, **read}

@@ -1,0 +1,269 @@
+"""What an asset runs: a SQL template or a function, and the assets that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final
+
+from yaml.nodes import ScalarNode
+
+from sparkassets.core.phrases import did_you_mean
+from sparkassets.core.spec.document import At, SourceFile
+from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
+from sparkassets.core.spec.model import PythonBody, SqlBody
+from sparkassets.core.spec.paths import beside, tidy
+from sparkassets.core.templating import Fault, Template, TemplateError
+from sparkassets.errors import Location, Problem
+
+GIVEN_ARGUMENTS: Final = frozenset({"context", "spark"})
+"""Arguments of a function that are no inlets."""
+
+
+# --------------------------------------------------------------------------- what must be read
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSql:
+    """A SQL file; its path is from the project's folder."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WantedModule:
+    """A Python module by its dotted name."""
+
+    name: str
+
+
+def wanted(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule | None:
+    """What must be read before the asset can be compiled; None for sources and for SQL that stands in the YAML."""
+    if draft.keys.source or not draft.sure("source", "sql", "python"):
+        return None
+    if draft.keys.python:
+        module, _, _ = draft.keys.python.partition(":")
+        return WantedModule(module) if _allowed(module, project) else None
+    return WantedSql(_sql_path(draft)) if _is_file(draft.keys.sql) else None
+
+
+def _is_file(sql: str | None) -> bool:
+    return sql is None or sql.strip().endswith(".sql")
+
+
+def _sql_path(draft: AssetDraft) -> str:
+    return tidy(draft.keys.sql) if draft.keys.sql else beside(draft.file.path, f"{draft.name}.sql")
+
+
+def _allowed(module: str, project: ProjectDraft) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in project.keys.python)
+
+
+# --------------------------------------------------------------------------- what was read
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a function; line and column count from 1."""
+
+    name: str
+    line: int
+    column: int
+    collects: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a module's top level."""
+
+    line: int
+    column: int
+    arguments: tuple[Argument, ...]
+    is_async: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A Python module, read from its source; nothing of it was imported.
+
+    Attributes:
+        search_path: Absolute folder that must be on ``sys.path`` to import it.
+        broken: Line, column and message where it is no Python.
+    """
+
+    file: SourceFile
+    search_path: str
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    broken: tuple[int, int, str] | None = None
+
+
+# --------------------------------------------------------------------------- compiled
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place outside the YAML's keys that names an asset."""
+
+    file: SourceFile
+    line: int
+    column: int
+    width: int
+
+    @property
+    def location(self) -> Location:
+        """Where it is."""
+        return Location(self.file.label, self.line, self.column)
+
+    def problem(self, message: str, *, hint: str | None = None) -> Problem:
+        """A problem there."""
+        return self.file.problem(self.line, self.column, message, hint=hint, width=self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlText:
+    """A template and where it stands: a file of its own, or a value of the YAML."""
+
+    template: Template
+    file: SourceFile
+    at: At | None = None
+
+    def mention(self, line: int, column: int, width: int) -> Mention:
+        """A place of the template, counted from 1, as a place of its file."""
+        if self.at:
+            node = self.at.document.find(self.at.path)[1]
+            if isinstance(node, ScalarNode):
+                position = sum(len(each) + 1 for each in self.template.text.split("\n")[: line - 1]) + column - 1
+                line, column = self.at.document.place(node, min(position, len(node.value)))
+        return Mention(self.file, line, column, width)
+
+    def fault(self, fault: Fault) -> Problem:
+        """A template's fault as a problem."""
+        return self.mention(fault.line, fault.column, fault.width).problem(fault.message, hint=fault.hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What an asset runs.
+
+    Attributes:
+        compiled: For the model; None where it is wrong or for a source.
+        named: The assets that it names, in order of appearance.
+        sql: The template, where it is SQL.
+        code_hash: Changes with the code.
+    """
+
+    compiled: SqlBody | PythonBody | None = None
+    named: Mapping[str, Mention] = field(default_factory=dict)
+    sql: SqlText | None = None
+    code_hash: str = ""
+
+
+def compile_body(
+    draft: AssetDraft,
+    project: ProjectDraft,
+    *,
+    sql: Mapping[str, SourceFile],
+    modules: Mapping[str, Module],
+) -> Body:
+    """What the asset runs; what is wrong becomes problems of the draft.
+
+    Args:
+        draft: The asset.
+        project: Says which packages functions may come from.
+        sql: The SQL files that exist, by their path from the project's folder.
+        modules: The modules that exist, by name.
+    """
+    keys = draft.keys
+    if keys.source or not draft.sure("source", "sql", "python"):
+        return Body()
+    if keys.sql is not None and keys.python is not None:
+        (draft.at / "python").key_problem("an asset runs either 'sql' or 'python', not both")
+        return Body()
+    if keys.python is not None:
+        return _python(draft, keys.python, project, modules)
+    if keys.sql is not None and not _is_file(keys.sql):
+        return _sql(draft, keys.sql, draft.file, draft.at / "sql")
+    path = _sql_path(draft)
+    if path in sql:
+        return _sql(draft, sql[path].text, sql[path], None)
+    _report_missing_sql(draft, path, sql)
+    return Body()
+
+
+def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFile]) -> None:
+    near = beside(draft.file.path, path)
+    if draft.keys.sql is None:
+        message = f"asset {draft.name!r} has neither 'sql' nor 'python', and there is no file {path}"
+        (draft.at / "asset").problem(message, hint=f"write its SELECT to {path}")
+    else:
+        hint = f"did you mean {near!r}? paths are from the project's folder" if near in sql else None
+        (draft.at / "sql").problem(f"there is no file {path!r} in the project's folder", hint=hint)
+
+
+def _sql(draft: AssetDraft, text: str, file: SourceFile, at: At | None) -> Body:
+    problems = draft.at.document.problems
+    try:
+        template = Template.parse(text)
+    except TemplateError as error:
+        problems.append(SqlText(Template.parse(""), file, at).fault(error.fault))
+        return Body()
+    sql = SqlText(template, file, at)
+    named = {name: sql.mention(line, column, len(name)) for name, (line, column) in template.inlets.items()}
+    return Body(SqlBody(text, sql.mention(1, 1, 1).location), named, sql, _hash(text))
+
+
+def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Mapping[str, Module]) -> Body:
+    name, _, function_name = written.partition(":")
+    at = draft.at / "python"
+    if not _allowed(name, project):
+        package = name.partition(".")[0]
+        hint = did_you_mean(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
+        at.text_problem(
+            0,
+            f"the package {package!r} is not allowed: 'python' in the project file lacks it",
+            width=len(name),
+            hint=hint,
+        )
+        return Body()
+    module = modules.get(name)
+    if module is None:
+        path = name.replace(".", "/")
+        message = f"there is no module {name!r}: neither {path}.py nor {path}/__init__.py"
+        at.text_problem(0, message, width=len(name), hint="it must be in the project's folder or beside that folder")
+        return Body()
+    if module.broken:
+        line, column, message = module.broken
+        draft.at.document.problems.append(module.file.problem(line, column, f"this is not Python: {message}"))
+        return Body()
+    function = module.functions.get(function_name)
+    if function is None or function.is_async:
+        what = "has no function" if function is None else "must not declare as 'async' the function"
+        hint = did_you_mean(function_name, module.functions) or "it must be a 'def' at the module's top level"
+        message = f"the module {name!r} {what} {function_name!r}"
+        at.text_problem(len(name) + 1, message, width=len(function_name), hint=hint if function is None else None)
+        return Body()
+    return _function(draft, name, function_name, module, function)
+
+
+def _function(draft: AssetDraft, module_name: str, name: str, module: Module, function: Function) -> Body:
+    named: dict[str, Mention] = {}
+    for argument in function.arguments:
+        mention = Mention(module.file, argument.line, argument.column, len(argument.name))
+        if argument.collects:
+            message = f"the argument '*{argument.name}' of {name!r} names no inlet; expected the inlets one by one"
+            draft.at.document.problems.append(mention.problem(message))
+        elif argument.name not in GIVEN_ARGUMENTS:
+            named[argument.name] = mention
+    compiled = PythonBody(
+        module=module_name,
+        function=name,
+        arguments=tuple(argument.name for argument in function.arguments),
+        search_path=module.search_path,
+        location=Location(module.file.label, function.line, function.column),
+    )
+    return Body(compiled, named, None, _hash(f"{name}\n{module.file.text}"))
+
+
+def _hash(code: str) -> str:
+    return blake2b(code.encode(), digest_size=16).hexdigest()

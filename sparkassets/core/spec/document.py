@@ -1,0 +1,180 @@
+"""One YAML document: its data, and the place of every part of it for messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from sparkassets.core.spec.yaml_text import split_lines
+from sparkassets.errors import Location, Problem
+
+if TYPE_CHECKING:
+    from yaml.error import Mark
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that was read.
+
+    Attributes:
+        label: Its path as people know it.
+        path: Its path from the project's folder, with ``/``.
+    """
+
+    label: str
+    path: str
+    text: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines, as YAML and SQL count them."""
+        return split_lines(self.text)
+
+    def problem(self, line: int, column: int, message: str, *, hint: str | None = None, width: int = 1) -> Problem:
+        """A problem at a place of this file; line and column count from 1."""
+        excerpt = self.lines[line - 1].replace("\t", " ") if 0 < line <= len(self.lines) else None
+        return Problem(Location(self.label, line, column), message, hint, excerpt, max(1, width))
+
+
+@dataclass
+class Document:
+    """A document whose problems are collected while it is read and judged.
+
+    Attributes:
+        data: The document as plain values; filled by `sparkassets.core.spec.values.read`.
+        problems: In the order of discovery.
+        failed: Top-level keys whose value cannot be relied on.
+    """
+
+    file: SourceFile
+    root: MappingNode
+    data: dict[str, object] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
+
+    def node_problem(self, node: Node, message: str, *, hint: str | None = None) -> None:
+        """Adds a problem with the text of a node."""
+        start, end = node.start_mark, node.end_mark
+        width = end.column - start.column if end.line == start.line else self._rest(start)
+        self.problems.append(self.file.problem(start.line + 1, start.column + 1, message, hint=hint, width=width))
+
+    def text_problem(
+        self, node: ScalarNode, position: int, message: str, *, width: int, hint: str | None = None
+    ) -> None:
+        """Adds a problem inside a scalar's text, ``position`` characters from its beginning."""
+        line, column = self.place(node, position)
+        self.problems.append(self.file.problem(line, column, message, hint=hint, width=width))
+
+    def place(self, node: ScalarNode, position: int = 0) -> tuple[int, int]:
+        """Line and column, from 1, of a position in a scalar's text; of the scalar where it cannot be told."""
+        mark: Mark = node.start_mark
+        if node.style in ("|", ">"):
+            before = node.value[:position]
+            number = mark.line + 1 + before.count("\n")
+            written = self.file.lines[number] if number < len(self.file.lines) else ""
+            wanted = node.value.split("\n")[before.count("\n")]
+            if written.endswith(wanted):
+                return number + 1, len(written) - len(wanted) + position - (before.rfind("\n") + 1) + 1
+            return mark.line + 1, mark.column + 1
+        begin = mark.column + (1 if node.style in ("'", '"') else 0)
+        same = self.file.lines[mark.line].startswith(node.value, begin)
+        return mark.line + 1, begin + position + 1 if same else mark.column + 1
+
+    def _rest(self, mark: Mark) -> int:
+        return len(self.file.lines[mark.line].rstrip()) - mark.column
+
+    def find(self, path: Path) -> tuple[Node | None, Node]:
+        """The key's node and the value's node at ``path``; the parent's where it is missing.
+
+        There is no key's node for the root and for items of lists.
+        """
+        key: Node | None = None
+        node: Node = self.root
+        for step in path:
+            if isinstance(node, MappingNode):
+                found = next((pair for pair in node.value if pair[0].value == step), None)
+                if found:
+                    key, node = found
+            elif isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+                key, node = None, node.value[step]
+        return key, node
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A place in a document by its path of keys and indices; ``at / key`` goes deeper."""
+
+    document: Document
+    path: Path = ()
+
+    def __truediv__(self, step: str | int) -> At:
+        return At(self.document, (*self.path, step))
+
+    @property
+    def location(self) -> Location:
+        """Where the value stands."""
+        mark = self.document.find(self.path)[1].start_mark
+        return Location(self.document.file.label, mark.line + 1, mark.column + 1)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the document holds this path of keys."""
+        value: object = self.document.data
+        for step in self.path:
+            if not isinstance(value, dict) or step not in value:
+                return False
+            value = value[step]
+        return True
+
+    def problem(self, message: str, *, hint: str | None = None) -> None:
+        """Adds a problem that the value has; the top-level key is not relied on any more."""
+        self._fail()
+        self.document.node_problem(self.document.find(self.path)[1], message, hint=hint)
+
+    def key_problem(self, message: str, *, hint: str | None = None) -> None:
+        """Adds a problem that the key has."""
+        self._fail()
+        key, value = self.document.find(self.path)
+        self.document.node_problem(key or value, message, hint=hint)
+
+    def text_problem(self, position: int, message: str, *, width: int, hint: str | None = None) -> None:
+        """Adds a problem at a position inside the value's text."""
+        self._fail()
+        node = self.document.find(self.path)[1]
+        if isinstance(node, ScalarNode) and width:
+            self.document.text_problem(node, position, message, width=width, hint=hint)
+        else:
+            self.document.node_problem(node, message, hint=hint)
+
+    def word_problem(self, word: str, message: str, *, hint: str | None = None) -> None:
+        """Adds a problem at the first text below the value that holds a word, at that word."""
+        self._fail()
+        pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
+        value = self.document.find(self.path)[1]
+        for node in _scalars(value):
+            if found := pattern.search(node.value):
+                return self.document.text_problem(node, found.start(), message, width=len(word), hint=hint)
+        return self.document.node_problem(value, message, hint=hint)
+
+    def _fail(self) -> None:
+        if self.path:
+            self.document.failed.add(str(self.path[0]))
+
+
+def _scalars(node: Node) -> Iterator[ScalarNode]:
+    """The scalar nodes that are values, in order of the text."""
+    if isinstance(node, ScalarNode):
+        yield node
+    elif isinstance(node, SequenceNode):
+        for item in node.value:
+            yield from _scalars(item)
+    elif isinstance(node, MappingNode):
+        for _, value in node.value:
+            yield from _scalars(value)

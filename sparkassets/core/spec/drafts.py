@@ -1,0 +1,90 @@
+"""What is known of the project and its assets while they are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from sparkassets.core.partitions import TimePartition
+from sparkassets.core.spec.document import At, SourceFile
+from sparkassets.core.spec.files import AssetFile, ProjectFile
+from sparkassets.core.spec.model import Place, SourceSpec
+from sparkassets.core.spec.times import Bounds
+from sparkassets.errors import Problem
+
+DURATIONS: Final = ("retry_delay", "timeout", "lease")
+"""The keys of an asset that hold a duration and have a default in the project file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectDraft:
+    """The project file, read.
+
+    Attributes:
+        root: Absolute folder of the project file.
+        keys: The file's keys; defaults where they are missing or wrong.
+        timezone: A zone that exists.
+        seconds: The defaults of `DURATIONS`.
+    """
+
+    root: str
+    at: At
+    keys: ProjectFile
+    timezone: str
+    seconds: Mapping[str, int]
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with the file."""
+        return self.at.document.problems
+
+
+@dataclass(frozen=True, slots=True)
+class AssetDraft:
+    """One asset's document, read on its own.
+
+    Attributes:
+        keys: The document's keys, without those that are wrong.
+        own: The zone and the bounds that schedule and partition start from.
+        seconds: `DURATIONS` in seconds.
+    """
+
+    name: str
+    at: At
+    keys: AssetFile
+    own: Bounds
+    place: Place | None = None
+    uri: str = ""
+    source: SourceSpec | None = None
+    partition: TimePartition | None = None
+    seconds: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def file(self) -> SourceFile:
+        """The file that holds the document."""
+        return self.at.document.file
+
+    def sure(self, *keys: str) -> bool:
+        """Whether nothing is wrong with any of these top-level keys, so that what follows from them can be judged."""
+        return self.at.document.failed.isdisjoint(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class AssetFiles:
+    """All asset files, read.
+
+    Attributes:
+        drafts: By name, in order of files.
+        unreadable: Names of assets that exist but of which nothing more is known.
+        problems: Of files and documents that yielded no draft.
+    """
+
+    drafts: Mapping[str, AssetDraft]
+    unreadable: frozenset[str] = frozenset()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every asset of the project."""
+        return self.unreadable | self.drafts.keys()

@@ -1,0 +1,215 @@
+"""The two kinds of files as pydantic models: their keys and what they hold; the JSON Schema is made from them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, Tag
+
+from sparkassets.core.spec.kinds import (
+    ConditionList,
+    ConditionMap,
+    Count,
+    DurationText,
+    Expected,
+    FunctionText,
+    InstantText,
+    Maybe,
+    Name,
+    Natural,
+    PartitionText,
+    Plain,
+    Text,
+    ZoneText,
+    a_map,
+    by_kind,
+    kind_of,
+)
+
+
+class _Map(BaseModel):
+    """What all maps of the files share: no other keys, no conversion of types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+# --------------------------------------------------------------------------- project.yml
+
+
+class DefaultsMap(_Map):
+    """What assets do that do not say otherwise."""
+
+    retries: Natural = 1
+    retry_delay: DurationText = "30s"
+    timeout: DurationText = "2h"
+    lease: DurationText = "10m"
+
+
+class ProjectFile(_Map):
+    """project.yml."""
+
+    project: Name = Field(description="Name of the project; its state belongs to it.")
+    state: Text = Field(default="./state", description="Folder or object-store URI of the journal.")
+    warehouse: Text = Field(
+        default="./warehouse", description="An asset without `path` is written to <warehouse>/<asset>."
+    )
+    timezone: ZoneText = Field(default="UTC", description="Zone of the assets that name none.")
+    assets: Annotated[list[str], Expected("a list of folders that hold asset files")] = Field(
+        default=["assets/"], description="Folders of asset files, from this file's folder."
+    )
+    python: Annotated[list[str], Expected("a list of packages")] = Field(
+        default=[], description="Packages that functions may come from; nothing else is ever imported."
+    )
+    spark: dict[str, Plain] = Field(default={}, description="Settings of a session that sparkassets itself creates.")
+    max_parallel_runs: Count = Field(default=4, description="Assets that run side by side.")
+    defaults: DefaultsMap = DefaultsMap()
+
+
+# --------------------------------------------------------------------------- an asset
+
+
+class ReadMap(_Map):
+    """Only what is new since the watermark."""
+
+    after: Text = Field(description="Column whose highest processed value is the watermark.")
+
+
+class RequireMap(_Map):
+    """A number of the mapped inlet partitions."""
+
+    at_least: Count
+
+
+class InletMap(_Map):
+    """How one asset reads or awaits another."""
+
+    window: Maybe[
+        Annotated[
+            Annotated[DurationText, Tag("<text>")]
+            | Annotated[
+                list[DurationText],
+                Field(min_length=2, max_length=2),
+                Expected("two durations, such as [-6d, 0d]"),
+                Tag("<list>"),
+            ],
+            by_kind("a duration such as 7d, or two of them such as [-6d, 0d]"),
+        ]
+    ] = Field(
+        default=None,
+        description="7d: the 7 days up to the block's end. [-6d, 0d]: from 6 days before its start to its end.",
+    )
+    require: Maybe[
+        Annotated[
+            Annotated[Literal["all", "any", "none"], Tag("<text>")] | Annotated[RequireMap, Tag("<map>")],
+            by_kind("all, any, none or {at_least: n}"),
+        ]
+    ] = Field(default=None, description="How many of the mapped inlet partitions must be there.")
+    read: Maybe[Annotated[ReadMap, a_map("{after: column}")]] = None
+    on_update: Maybe[Literal["rerun", "ignore"]] = Field(
+        default=None, description="Whether an update makes stale what was computed from it."
+    )
+
+
+class CronMap(_Map):
+    """A cron with its modifiers."""
+
+    cron: Text = Field(description="Five fields, or a preset such as @daily.")
+    timezone: Maybe[ZoneText] = None
+    start: Maybe[InstantText] = Field(default=None, description="No interval begins before it.")
+    end: Maybe[InstantText] = Field(default=None, description="No interval begins at it or after.")
+
+
+class PartitionMap(_Map):
+    """A partition by time."""
+
+    by: Literal["hour", "day", "week", "month", "quarter", "year"]
+    column: Maybe[Text] = Field(default=None, description="Column that holds the partition.")
+    timezone: Maybe[ZoneText] = None
+    start: Maybe[InstantText] = None
+    end: Maybe[InstantText] = None
+
+
+class DateRangeMap(_Map):
+    """Options of the strategy."""
+
+    lookback: Maybe[DurationText] = Field(default=None, description="So much before every gap is computed again too.")
+    max_partitions_per_run: Count = 366
+
+
+class StrategyMap(_Map):
+    """A strategy with options."""
+
+    date_range: Annotated[DateRangeMap, a_map("a map of its options")]
+
+
+def _kind_of_schedule(value: object) -> str | None:
+    kind = kind_of(value)
+    if isinstance(value, dict):
+        return "<condition>" if value.keys() & {"any", "all", "uri"} else "<cron>"
+    return kind
+
+
+class AssetFile(_Map):
+    """One asset."""
+
+    asset: Name = Field(description="Its name, unique in the project.")
+    type: Text = Field(default="dataset", description="dataset, model, report or any word.")
+    description: Text = ""
+    owner: Text = ""
+    extra: dict[str, Any] = Field(default={}, description="Free facts about the asset; no credentials.")
+    columns: dict[str, Annotated[str, Expected("a Spark SQL type such as bigint or decimal(12,2)")]] = Field(
+        default={}, description="Column to Spark SQL type."
+    )
+    uri: Maybe[Text] = Field(default=None, description="Its identity in events; where it is written by default.")
+    path: Maybe[Text] = Field(
+        default=None, description="Where it is written, or where a source is; from the project's folder."
+    )
+    source: Maybe[Literal[True, "delta", "csv", "json", "parquet"]] = Field(
+        default=None,
+        description="Others write it; true is a Delta table if there is a `path`, else only its events are known.",
+    )
+    options: dict[str, Plain] = Field(default={}, description="Options of the reader of files.")
+    inlets: Maybe[
+        Annotated[
+            Annotated[list[str], Expected("a list of asset names"), Tag("<list>")]
+            | Annotated[dict[str, InletMap | None], Tag("<map>")],
+            by_kind("a list of asset names, or a map of them to options"),
+        ]
+    ] = Field(default=None, description="What is only named here is waited for, not read.")
+    schedule: Maybe[
+        Annotated[
+            Annotated[str, Tag("<text>")]
+            | Annotated[ConditionList, Tag("<list>")]
+            | Annotated[CronMap, Tag("<cron>")]
+            | Annotated[ConditionMap, Tag("<condition>")],
+            by_kind('manual, a preset such as "@daily", a cron, or a condition over assets', _kind_of_schedule),
+        ]
+    ] = Field(default=None, description="When it is considered; by default whenever an inlet is updated.")
+    partition: Maybe[
+        Annotated[
+            Annotated[PartitionText, Tag("<text>")] | Annotated[PartitionMap, Tag("<map>")],
+            by_kind("none, or a map such as {by: day, column: day}"),
+        ]
+    ] = None
+    strategy: Maybe[
+        Annotated[
+            Annotated[Literal["full_refresh", "latest_only", "date_range"], Tag("<text>")]
+            | Annotated[StrategyMap, Tag("<map>")],
+            by_kind("full_refresh, latest_only, date_range or {date_range: {…}}"),
+        ]
+    ] = Field(default=None, description="Which blocks a run processes.")
+    write: Maybe[Literal["replace", "append"]] = Field(default=None, description="How rows land.")
+    sql: Maybe[Text] = Field(
+        default=None, description="A file ending .sql, or the SELECT itself; <asset>.sql by default."
+    )
+    python: Maybe[FunctionText] = Field(default=None, description="A function, as package.module:function.")
+    params: dict[str, Any] = Field(default={}, description="What `params` holds in a template or function.")
+    timezone: Maybe[ZoneText] = None
+    start: Maybe[InstantText] = None
+    end: Maybe[InstantText] = None
+    settle: Maybe[DurationText] = Field(default=None, description="Files of a source that are younger are left alone.")
+    paused: bool = Field(default=False, description="Stops runs, not events.")
+    retries: Maybe[Natural] = None
+    retry_delay: Maybe[DurationText] = None
+    timeout: Maybe[DurationText] = None
+    lease: Maybe[DurationText] = None

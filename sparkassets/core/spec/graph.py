@@ -1,0 +1,94 @@
+"""The assets as a graph: cycles, the order of computing, and targets that two assets would replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sparkassets.core.spec.model import AssetSpec
+
+
+def upstream(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]]:
+    """By asset: what it reads, waits for or is triggered by, without itself; in the order of its inlets."""
+    by_uri: dict[str, list[str]] = {}
+    for asset in assets.values():
+        by_uri.setdefault(asset.uri, []).append(asset.name)
+    edges: dict[str, tuple[str, ...]] = {}
+    for asset in assets.values():
+        found = dict.fromkeys(asset.inlets)
+        for leaf in asset.schedule.condition.leaves() if asset.schedule.condition else ():
+            found |= dict.fromkeys(by_uri.get(leaf.ref, ()) if leaf.is_uri else (leaf.ref,))
+        edges[asset.name] = tuple(name for name in found if name != asset.name and name in assets)
+    return edges
+
+
+def ordered(edges: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Every name after all that it depends on, else in the order given; names on cycles are left out."""
+    waiting = {name: set(needs) for name, needs in edges.items()}
+    consumers: dict[str, list[str]] = {name: [] for name in edges}
+    for name, needs in edges.items():
+        for need in needs:
+            consumers[need].append(name)
+    ready = [name for name, needs in waiting.items() if not needs]
+    for name in ready:
+        for consumer in consumers[name]:
+            waiting[consumer].discard(name)
+            if not waiting[consumer]:
+                ready.append(consumer)
+    return ready
+
+
+def cycles(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
+    """One cycle for each group of assets that depend on each other: its names along the data, the first one twice.
+
+    >>> list(cycles({"a": ("b",), "b": ("a",), "c": ("b",)}))
+    [['a', 'b', 'a']]
+    """
+    left = set(edges) - set(ordered(edges))
+    while left:
+        path = [min(left)]
+        dead: set[str] = set()
+        while path:
+            forward = [need for need in edges[path[-1]] if need in left and need not in dead]
+            again = next((need for need in forward if need in path), None)
+            if again is not None:
+                cycle = path[path.index(again) :]
+                start = cycle.index(min(cycle))
+                yield [cycle[start], *reversed(cycle[start + 1 :] + cycle[:start]), cycle[start]]
+                left -= _group(cycle[0], edges, left)
+                break
+            if forward:
+                path.append(forward[0])
+            else:
+                dead.add(path.pop())
+        left -= dead
+
+
+def _group(name: str, edges: Mapping[str, tuple[str, ...]], among: set[str]) -> set[str]:
+    """The names that both lead to ``name`` and are reached from it."""
+    backwards: dict[str, list[str]] = {each: [] for each in among}
+    for each in among:
+        for need in edges[each]:
+            if need in among:
+                backwards[need].append(each)
+    return _reached(name, {each: [n for n in edges[each] if n in among] for each in among}) & _reached(name, backwards)
+
+
+def _reached(name: str, edges: Mapping[str, list[str]]) -> set[str]:
+    found, ahead = {name}, [name]
+    for each in ahead:
+        for need in edges[each]:
+            if need not in found:
+                found.add(need)
+                ahead.append(need)
+    return found
+
+
+def same_targets(assets: Mapping[str, AssetSpec]) -> Iterator[tuple[AssetSpec, AssetSpec]]:
+    """Pairs of assets that write to one place, the later with the first there, where one of the two replaces it."""
+    writers: dict[str, AssetSpec] = {}
+    for asset in assets.values():
+        if asset.place is None or asset.source:
+            continue
+        first = writers.setdefault(asset.place.path, asset)
+        if first is not asset and "replace" in (first.write, asset.write):
+            yield first, asset

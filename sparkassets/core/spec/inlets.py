@@ -1,0 +1,199 @@
+"""The inlets of an asset: those that its code names and those that its YAML lists, with what they must bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Final, Protocol
+
+from sparkassets.core.instants import Duration, InstantError
+from sparkassets.core.partitions import Mapping as PartitionMapping
+from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.phrases import did_you_mean
+from sparkassets.core.spec.bodies import Mention
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
+from sparkassets.core.spec.files import InletMap, RequireMap
+from sparkassets.core.spec.model import InletSpec, ReadAfter, Require
+from sparkassets.errors import Location
+
+_SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)
+"""2024: the longest block of every grain lies in it, or in the 400 blocks that are looked at."""
+_SAMPLED_BLOCKS: Final = 400
+
+_PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path")
+_OWN: Final = "asset {!r} cannot be its own inlet"
+_OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before the run"
+
+
+class Place(Protocol):
+    """Where an inlet is named, in the YAML or in the code."""
+
+    @property
+    def location(self) -> Location:
+        """The place."""
+
+
+def compile_inlets(draft: AssetDraft, named: Mapping[str, Mention], assets: AssetFiles) -> dict[str, InletSpec]:
+    """The inlets by name: the listed ones first, then in the order in which the code names them.
+
+    Args:
+        draft: The asset; what is wrong becomes its problems.
+        named: The assets that its code names.
+        assets: All assets.
+    """
+    found: dict[str, InletSpec] = {}
+    for name, (at, options) in _listed(draft).items():
+        if name == draft.name:
+            at.problem(_OWN.format(name), hint=_OWN_HINT)
+        elif name not in assets.names:
+            at.problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.names - {draft.name}))
+        elif name in assets.drafts:
+            inlet = _Inlet(draft, assets.drafts[name], options, at)
+            found[name] = inlet.compile(waits_only=name not in named, location=at.location)
+    for name, mention in named.items():
+        if refused := _refuse(draft, name, assets):
+            draft.at.document.problems.append(mention.problem(refused[0], hint=refused[1]))
+        elif name not in found and name in assets.drafts:
+            inlet = _Inlet(draft, assets.drafts[name], InletMap(), draft.at / "inlets")
+            found[name] = inlet.compile(waits_only=False, location=mention.location)
+    return found
+
+
+def _listed(draft: AssetDraft) -> dict[str, tuple[At, InletMap]]:
+    """The listed inlets with their places and options."""
+    at, listed = draft.at / "inlets", draft.keys.inlets or []
+    if isinstance(listed, dict):
+        return {name: (at / name, options or InletMap()) for name, options in listed.items()}
+    found: dict[str, tuple[At, InletMap]] = {}
+    for index, name in enumerate(listed):
+        if name in found:
+            (at / index).problem(f"the inlet {name!r} is listed twice")
+        found.setdefault(name, (at / index, InletMap()))
+    return found
+
+
+def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
+    """Why code may not read an asset of that name, with a hint; None where it may."""
+    if name == draft.name:
+        return _OWN.format(name), _OWN_HINT
+    if name not in assets.names:
+        argument = draft.keys.python is not None
+        hint = did_you_mean(name, assets.names - {draft.name})
+        if argument:
+            more = "an argument is an inlet, 'context' or 'spark'; params are in context.params"
+            return f"the argument {name!r} names no asset", hint or more
+        return f"unknown asset {name!r}", hint
+    other = assets.drafts.get(name)
+    if other and other.source and other.source.kind == "events" and other.sure("path", "source"):
+        return f"{name!r} is known by its events only and cannot be read", "only list it under 'inlets', to wait for it"
+    return None
+
+
+class _Inlet:
+    """One inlet while it is compiled; ``at`` is where its options stand."""
+
+    def __init__(self, draft: AssetDraft, other: AssetDraft, options: InletMap, at: At) -> None:
+        self.draft = draft
+        self.other = other
+        self.options = options
+        self.at = at
+
+    def compile(self, *, waits_only: bool, location: Location) -> InletSpec:
+        """The inlet, with problems where its options do not fit."""
+        options = self.options
+        down, up = self.draft.partition, self.other.partition
+        sure = self.draft.sure(*_PARTITION_KEYS) and self.other.sure(*_PARTITION_KEYS)
+        mapping = self._mapping(down, up) if sure and down and up else None
+        if sure:
+            self._check_unmapped(down, up)
+        if options.read and waits_only and self.draft.sure("sql", "python"):
+            (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
+        if options.read and self.other.keys.columns and options.read.after not in self._columns():
+            hint = did_you_mean(options.read.after, self._columns())
+            message = f"asset {self.other.name!r} declares no column {options.read.after!r}"
+            (self.at / "read" / "after").problem(message, hint=hint)
+        unpartitioned_inlet = down is not None and up is None
+        return InletSpec(
+            name=self.other.name,
+            uri=self.other.uri,
+            mapping=mapping,
+            require=self._require(down, up, mapping),
+            read=ReadAfter(options.read.after) if options.read else None,
+            on_update=options.on_update or ("ignore" if unpartitioned_inlet else "rerun"),
+            waits_only=waits_only,
+            location=location,
+        )
+
+    def _columns(self) -> list[str]:
+        return declared_columns(self.other)
+
+    def _mapping(self, down: TimePartition, up: TimePartition) -> PartitionMapping | None:
+        window = self.options.window
+        mapping: PartitionMapping
+        try:
+            if window is None:
+                mapping = Overlap()
+            elif isinstance(window, str):
+                mapping = WindowMapping.trailing(Duration.parse(window))
+            else:
+                low, high = window
+                mapping = WindowMapping(Duration.parse(low), Duration.parse(high))
+        except (PartitionError, InstantError) as error:
+            (self.at / "window").problem(str(error.args[0]), hint=error.hint)
+            return None
+        if not _meets(mapping, down, up):
+            message = (
+                f"no partition of {self.draft.name!r} between its start and end maps to one of {self.other.name!r}"
+            )
+            self.at.problem(message, hint="compare start and end of the two assets")
+        return mapping
+
+    def _check_unmapped(self, down: TimePartition | None, up: TimePartition | None) -> None:
+        """Refuses options that speak of mapped partitions where there are none."""
+        if down and up:
+            return
+        lacks = self.draft.name if down is None else self.other.name
+        if self.options.window is not None:
+            (self.at / "window").key_problem(f"'window' maps partitions, but asset {lacks!r} has none")
+        require = self.options.require
+        if isinstance(require, RequireMap) or (require == "all" and up):
+            (self.at / "require").key_problem(f"'require' counts mapped partitions, but asset {lacks!r} has none")
+
+    def _require(
+        self, down: TimePartition | None, up: TimePartition | None, mapping: PartitionMapping | None
+    ) -> Require:
+        require = self.options.require
+        if not isinstance(require, RequireMap):
+            return Require(require or ("any" if up and not down else "all"))
+        if mapping and down and up:
+            most = _most_mapped(mapping, down, up)
+            if require.at_least > most:
+                message = f"at most {most} partitions of {self.other.name!r} map to one of {self.draft.name!r}"
+                (self.at / "require" / "at_least").problem(f"{message}; {require.at_least} can never be there")
+        return Require("at_least", require.at_least)
+
+
+def declared_columns(draft: AssetDraft) -> list[str]:
+    """The columns that an asset declares, and the one that its path gives; empty where it declares none."""
+    columns = list(draft.keys.columns)
+    partition = draft.partition.column if draft.partition else None
+    return [*columns, partition] if columns and partition and partition not in columns else columns
+
+
+def _meets(mapping: PartitionMapping, down: TimePartition, up: TimePartition) -> bool:
+    """Whether the wanted time of both assets meets through the mapping."""
+    if down.start is not None and up.end is not None:
+        first = RangeSet.span(down.start, down.start + 1)
+        if mapping.up(first, down=down, up=up).first >= up.end:
+            return False
+    if down.end is not None and up.start is not None:
+        last = RangeSet.span(down.end - 1, down.end)
+        return mapping.up(last, down=down, up=up).last > up.start
+    return True
+
+
+def _most_mapped(mapping: PartitionMapping, down: TimePartition, up: TimePartition) -> int:
+    """The most inlet partitions that one block can need."""
+    blocks = islice(down.slots(down.cover(_SAMPLE)), _SAMPLED_BLOCKS)
+    return max(up.count(mapping.up(RangeSet.span(*block), down=down, up=up)) for block in blocks)

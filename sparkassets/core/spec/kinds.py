@@ -1,0 +1,110 @@
+"""The kinds of values in the files, as annotated types for pydantic: what they are and how a message names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import BeforeValidator, Discriminator, Field, GetCoreSchemaHandler, WithJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+EXPECTED: Final = "expected"
+"""Type of the errors whose message is a noun phrase: what would have been right."""
+
+CONDITION_REFERENCE: Final = {"$ref": "#/$defs/Condition"}
+_CONDITION_MARK: Final = {"x-condition": True}
+"""Stands for the reference, which pydantic would look for among its own definitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Says in words what a value must be, whatever is wrong inside it."""
+
+    words: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Wraps the schema of the annotated type."""
+        return core_schema.custom_error_schema(
+            handler(source), custom_error_type=EXPECTED, custom_error_message=self.words
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Takes None away from the values of a key, which may be left out but not be empty."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        return schema["schema"] if schema["type"] == "nullable" else schema
+
+
+T = TypeVar("T")
+Maybe = Annotated[T | None, _Given()]
+"""A key that may be left out."""
+
+
+def kind_of(value: object) -> str | None:
+    """The branch of a union that a value of YAML takes: ``<text>``, ``<list>`` or ``<map>``."""
+    match value:
+        case str():
+            return "<text>"
+        case list():
+            return "<list>"
+        case dict():
+            return "<map>"
+        case _:
+            return None
+
+
+def by_kind(words: str, kind: Callable[[Any], str | None] = kind_of) -> Discriminator:
+    """Chooses the branch of a union by the kind of the value; says in words what is right where there is none."""
+    return Discriminator(kind, custom_error_type=EXPECTED, custom_error_message=words)
+
+
+def a_map(words: str) -> BeforeValidator:
+    """Says in words what is right where the value is no map; inside a map the errors are its own."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, dict):
+            raise PydanticCustomError(EXPECTED, words)
+        return value
+
+    return BeforeValidator(check)
+
+
+Text = Annotated[str, Expected("text")]
+Name = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"),
+    Expected("a name of letters, digits and '_' that does not begin with a digit"),
+]
+DurationText = Annotated[
+    str,
+    Field(pattern=r"^-?([0-9]+(mo|[smhdwy]))+$"),
+    Expected("a number with its unit (s m h d w mo y), such as 90s or 7d"),
+]
+InstantText = Annotated[str, Expected("a date or a time such as 2025-01-31 or 2025-01-31T06:00")]
+ZoneText = Annotated[str, Expected("an IANA time zone such as Europe/Berlin")]
+FunctionText = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$"),
+    Expected("a function as package.module:function"),
+]
+Count = Annotated[int, Field(ge=1), Expected("a whole number of at least 1")]
+Natural = Annotated[int, Field(ge=0), Expected("a whole number of at least 0")]
+Plain = Annotated[str | bool | int | float, Expected("text, a number, true or false")]
+PartitionText = Literal["none", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly"]
+ConditionList = Annotated[
+    list[Any], WithJsonSchema({"type": "array", "minItems": 1, "items": _CONDITION_MARK, "description": "All of them."})
+]
+ConditionMap = Annotated[dict[str, Any], WithJsonSchema(_CONDITION_MARK)]
+
+
+def with_condition_references(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """The JSON Schema with every mark of a condition replaced by the reference."""
+    if schema == _CONDITION_MARK:
+        return CONDITION_REFERENCE
+    if isinstance(schema, dict):
+        return {key: with_condition_references(value) for key, value in schema.items()}
+    return [with_condition_references(value) for value in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,138 @@
+"""The whole project: drafts and what their code says, judged together and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkassets.core.spec.bodies import Body, Module, compile_body
+from sparkassets.core.spec.document import SourceFile
+from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
+from sparkassets.core.spec.graph import cycles, ordered, same_targets, upstream
+from sparkassets.core.spec.inlets import compile_inlets, declared_columns
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule
+from sparkassets.core.spec.paths import absolute
+from sparkassets.core.spec.schedule import compile_schedule
+from sparkassets.core.spec.source import plain_text
+from sparkassets.core.spec.strategy import compile_strategy
+from sparkassets.core.templating import check
+from sparkassets.errors import Problem, SpecError
+
+
+def compile_project(
+    project: ProjectDraft, files: AssetFiles, *, sql: Mapping[str, SourceFile], modules: Mapping[str, Module]
+) -> ProjectSpec:
+    """The compiled project.
+
+    Args:
+        project: The project file, read.
+        files: The asset files, read.
+        sql: The SQL files that the assets want and that exist, by their path from the project's folder.
+        modules: The Python modules that they want and that exist, by name.
+
+    Raises:
+        SpecError: With every problem of every file, in order of place.
+    """
+    assets = {
+        draft.name: _compile(draft, project, files, compile_body(draft, project, sql=sql, modules=modules))
+        for draft in files.drafts.values()
+    }
+    edges = upstream(assets)
+    _judge_together(project, files, assets, edges)
+    problems = [*project.problems, *files.problems]
+    for draft in files.drafts.values():
+        problems += draft.at.document.problems
+    if problems:
+        raise SpecError(_in_order(problems))
+    keys = project.keys
+    return ProjectSpec(
+        name=keys.project,
+        root=project.root,
+        state=absolute(keys.state, root=project.root),
+        warehouse=absolute(keys.warehouse, root=project.root),
+        assets={name: assets[name] for name in ordered(edges)},
+        timezone=project.timezone,
+        python=tuple(keys.python),
+        spark={key: plain_text(value) for key, value in keys.spark.items()},
+        max_parallel_runs=keys.max_parallel_runs,
+    )
+
+
+def _compile(draft: AssetDraft, project: ProjectDraft, files: AssetFiles, body: Body) -> AssetSpec:
+    keys, own = draft.keys, draft.own
+    inlets: dict[str, InletSpec] = {}
+    strategy = write = None
+    schedule = Schedule()
+    if not keys.source and draft.sure("source"):
+        inlets = compile_inlets(draft, body.named, files)
+        schedule = compile_schedule(draft, inlets, files)
+        strategy, write = compile_strategy(draft, inlets)
+        _check_template(draft, body, inlets, files)
+    partition = draft.partition
+    return AssetSpec(
+        name=draft.name,
+        uri=draft.uri,
+        place=draft.place,
+        location=(draft.at / "asset").location,
+        type=keys.type,
+        description=keys.description,
+        owner=keys.owner,
+        extra=keys.extra,
+        columns=keys.columns,
+        source=draft.source,
+        inlets=inlets,
+        schedule=schedule,
+        partition=partition,
+        strategy=strategy,
+        write=write,
+        body=body.compiled,
+        params=keys.params,
+        timezone=own.timezone,
+        start=partition.start if partition else own.start,
+        end=partition.end if partition else own.end,
+        paused=keys.paused,
+        retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
+        retry_delay_seconds=draft.seconds["retry_delay"],
+        timeout_seconds=draft.seconds["timeout"],
+        lease_seconds=draft.seconds["lease"],
+        code_hash=body.code_hash,
+    )
+
+
+def _check_template(draft: AssetDraft, body: Body, inlets: Mapping[str, InletSpec], files: AssetFiles) -> None:
+    if body.sql is None:
+        return
+    columns = {name: declared_columns(files.drafts[name]) for name in inlets if files.drafts[name].keys.columns}
+    faults = check(
+        body.sql.template,
+        asset=draft.name,
+        columns=columns,
+        params=draft.keys.params,
+        dimensions=(draft.partition.column,) if draft.partition and draft.partition.column else (),
+        watermarked=any(inlet.read for inlet in inlets.values()),
+    )
+    draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
+
+
+def _judge_together(
+    project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], edges: Mapping[str, tuple[str, ...]]
+) -> None:
+    if not files.names and not files.problems:
+        where = ", ".join(project.keys.assets)
+        place = project.at / ("assets" if (project.at / "assets").exists else "project")
+        place.problem(f"the project has no assets: there is no YAML file with an asset in {where}")
+    for cycle in cycles(edges):
+        message = f"the assets depend on each other in a cycle: {' → '.join(cycle)}"
+        (files.drafts[cycle[0]].at / "asset").problem(message)
+    for first, second in same_targets(assets):
+        at = files.drafts[second.name].at
+        if files.drafts[first.name].sure("path", "write", "source") and at.document.failed.isdisjoint(
+            {"path", "write", "source"}
+        ):
+            place = at / ("path" if (at / "path").exists else "asset")
+            where = f"asset {first.name!r} at {first.location}"
+            place.problem(f"{second.name!r} and {first.name!r} replace the same target; the other is {where}")
+
+
+def _in_order(problems: list[Problem]) -> list[Problem]:
+    """By place, each once."""
+    return sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message))

@@ -1,0 +1,85 @@
+"""What the grammar of DESIGN section 4 has and this version does not: refused by name, and not in the JSON Schema.
+
+A path is written with dots; ``*`` stands for any asset's name. Whoever builds one of these deletes its line.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+KEYS: Final = frozenset(
+    {
+        "table",
+        "outlets",
+        "validations",
+        "on_code_change",
+        "inlets.*.partitions",
+        "inlets.*.fresh_within",
+        "inlets.*.tolerance",
+        "inlets.*.settle",
+        "inlets.*.validations",
+        "inlets.*.read.overlap",
+        "schedule.at",
+        "schedule.every",
+        "schedule.times",
+        "schedule.sun",
+        "schedule.timetable",
+        "schedule.interval",
+        "schedule.delay",
+        "schedule.window",
+        "schedule.calendar",
+        "schedule.roll",
+        "schedule.catchup",
+        "partition.segments",
+        "partition.offset",
+        "strategy.every_instance",
+        "strategy.segments",
+        "write.upsert",
+        "write.publish",
+        "state.catalog",
+    }
+)
+
+VALUES: Final = {
+    "inlets.*.read": frozenset({"changes"}),
+    "partition": frozenset({"auto"}),
+    "partition.by": frozenset({"auto"}),
+    "strategy": frozenset({"every_instance", "segments"}),
+    "write": frozenset({"upsert", "publish"}),
+}
+
+KINDS: Final = {
+    ("partition", "<list>"): "a list of partition dimensions",
+    ("params", "<list>"): "a list of params",
+    ("schedule.cron", "<list>"): "a list of crons",
+}
+
+
+def refused_key(path: str) -> str | None:
+    """The message for a key that exists in the grammar only.
+
+    >>> refused_key("inlets.*.tolerance")
+    "the key 'tolerance' of an inlet is not supported yet"
+    """
+    if path not in KEYS:
+        return None
+    parent, _, key = path.rpartition(".")
+    owner = {"": "", "inlets.*": " of an inlet", "inlets.*.read": " of 'read'"}.get(parent, f" of {parent!r}")
+    return f"the key {key!r}{owner} is not supported yet"
+
+
+def refused_value(path: str, value: object, kind: str | None) -> str | None:
+    """The message for a value that exists in the grammar only.
+
+    Args:
+        path: Of the value.
+        value: As YAML gives it.
+        kind: ``<text>``, ``<list>`` or ``<map>``.
+    """
+    if (path, kind) in KINDS:
+        return f"{KINDS[path, kind or '']} is not supported yet"
+    if isinstance(value, str) and value in VALUES.get(path, ()):
+        return f"{path.rpartition('.')[2]!r} cannot be {value!r}: it is not supported yet"
+    if path == "partition.by" and isinstance(value, str) and " " in value.strip():
+        return "a partition by a cron is not supported yet"
+    return None

@@ -1,0 +1,78 @@
+"""The project file: its keys, its zone, and that nothing in it was meant to be filled in by another tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from yaml.nodes import MappingNode
+
+from sparkassets.core.assets import secret_in_text
+from sparkassets.core.spec import values
+from sparkassets.core.spec.document import At, Document, Path, SourceFile
+from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft
+from sparkassets.core.spec.files import ProjectFile
+from sparkassets.core.spec.shape import shape
+from sparkassets.core.spec.times import checked_zone, seconds
+from sparkassets.core.spec.yaml_text import compose
+from sparkassets.errors import SpecError
+
+
+def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, str]) -> ProjectDraft:
+    """The project file as a draft that carries its own problems.
+
+    Args:
+        file: The text of project.yml.
+        root: Absolute folder of the project file.
+        environment: Variables for ``${…}``.
+
+    Raises:
+        SpecError: It is no YAML map, or its documents are not one.
+    """
+    document = _only_document(file)
+    values.read(document, environment=environment)
+    at = At(document)
+    _refuse_left_over_templates(at)
+    keys = shape(ProjectFile, document) or ProjectFile(project="unnamed")
+    for key, text in (("state", keys.state), ("warehouse", keys.warehouse)):
+        if secret := secret_in_text(text):
+            (at / key).problem(f"'{key}' holds {secret}; events and messages are clear text")
+    durations = {
+        key: seconds(at / "defaults" / key, getattr(keys.defaults, key), positive=key != "retry_delay")
+        for key in DURATIONS
+    }
+    return ProjectDraft(root, at, keys, checked_zone(at / "timezone", keys.timezone), durations)
+
+
+def _only_document(file: SourceFile) -> Document:
+    composed = compose(file.text)
+    if broken := composed.broken:
+        raise SpecError(
+            [file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)]
+        )
+    if not composed.roots:
+        raise SpecError([file.problem(1, 1, "the project file is empty; expected at least 'project: <name>'")])
+    root = composed.roots[-1]
+    if len(composed.roots) > 1 or not isinstance(root, MappingNode):
+        message = "the project file is one map of keys, such as 'project: <name>'"
+        raise SpecError([file.problem(root.start_mark.line + 1, root.start_mark.column + 1, message)])
+    return Document(file, root)
+
+
+def _refuse_left_over_templates(at: At) -> None:
+    for path, text in _texts(at.document.data, ()):
+        position = text.find("{{")
+        if position >= 0:
+            place = At(at.document, path)
+            message = "'{{' is left in this text: a job parameter or template that nothing has filled in"
+            place.text_problem(position, message, width=2)
+
+
+def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, (*path, index))
+    elif isinstance(value, str):
+        yield path, value

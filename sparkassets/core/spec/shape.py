@@ -1,0 +1,211 @@
+"""Whether a document has the right keys and kinds of values; pydantic's findings in the project's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from sparkassets.core.phrases import did_you_mean, listing, nearest, shown
+from sparkassets.core.spec import files
+from sparkassets.core.spec.document import At, Document, Path
+from sparkassets.core.spec.kinds import EXPECTED, kind_of
+from sparkassets.core.spec.not_yet import refused_key, refused_value
+
+M = TypeVar("M", bound=BaseModel)
+
+_MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel]]]] = {
+    files.AssetFile: {
+        "": files.AssetFile,
+        "inlets.*": files.InletMap,
+        "inlets.*.require": files.RequireMap,
+        "inlets.*.read": files.ReadMap,
+        "schedule": files.CronMap,
+        "partition": files.PartitionMap,
+        "strategy": files.StrategyMap,
+        "strategy.date_range": files.DateRangeMap,
+    },
+    files.ProjectFile: {"": files.ProjectFile, "defaults": files.DefaultsMap},
+}
+"""Which model describes the map at a path."""
+
+_WORDS: Final = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "list_type": "a list",
+}
+_NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
+
+
+def shape(model: type[M], document: Document) -> M | None:
+    """The document as a model, without what is wrong in it, which becomes problems; None where too little is left."""
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        findings = list(_findings(error, model, document.data))
+    for finding in findings:
+        finding.report(document)
+    return _salvage(model, document.data, findings)
+
+
+def _salvage(model: type[M], whole: dict[str, Any], findings: list[_Finding]) -> M | None:
+    """The model of what is left when every finding is cut out; what then misses a key is cut out too."""
+    data = deepcopy(whole)
+    while all(_remove(data, finding.path) for finding in findings):
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            findings = list(_findings(error, model, data))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """One thing that is wrong, at a path of the data.
+
+    Attributes:
+        at_key: Whether the key is at fault, else its value.
+        unreliable: Another top-level key that was probably meant.
+    """
+
+    path: Path
+    message: str
+    hint: str | None = None
+    at_key: bool = False
+    unreliable: str | None = None
+
+    def report(self, document: Document) -> None:
+        at = At(document, self.path)
+        (at.key_problem if self.at_key else at.problem)(self.message, hint=self.hint)
+        if self.unreliable:
+            document.failed.add(self.unreliable)
+
+
+def _findings(error: ValidationError, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_Finding]:
+    done: set[Path] = set()
+    for each in error.errors(include_url=False):
+        path = tuple(step for step in each["loc"] if not (isinstance(step, str) and step.startswith("<")))
+        if path in done:
+            continue
+        done.add(path)
+        match each["type"]:
+            case "extra_forbidden":
+                yield _unknown_key(path, model, data)
+            case "missing":
+                yield from _missing(path, model, data)
+            case kind:
+                yield _bad_value(path, kind, each["msg"], each.get("ctx", {}), data)
+
+
+def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _Finding:
+    key = str(path[-1])
+    if refused := refused_key(_general(path)):
+        return _Finding(path, refused, at_key=True)
+    known = _MAPS[model][_general(path[:-1])].model_fields
+    hint = did_you_mean(key, known)
+    if not hint and len(path) > 1:
+        hint = f"expected {listing(sorted(known))}"
+    meant = nearest(key, known) if len(path) == 1 else None
+    return _Finding(path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant)
+
+
+def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_Finding]:
+    """Nothing where a key that is refused already explains it."""
+    beside = _value(data, path[:-1])
+    if isinstance(beside, dict) and any(refused_key(_general((*path[:-1], key))) for key in beside):
+        return
+    message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
+    yield _Finding(path[:-1], message)
+
+
+def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _Finding:
+    value = _value(data, path)
+    general = _general(path)
+    if refused := refused_value(general, value, kind_of(value)):
+        return _Finding(path, refused)
+    if isinstance(value, dict):
+        for key in value:
+            if refused := refused_key(f"{general}.{key}"):
+                return _Finding((*path, key), refused, at_key=True)
+    hint = None
+    if kind == "literal_error":
+        choices = [choice or "true" for choice in re.findall(r"'([^']*)'|True", context["expected"])]
+        words = listing(choices)
+        hint = did_you_mean(value, choices) if isinstance(value, str) else None
+    elif kind != EXPECTED:
+        words = _WORDS.get(kind, words)
+    if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
+        hint = "in YAML 1.2 only true and false are booleans"
+    elif words.startswith(("text", "a Spark")) and isinstance(value, int | float):
+        hint = "put it in quotes"
+    return _Finding(path, f"{_subject(path)} is {shown(value)}; expected {words}", hint)
+
+
+def _general(path: Path) -> str:
+    """The path as the tables write it.
+
+    >>> _general(("inlets", "flights", "read", "after"))
+    'inlets.*.read.after'
+    """
+    steps = [str(step) for step in path]
+    if len(steps) > 1 and steps[0] == "inlets":
+        steps[1] = "*"
+    return ".".join(steps)
+
+
+def _subject(path: Path) -> str:
+    *before, last = path
+    if isinstance(last, int):
+        return f"item {last + 1} of {_subject(tuple(before))}"
+    match before:
+        case []:
+            return repr(last)
+        case ["inlets"]:
+            return f"inlet {last!r}"
+        case ["inlets", inlet]:
+            return f"{last!r} of inlet {inlet!r}"
+    return f"{last!r} in {before[-1]!r}"
+
+
+def _owner(path: Path, model: type[BaseModel], data: dict[str, Any]) -> str:
+    match path[:-1]:
+        case ():
+            name = data.get("asset")
+            if model is files.ProjectFile:
+                return "the project file"
+            return f"asset {name!r}" if isinstance(name, str) else "this asset"
+        case ("inlets", inlet):
+            return f"inlet {inlet!r}"
+        case (*_, parent):
+            return repr(parent)
+    raise AssertionError(path)
+
+
+def _value(data: object, path: Path) -> object:
+    for step in path:
+        if isinstance(data, dict):
+            data = data.get(step)
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            data = data[step]
+    return data
+
+
+def _remove(data: dict[str, Any], path: Path) -> bool:
+    """Removes the innermost key of the path that is there; False for the root."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    if not path:
+        return False
+    parent = _value(data, path[:-1])
+    if isinstance(parent, dict) and path[-1] in parent:
+        del parent[path[-1]]
+        return True
+    return _remove(data, path[:-1])

@@ -1,0 +1,90 @@
+"""Assets that others write: which keys have a meaning for them, and their path patterns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkassets.core.patterns import PathPattern, PatternError
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.files import AssetFile
+from sparkassets.core.spec.model import SourceKind, SourceSpec
+from sparkassets.core.spec.times import seconds
+
+FILE_KINDS: Final = frozenset({"csv", "json", "parquet"})
+
+_OF_WRITERS: Final = (
+    "inlets",
+    "schedule",
+    "strategy",
+    "write",
+    "sql",
+    "python",
+    "params",
+    "paused",
+    "retries",
+    "retry_delay",
+    "timeout",
+    "lease",
+)
+_PATTERN_MARKS: Final = "{*?["
+
+
+def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
+    """How others write the asset; None where it is written here."""
+    kind = _kind(keys)
+    if keys.source is None:
+        if "source" not in at.document.failed:
+            _refuse_source_keys(at)
+        return None
+    for key in _OF_WRITERS:
+        if (at / key).exists:
+            (at / key).key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
+    if kind in FILE_KINDS:
+        settle = seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
+        if keys.path is None and at.document.failed.isdisjoint({"path"}):
+            (at / "source").problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
+        return SourceSpec(kind, {key: plain_text(value) for key, value in keys.options.items()}, settle)
+    _refuse_file_keys(at, "a Delta source" if kind == "delta" else "a source that is known by its events only")
+    if keys.path is None and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
+        (at / "source").problem("a Delta source needs a path, the folder of its table")
+    return SourceSpec(kind)
+
+
+def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
+    """The path of a file source; None for other assets, whose paths may not vary."""
+    if keys.path is None:
+        return None
+    if _kind(keys) in FILE_KINDS:
+        try:
+            return PathPattern.parse(keys.path)
+        except PatternError as error:
+            (at / "path").problem(str(error.args[0]), hint=error.hint)
+    elif mark := next((each for each in _PATTERN_MARKS if each in keys.path), None):
+        message = f"the path of a table cannot vary, but holds {mark!r}"
+        (at / "path").text_problem(keys.path.index(mark), message, width=1)
+    return None
+
+
+def _kind(keys: AssetFile) -> SourceKind:
+    if keys.source in (True, None):
+        return "delta" if keys.path else "events"
+    return keys.source  # type: ignore[return-value] # the bool is True only
+
+
+def _refuse_source_keys(at: At) -> None:
+    if (at / "options").exists:
+        (at / "options").key_problem("'options' belong to the reader of a source of files; this asset is written here")
+    if (at / "settle").exists:
+        (at / "settle").key_problem("'settle' of an asset that is written here is not supported yet")
+
+
+def _refuse_file_keys(at: At, what: str) -> None:
+    if (at / "options").exists:
+        (at / "options").key_problem(f"'options' belong to the reader of files; this is {what}")
+    if (at / "settle").exists:
+        (at / "settle").key_problem(f"'settle' of {what} is not supported yet")
+
+
+def plain_text(value: str | float) -> str:
+    """A value of YAML as the text that Spark's options and settings take."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

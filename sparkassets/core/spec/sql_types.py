@@ -1,0 +1,153 @@
+"""Spark SQL type names, as they may stand in `columns`: those that a Delta table can hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from sparkassets.core.phrases import did_you_mean
+from sparkassets.errors import InputError
+
+_PLAIN: Final = frozenset(
+    {
+        "boolean",
+        "byte",
+        "tinyint",
+        "short",
+        "smallint",
+        "int",
+        "integer",
+        "long",
+        "bigint",
+        "float",
+        "real",
+        "double",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "timestamp_ltz",
+        "string",
+        "binary",
+        "variant",
+    }
+)
+_DECIMALS: Final = frozenset({"decimal", "dec", "numeric"})
+_LENGTHS: Final = frozenset({"char", "character", "varchar"})
+_NESTED: Final = frozenset({"array", "map", "struct"})
+_KNOWN: Final = _PLAIN | _DECIMALS | _LENGTHS | _NESTED
+_MOST_DIGITS: Final = 38
+_TOKEN: Final = re.compile(r"\s*(?:(?P<word>[A-Za-z_][A-Za-z0-9_]*|`[^`]+`)|(?P<number>[0-9]+)|(?P<mark>\S))")
+
+
+class TypeNameError(InputError):
+    """A text that is no Spark SQL type.
+
+    Attributes:
+        position, width: The characters at fault.
+    """
+
+    def __init__(self, message: str, *, position: int, width: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.position = position
+        self.width = width
+
+
+def check_type(text: str) -> str:
+    """The type's text itself.
+
+    Raises:
+        TypeNameError: It is no type that a Delta table can hold.
+
+    >>> check_type("array<struct<id: bigint, price: decimal(12,2)>>")
+    'array<struct<id: bigint, price: decimal(12,2)>>'
+    """
+    reader = _Reader(text)
+    reader.type()
+    if reader.peek():
+        reader.fail(f"{reader.peek()!r} follows the type {text[: reader.position].strip()!r}")
+    return text
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    position: int = 0
+
+    def peek(self) -> str:
+        """The next word, number or mark; empty at the end."""
+        found = _TOKEN.match(self.text, self.position)
+        return found[0].strip() if found else ""
+
+    def take(self, expected: str = "") -> str:
+        """The next one, which must be ``expected`` where that is given."""
+        token = self.peek()
+        if not token or (expected and token.lower() != expected):
+            what = repr(expected) if expected else "a type"
+            self.fail(f"{token!r} stands where {what} is expected" if token else f"{what} is missing at the end")
+        found = _TOKEN.match(self.text, self.position)
+        self.position = found.end() if found else self.position
+        return token
+
+    def type(self) -> None:
+        """One type; leaves the position behind it."""
+        name = self.peek().lower()
+        if name not in _KNOWN:
+            hint = did_you_mean(name, _KNOWN)
+            self.fail(f"{self.peek()!r} is no Spark SQL type" if name else "a type is missing at the end", hint=hint)
+        self.take()
+        if name in _DECIMALS and self.peek() == "(":
+            self._decimal()
+        elif name in _LENGTHS:
+            self.take("(")
+            self._number()
+            self.take(")")
+        elif name in _NESTED:
+            self._nested(name)
+
+    def _decimal(self) -> None:
+        start = self.position
+        self.take("(")
+        precision, scale = self._number(), 0
+        if self.peek() == ",":
+            self.take(",")
+            scale = self._number()
+        self.take(")")
+        if not 1 <= precision <= _MOST_DIGITS or scale > precision:
+            what = f"expected at most {_MOST_DIGITS} digits, and no more of them behind the point"
+            self._fail(f"no decimal has ({precision},{scale}); {what}", position=start, width=self.position - start)
+
+    def _nested(self, name: str) -> None:
+        self.take("<")
+        while True:
+            if name == "struct":
+                self._field()
+            self.type()
+            if name == "map":
+                self.take(",")
+                self.type()
+            if name != "struct" or self.peek() != ",":
+                break
+            self.take(",")
+        self.take(">")
+
+    def _field(self) -> None:
+        if not re.match(r"[A-Za-z_`]", self.peek()):
+            self.fail("the name of a field is missing")
+        self.take()
+        if self.peek() == ":":
+            self.take(":")
+
+    def _number(self) -> int:
+        if not self.peek().isdecimal():
+            self.fail(f"{self.peek()!r} stands where a number is expected")
+        return int(self.take())
+
+    def fail(self, message: str, *, hint: str | None = None) -> NoReturn:
+        """Refuses the next token."""
+        rest = self.text[self.position :]
+        start = min(self.position + len(rest) - len(rest.lstrip()), max(0, len(self.text) - 1))
+        self._fail(message, position=start, width=max(1, len(self.peek())), hint=hint)
+
+    def _fail(self, message: str, *, position: int, width: int, hint: str | None = None) -> NoReturn:
+        raise TypeNameError(message, position=position, width=width, hint=hint)

@@ -1,0 +1,87 @@
+"""Which blocks a run processes and how its rows land; pairs that would destroy or double history are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.files import StrategyMap
+from sparkassets.core.spec.model import InletSpec, WriteMode
+from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly, Strategy
+
+Name = Literal["full_refresh", "latest_only", "date_range"]
+
+_REFUSED: Final[Mapping[tuple[str, str], str]] = {
+    ("full_refresh", "append"): "every run would append all rows once more; expected write: replace",
+    ("date_range", "append"): "a partition that is computed again would be there twice; expected write: replace",
+    ("latest_only", "replace"): (
+        "a run has only the rows above the watermark, so replacing would destroy those of earlier runs; "
+        "expected write: append"
+    ),
+}
+
+
+def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tuple[Strategy, WriteMode]:
+    """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft."""
+    name = _name(draft, inlets)
+    if draft.sure("strategy", "partition", "inlets", "source"):
+        _check_needs(draft, name, inlets)
+    if draft.sure("strategy", "write", "partition", "inlets"):
+        _check_write(draft, name)
+    write = draft.keys.write or "replace"
+    match name:
+        case "full_refresh":
+            return FullRefresh(), write
+        case "latest_only":
+            return LatestOnly(), write
+        case "date_range":
+            return _date_range(draft), write
+
+
+def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Name:
+    given = draft.keys.strategy
+    if given is not None:
+        return "date_range" if isinstance(given, StrategyMap) else given
+    if draft.partition or not draft.sure("partition"):
+        return "date_range"
+    return "latest_only" if any(inlet.read for inlet in inlets.values()) else "full_refresh"
+
+
+def _check_needs(draft: AssetDraft, name: Name, inlets: Mapping[str, InletSpec]) -> None:
+    at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
+    reads = [each for each, inlet in inlets.items() if inlet.read]
+    if name == "date_range" and draft.partition is None:
+        hint = "write partition: {by: day, column: <column>}"
+        at.problem("strategy 'date_range' needs a partition by time", hint=hint)
+    if name != "date_range" and draft.partition is not None:
+        at.problem(f"strategy {name!r} with a partition is not supported yet; expected no partition, or 'date_range'")
+    if name == "latest_only" and not reads:
+        hint = "write inlets: {<asset>: {read: {after: <column>}}}"
+        at.problem("strategy 'latest_only' needs an inlet that is read above a watermark", hint=hint)
+    if name != "latest_only":
+        for inlet in reads:
+            message = f"'read' needs strategy 'latest_only', but asset {draft.name!r} has {name!r}"
+            (draft.at / "inlets" / inlet / "read").key_problem(message)
+
+
+def _check_write(draft: AssetDraft, name: Name) -> None:
+    write = draft.keys.write
+    if write is None and name == "latest_only":
+        at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
+        at.problem("strategy 'latest_only' needs its write to be given", hint="write 'write: append'")
+    elif write and (reason := _REFUSED.get((name, write))):
+        (draft.at / "write").problem(f"strategy {name!r} cannot write by {write!r}: {reason}")
+
+
+def _date_range(draft: AssetDraft) -> DateRange:
+    given = draft.keys.strategy
+    if not isinstance(given, StrategyMap):
+        return DateRange()
+    options = given.date_range
+    lookback = Duration.parse(options.lookback) if options.lookback else None
+    if lookback and min(lookback.months, lookback.days, lookback.seconds) < 0:
+        at = draft.at / "strategy" / "date_range" / "lookback"
+        at.problem(f"'lookback' is {options.lookback!r}; expected a duration of at least 0")
+    return DateRange(lookback, options.max_partitions_per_run)

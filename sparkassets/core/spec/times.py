@@ -1,0 +1,73 @@
+"""Durations, zones and bounds of the files, each refused at its own place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkassets.core.instants import Duration, InstantError, epoch, parse_instant, zone
+from sparkassets.core.spec.document import At
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A zone that exists, and what lies between ``start`` and ``end``; epoch seconds, half-open, None is open."""
+
+    timezone: str
+    start: int | None = None
+    end: int | None = None
+
+
+def bounds(at: At, *, timezone: str | None, start: str | None, end: str | None, outer: Bounds) -> Bounds:
+    """The bounds that the keys ``timezone``, ``start`` and ``end`` give; what they leave open is the outer's.
+
+    Args:
+        at: The map that holds the keys.
+        timezone: As written.
+        start: As written; a date or a time.
+        end: As written, likewise.
+        outer: The bounds around them.
+    """
+    name = checked_zone(at / "timezone", timezone) if timezone else outer.timezone
+    first = outer.start if start is None else _instant(at / "start", start, name)
+    last = outer.end if end is None else _instant(at / "end", end, name)
+    if first is not None and last is not None and last <= first and (start or end):
+        place = at / ("end" if end else "start")
+        place.problem("nothing lies between start and end; expected an end after the start")
+    return Bounds(name, first, last)
+
+
+def checked_zone(at: At, name: str) -> str:
+    """The zone's name, ``UTC`` where there is no such zone."""
+    try:
+        zone(name)
+    except InstantError as error:
+        at.problem(str(error.args[0]), hint=error.hint)
+        return "UTC"
+    return name
+
+
+def seconds(at: At, text: str, *, positive: bool = True) -> int:
+    """A duration of fixed length in seconds; 0 where it is wrong.
+
+    Args:
+        at: Its place.
+        text: As written.
+        positive: Whether 0 is refused.
+    """
+    try:
+        found = Duration.parse(text).seconds_exactly()
+    except InstantError as error:
+        at.problem(str(error.args[0]), hint=error.hint)
+        return 0
+    if found < (1 if positive else 0):
+        at.problem(f"{at.path[-1]!r} is {text!r}; expected a duration {'above' if positive else 'of at least'} 0")
+        return 0
+    return found
+
+
+def _instant(at: At, text: str, timezone: str) -> int | None:
+    try:
+        return epoch(parse_instant(text, zone=timezone))
+    except InstantError as error:
+        at.problem(str(error.args[0]), hint=error.hint)
+        return None

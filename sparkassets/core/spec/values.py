@@ -1,0 +1,100 @@
+"""Nodes to plain values: no tags, no doubled keys, no merge keys, no exploding aliases; variables replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from sparkassets.core.spec.scalars import Scalar, plain_value, substitute
+from sparkassets.core.spec.yaml_text import UNTAGGED
+
+if TYPE_CHECKING:
+    from sparkassets.core.spec.document import Document
+
+MOST_COPIES: Final = 10_000
+"""Values that the aliases of one document may stand for, all together."""
+
+
+def read(document: Document, *, environment: Mapping[str, str]) -> None:
+    """Fills ``document.data``; what is wrong becomes a problem of the document and is left out."""
+    value = _Reader(document, environment).value(document.root, key="")
+    document.data = value if isinstance(value, dict) else {}
+
+
+@dataclass(slots=True)
+class _Reader:
+    document: Document
+    environment: Mapping[str, str]
+    seen: set[int] = field(default_factory=set)
+    open: set[int] = field(default_factory=set)
+    copies: int = 0
+
+    def value(self, node: Node, *, key: str) -> object:
+        """The node's value; ``key`` is the top-level key that it belongs to."""
+        if node.tag != UNTAGGED:
+            self._problem(node, key, f"the tag {_shorthand(node.tag)} is not allowed; types follow from the text alone")
+            return None
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, key)
+        if id(node) in self.open:
+            self._problem(node, key, "this value holds an alias of itself")
+            return None
+        if id(node) in self.seen and not self._affords_copy(node, key):
+            return None
+        self.seen.add(id(node))
+        self.open.add(id(node))
+        value = (
+            self._map(node, key)
+            if isinstance(node, MappingNode)
+            else [self.value(each, key=key) for each in node.value]
+        )
+        self.open.discard(id(node))
+        return value
+
+    def _scalar(self, node: ScalarNode, key: str) -> Scalar:
+        value = node.value if node.style else plain_value(node.value)
+        if not isinstance(value, str):
+            return value
+        text, bad = substitute(value, environment=self.environment)
+        for each in bad:
+            self.document.failed.add(key)
+            position = node.value.find(each.text)
+            self.document.text_problem(node, position, each.message, width=len(each.text), hint=each.hint)
+        return text
+
+    def _map(self, node: MappingNode, key: str) -> dict[str, object]:
+        data: dict[str, object] = {}
+        places: dict[str, Node] = {}
+        for name, inner in node.value:
+            top = key or (name.value if isinstance(name, ScalarNode) else "")
+            if not isinstance(name, ScalarNode) or name.tag != UNTAGGED or not name.value:
+                self._problem(name, top, "a key must be text")
+            elif name.value == "<<" and not name.style:
+                hint = "write the keys out, or use `defaults` in project.yml"
+                self._problem(name, top, "merge keys '<<' are not supported", hint)
+            elif name.value in places:
+                first = places[name.value].start_mark.line + 1
+                self._problem(name, top, f"the key {name.value!r} is written twice; first in line {first}")
+            else:
+                places[name.value] = name
+                data[name.value] = self.value(inner, key=top)
+        return data
+
+    def _affords_copy(self, node: Node, key: str) -> bool:
+        self.copies += 1
+        if self.copies == MOST_COPIES + 1:
+            self._problem(
+                node, key, f"aliases of this value multiply to more than {MOST_COPIES} copies", "write it out"
+            )
+        return self.copies <= MOST_COPIES
+
+    def _problem(self, node: Node, key: str, message: str, hint: str | None = None) -> None:
+        self.document.failed.add(key)
+        self.document.node_problem(node, message, hint=hint)
+
+
+def _shorthand(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")

@@ -1,0 +1,157 @@
+"""YAML text to nodes with their places; what is broken is said in words for people, not in the parser's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import yaml
+from yaml.composer import Composer
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
+
+if TYPE_CHECKING:
+    from yaml.error import Mark
+    from yaml.nodes import Node
+
+UNTAGGED: Final = ""
+"""The tag of every node that has none in the text."""
+
+
+class _NoTags:
+    """Leaves the type of a scalar open: `sparkassets.core.spec.scalars` decides it."""
+
+    def resolve(self, _kind: object, _value: object, _implicit: object) -> str:
+        return UNTAGGED
+
+    def descend_resolver(self, _parent: object, _index: object) -> None: ...
+
+    def ascend_resolver(self) -> None: ...
+
+
+class PurePythonComposer(Reader, Scanner, Parser, Composer, _NoTags):
+    """The composer for a PyYAML without its C library."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+        Composer.__init__(self)
+
+
+def fastest_composer() -> type:
+    """The composer of PyYAML's C library, eight times faster; the pure one where the library is missing."""
+    if not yaml.__with_libyaml__:
+        return PurePythonComposer
+    from yaml._yaml import CParser
+
+    return type("NodeComposer", (_NoTags, CParser), {})
+
+
+NodeComposer: Final = fastest_composer()
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Where a text stops being YAML.
+
+    Attributes:
+        line, column: Counted from 1.
+        width: How many characters are at fault.
+    """
+
+    line: int
+    column: int
+    width: int
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The documents of one text; those before the broken place are there."""
+
+    roots: tuple[Node, ...]
+    broken: Broken | None = None
+
+
+def compose(text: str, *, composer: type = NodeComposer) -> Composed:
+    """The root nodes of the documents in ``text``, those without content left out."""
+    roots: list[Node] = []
+    try:
+        loader = composer(text)
+        while loader.check_node():
+            roots.append(loader.get_node())
+    except yaml.MarkedYAMLError as error:
+        return Composed(tuple(roots), _explain(error, split_lines(text)))
+    except yaml.reader.ReaderError as error:
+        lines = split_lines(text[: error.position])
+        message = f"the character U+{error.character:04X} cannot stand in YAML"
+        return Composed((), Broken(len(lines), len(lines[-1]) + 1, 1, message))
+    except RecursionError:
+        return Composed(tuple(roots), Broken(1, 1, 1, "this is nested too deep"))
+    return Composed(tuple(roots))
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text as YAML counts them, without their ends."""
+    return re.split("\r\n|[\n\r\x85\u2028\u2029]", text)
+
+
+_QUOTE: Final = "quote"
+"""As a hint: the rest of the line in quotes."""
+
+_COLON: Final = "text that holds ': ' must be quoted"
+
+_RULES: Final = (
+    # words of the parser's context and of its problem; message; hint; whether the context's place is meant
+    ("scanning an alias", "", "text that begins with '*' must be quoted", _QUOTE, True),
+    ("scanning an anchor", "", "text that begins with '&' must be quoted", _QUOTE, True),
+    ("", "undefined alias", "there is no such anchor; text that begins with '*' must be quoted", _QUOTE, False),
+    ("duplicate anchor", "", "this anchor is defined twice", None, False),
+    ("scalar", "unexpected end of stream", "this quote is not closed", None, True),
+    ("scalar", "document separator", "this quote is not closed", None, True),
+    ("scalar", "escape", "this escape does not exist in double quotes", "in single quotes nothing is escaped", False),
+    ("flow sequence", "',' or ']'", "this list is not closed by ']', or a ',' is missing in it", None, True),
+    ("flow mapping", "',' or '}'", "this map is not closed by '}', or a ',' is missing in it", None, True),
+    ("block collection", "", "this does not continue the list above; expected '- '", None, False),
+    ("block mapping", "", "this does not continue the map above; expected a key below its other keys", None, False),
+    ("simple key", "':'", "expected ':' after this key", None, True),
+    ("", "node content", "expected a value", _QUOTE, False),
+    ("", "<document start>", "this is indented less than the lines above", None, False),
+    ("directive", "", "a line that begins with '%' is not supported", None, True),
+    ("", "mapping values", "a second ':' on the line, or a key that is not below its neighbours", _COLON, False),
+)
+
+
+def _explain(error: yaml.MarkedYAMLError, lines: list[str]) -> Broken:
+    context, problem = error.context or "", error.problem or ""
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return Broken(1, 1, 1, f"this is not YAML: {problem}")
+    found = lines[mark.line][mark.column : mark.column + 1]
+    if "cannot start any token" in problem:
+        if found == "\t":
+            return _at(mark, 1, "a tab cannot indent; expected spaces")
+        return _quoted(mark, lines, f"text that begins with {found!r} must be quoted")
+    if found == "{" and lines[mark.line][: mark.column].endswith("$"):
+        return Broken(mark.line + 1, mark.column, 2, "'${' inside '{…}' or '[…]' must be quoted")
+    for in_context, in_problem, message, hint, at_context in _RULES:
+        if in_context in context and in_problem in problem:
+            place = error.context_mark if at_context and error.context_mark else mark
+            return _quoted(place, lines, message) if hint == _QUOTE else _at(place, 1, message, hint)
+    return _at(mark, 1, f"this is not YAML: {problem}")
+
+
+def _at(mark: Mark, width: int, message: str, hint: str | None = None) -> Broken:
+    return Broken(mark.line + 1, mark.column + 1, width, message, hint)
+
+
+def _quoted(mark: Mark, lines: list[str], message: str) -> Broken:
+    """The text from the mark on must be quoted: up to a comment and, inside ``{…}`` or ``[…]``, to its end."""
+    before, rest = lines[mark.line][: mark.column], lines[mark.line][mark.column :]
+    ends = r"\s#|[,\]}]" if re.search(r"[\[{]", before) else r"\s#"
+    text = re.split(ends, rest, maxsplit=1)[0].rstrip()
+    return _at(mark, max(1, len(text)), message, f'write "{text}"' if text and '"' not in text else "put it in quotes")
