@@ -169,12 +169,12 @@ class Project:
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
     ) -> list[RunRecord]:
         """Runs in the order of their claims; only the newest ``last``."""
-        over: Collection[int] = ()
+        gone: Collection[int] = ()
         if self._store.exists():
-            over = self._leases().over(self._ledger("runs").open(), mine=frozenset())
+            gone = self._leases().over(self._ledger("runs").open(), mine=frozenset())
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
-            return [run for run in runs.of_rows(rows, over) if status in (None, run.status)]
+            return [run for run in runs.of_rows(rows, gone) if status in (None, run.status)]
 
         return self._newest(parse, runs.RUN_KINDS, asset, last)
 

@@ -136,8 +136,7 @@ def without_separator(args: Sequence[str]) -> list[str]:
     >>> without_separator(["run", "--", "--project", "conf"])
     ['run', '--project', 'conf']
     """
-    first = args[:1] if args[:1] != ["--"] else []
-    rest = list(args[1:])
-    if rest[:1] == ["--"]:
-        rest = rest[1:]
-    return [*first, *rest]
+    rest = list(args[1:] if args[:1] == ["--"] else args)
+    if rest[1:2] == ["--"]:
+        del rest[1]
+    return rest

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from io import UnsupportedOperation
 from typing import TYPE_CHECKING
 
 from sparkassets.cli.documents import print_json, summary_document
@@ -19,6 +18,9 @@ from sparkassets.runtime.progress import Summary
 
 if TYPE_CHECKING:
     from sparkassets.wiring import Project
+
+STDOUT, STDERR = 1, 2
+"""File descriptors, which a JVM inherits."""
 
 Work = Callable[[Reporter], Summary]
 """One invocation of the runtime, which tells a reporter how it goes."""
@@ -88,20 +90,16 @@ def _ticks(
 @contextmanager
 def stdout_for_one_document() -> Iterator[None]:
     """While entered, what this process and the JVM that it starts write to stdout goes to stderr."""
-    sys.stdout.flush()
+    stdout = sys.stdout
+    stdout.flush()
+    kept = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)
     try:
-        stdout, stderr = sys.stdout.fileno(), sys.stderr.fileno()
-    except UnsupportedOperation:  # a notebook's streams have no descriptors
         with redirect_stdout(sys.stderr):
             yield
-        return
-    kept = os.dup(stdout)
-    os.dup2(stderr, stdout)
-    try:
-        yield
     finally:
-        sys.stdout.flush()
-        os.dup2(kept, stdout)
+        stdout.flush()
+        os.dup2(kept, STDOUT)
         os.close(kept)
 
 

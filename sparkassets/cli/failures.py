@@ -58,6 +58,8 @@ def as_known(error: Exception) -> SparkAssetsError:
     match error:
         case SparkAssetsError():
             return error
+        case click.NoSuchOption():
+            return InputError(f"no such option: {error.option_name}", hint=_option_hint(error))
         case click.UsageError():
             return InputError(_sentence(error), hint=_usage_hint(error))
         case click.ClickException():
@@ -94,20 +96,26 @@ def problems_document(problems: Sequence[Problem]) -> list[dict[str, Any]]:
 
 
 def _sentence(error: click.ClickException) -> str:
-    """Click's message in the product's form: ``No such option: --x.`` becomes ``no such option: --x``."""
-    text = error.format_message().split(" (Did you mean")[0].split(" Did you mean")[0].rstrip(".")
+    """Click's message in the product's form: ``Missing command.`` becomes ``missing command``."""
+    text = error.format_message().rstrip(".")
     return text[:1].lower() + text[1:]
 
 
 def _usage_hint(error: click.UsageError) -> str | None:
-    close = getattr(error, "possibilities", None)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
+    return None if error.ctx is None else f"`{error.ctx.command_path} --help` shows what it takes"
+
+
+def _option_hint(error: click.NoSuchOption) -> str | None:
+    from sparkassets.core.suggestions import did_you_mean
+
     if error.ctx is None:
         return None
     if error.ctx.parent is None:
         return "options come after the command: sparkassets COMMAND --project DIR"
-    return f"`{error.ctx.command_path} --help` shows what it takes"
+    known = [
+        name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts if name[:2] == "--"
+    ]
+    return did_you_mean(error.option_name, known)
 
 
 def _unexpected(error: Exception) -> SparkAssetsError:

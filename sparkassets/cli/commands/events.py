@@ -17,7 +17,7 @@ from sparkassets.cli.terminal import Terminal
 from sparkassets.errors import InputError
 
 
-@click.group("events")
+@click.group("events", no_args_is_help=False)
 def command() -> None:
     """List dataset events, or announce one."""
 

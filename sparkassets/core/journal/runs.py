@@ -52,12 +52,12 @@ class RunRecord:
     adopted: str | None = None
 
 
-def of_rows(rows: Iterable[JournalRow], over: Collection[int] = ()) -> list[RunRecord]:
+def of_rows(rows: Iterable[JournalRow], gone: Collection[int] = ()) -> list[RunRecord]:
     """The runs that were claimed in ``rows``, in the order of their claims.
 
     Args:
         rows: Ascending by ``seq``, of `RUN_KINDS`; whatever happened after the first of them is among them.
-        over: Epochs of open claims whose driver is gone.
+        gone: Epochs of open claims whose driver is gone.
     """
     claims: list[tuple[ClaimEntry, JournalRow]] = []
     endings: dict[int, tuple[SuccessEntry | FailureEntry, JournalRow]] = {}
@@ -85,7 +85,7 @@ def of_rows(rows: Iterable[JournalRow], over: Collection[int] = ()) -> list[RunR
             row,
             endings.get(row.seq),
             adopted=adopted.get(row.seq),
-            gone=row.seq in over or row.seq <= settled.get(claim.asset, 0),
+            gone=row.seq in gone or row.seq <= settled.get(claim.asset, 0),
         )
         for claim, row in claims
     ]

@@ -1,0 +1,140 @@
+"""The asset graph as text, Mermaid, DOT and nodes."""
+
+from dataclasses import replace
+
+from sparkassets.cli.diagrams import Edge, Node, dot, graph_of, mermaid, text
+from sparkassets.core.conditions import parse_condition
+from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import WindowMapping
+from sparkassets.core.spec.model import InletSpec, ReadAfter, Require, Schedule, SourceSpec
+from sparkassets.core.timetables import parse_timetable
+from tests.builders import asset, project, source
+
+
+def gated():
+    return project(
+        source("a"),
+        source("b"),
+        asset("both", "a", "b", schedule="a & (b | x-drop://inbox)"),
+        asset(
+            "nightly",
+            "both",
+            schedule=Schedule(parse_timetable("0 6 * * *", timezone="UTC", start=None, end=None), text="0 6 * * *"),
+        ),
+        asset("last", "nightly"),
+    )
+
+
+def test_a_condition_becomes_gates_and_a_timetable_a_node():
+    graph = graph_of(gated())
+    assert graph.nodes == (
+        Node("a", "a", "source"),
+        Node("b", "b", "source"),
+        Node("both", "both", "asset"),
+        Node("nightly", "nightly", "asset"),
+        Node("last", "last", "asset"),
+        Node("both/all", "all", "all"),
+        Node("both/all/2/any", "any", "any"),
+        Node("x-drop://inbox", "x-drop://inbox", "dataset"),
+        Node("nightly/timetable", "0 6 * * *", "timetable"),
+    )
+    assert graph.edges == (
+        Edge("a", "both", "reads"),
+        Edge("b", "both", "reads"),
+        Edge("both/all", "both", "triggers"),
+        Edge("a", "both/all", "triggers"),
+        Edge("both/all/2/any", "both/all", "triggers"),
+        Edge("b", "both/all/2/any", "triggers"),
+        Edge("x-drop://inbox", "both/all/2/any", "triggers"),
+        Edge("both", "nightly", "reads"),
+        Edge("nightly/timetable", "nightly", "triggers"),
+        Edge("nightly", "last", "reads"),
+    )
+
+
+def test_a_uri_that_an_asset_writes_is_that_asset():
+    graph = graph_of(project(source("a"), asset("b", schedule=Schedule(None, parse_condition({"uri": "x-a"}), "x-a"))))
+    assert graph.edges == (Edge("a", "b", "triggers"),)
+
+
+def test_mermaid():
+    assert list(mermaid(graph_of(gated()))) == [
+        "flowchart LR",
+        '  n0[("a")]',
+        '  n1[("b")]',
+        '  n2["both"]',
+        '  n3["nightly"]',
+        '  n4["last"]',
+        '  n5{{"all"}}',
+        '  n6{{"any"}}',
+        '  n7[/"x-drop://inbox"/]',
+        '  n8(["0 6 * * *"])',
+        "  n0 --> n2",
+        "  n1 --> n2",
+        "  n5 -.-> n2",
+        "  n0 -.-> n5",
+        "  n6 -.-> n5",
+        "  n1 -.-> n6",
+        "  n7 -.-> n6",
+        "  n2 --> n3",
+        "  n8 -.-> n3",
+        "  n3 --> n4",
+    ]
+
+
+def test_dot():
+    graph = graph_of(project(source("a"), asset("b", InletSpec("a", "", None, waits_only=True))))
+    assert list(dot(graph)) == [
+        "digraph assets {",
+        "  rankdir=LR;",
+        '  "a" [label="a", shape=cylinder];',
+        '  "b" [label="b", shape=box];',
+        '  "a" -> "b" [style=dashed];',
+        "}",
+    ]
+
+
+def test_text_tells_what_is_read_how_and_when():
+    lines = list(text(gated()))
+    assert lines[:2] == ["a  (delta source, by day in UTC)", "b  (delta source, by day in UTC)"]
+    assert lines[2:11] == [
+        "both  (by day in UTC, date_range, replace)",
+        "  reads a",
+        "  reads b",
+        "  runs when",
+        "    all of",
+        "      a was updated",
+        "      any of",
+        "        b was updated",
+        "        x-drop://inbox was updated",
+    ]
+    assert lines[11:13] == ["nightly  (by day in UTC, date_range, replace)", "  reads both"]
+    assert lines[13].startswith("  runs at 0 6 * * *: ")
+
+
+def test_text_tells_the_options_of_inlets():
+    week = WindowMapping.trailing(Duration(days=7))
+    around = WindowMapping(Duration(days=-6), Duration())
+    found = project(
+        source("a"),
+        asset("trailing", InletSpec("a", "", week, require=Require("at_least", 5))),
+        asset("around", InletSpec("a", "", around, require=Require("any"), on_update="ignore")),
+        asset("after", InletSpec("a", "", None, read=ReadAfter("seen_at"), waits_only=True), by=None),
+        replace(asset("manual"), paused=True),
+    )
+    assert list(text(found))[1:] == [
+        "trailing  (by day in UTC, date_range, replace)",
+        "  reads a (window 7d, require at_least 5)",
+        "around  (by day in UTC, date_range, replace)",
+        "  reads a (window [-6d, 0s], require any, its updates make nothing stale)",
+        "  runs by hand only",
+        "after  (full_refresh, replace)",
+        "  waits for a (only after the highest seen_at)",
+        "manual  (by day in UTC, date_range, replace, paused)",
+        "  runs by hand only",
+    ]
+
+
+def test_a_source_that_only_events_tell_of():
+    told = replace(source("a", by=None), source=SourceSpec("events"))
+    assert list(text(project(told))) == ["a  (source)"]

@@ -1,0 +1,189 @@
+"""What ``--json`` prints, exactly."""
+
+import io
+
+import pytest
+
+from sparkassets.cli.documents import (
+    event_document,
+    node_document,
+    plan_document,
+    print_json,
+    run_document,
+    status_document,
+    summary_document,
+)
+from sparkassets.core.journal.runs import RUN_KINDS, of_rows
+from sparkassets.core.planner.explain import Node
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.status import asset_status
+from sparkassets.runtime.progress import RunResult, Summary
+from tests.builders import Story, asset, at, days, project, source
+
+
+@pytest.fixture
+def story():
+    told = Story(
+        project(source("flights"), asset("delays", "flights"), asset("report", "delays", by=None)),
+        now="2025-01-09T06:00Z",
+    )
+    told.observed("flights", "2025-01-01..2025-01-03", "2025-01-06", extra={"files": 4})
+    return told
+
+
+def test_a_plan(story):
+    document = plan_document(story.plan(), story.project)
+    assert document["at"] == "2025-01-09T06:00:00Z"
+    assert document["runs"] == [
+        {
+            "asset": "delays",
+            "strategy": "date_range",
+            "write": "replace",
+            "reason": "4 partitions missing",
+            "partitions": {"ranges": ["2025-01-01..2025-01-03", "2025-01-06..2025-01-06"], "count": 4},
+            "data_interval": {"start": "2025-01-01T00:00:00Z", "end": "2025-01-07T00:00:00Z"},
+            "triggering_events": [
+                {
+                    "seq": 4,
+                    "asset": "flights",
+                    "uri": "x-flights",
+                    "partitions": ["2025-01-01..2025-01-03", "2025-01-06..2025-01-06"],
+                    "at": "2025-01-01T00:00:00Z",
+                    "extra": {"files": 4},
+                    "run": None,
+                }
+            ],
+        }
+    ]
+    assert document["waiting"][0] == {
+        "asset": "delays",
+        "reason": "waits for flights: 0 of 2 partitions, missing 2025-01-04..2025-01-05",
+        "until": None,
+        "partitions": {"ranges": ["2025-01-04..2025-01-05"], "count": 2},
+    }
+
+
+def test_a_plan_of_an_asset_without_partitions_has_null_there(story):
+    story.run("delays")
+    (run,) = plan_document(story.plan(), story.project)["runs"]
+    assert (run["asset"], run["partitions"], run["strategy"]) == ("report", None, "full_refresh")
+
+
+def test_until_is_an_instant():
+    waiting = Waiting("delays", "not over", at("2025-01-05"), days("2025-01-04"))
+    summary = Summary((), (waiting,))
+    assert summary_document(summary, project(source("flights"), asset("delays", "flights")))["waiting"] == [
+        {
+            "asset": "delays",
+            "reason": "not over",
+            "until": "2025-01-05T00:00:00Z",
+            "partitions": {"ranges": ["2025-01-04..2025-01-04"], "count": 1},
+        }
+    ]
+
+
+def test_a_summary(story):
+    done = RunResult("delays", "r1", "scheduled", "success", days("2025-01-01"), "why", 1.23456, rows=9, version=3)
+    failed = RunResult(
+        "report", "r2", "backfill", "failed", None, "why", 2.0, attempts=2, error="boom", details="/x/r2.log"
+    )
+    summary = Summary((done, failed), (), (("flights", "vanished"),), interrupted=True)
+    assert summary_document(summary, story.project) == {
+        "runs": [
+            {
+                "asset": "delays",
+                "run": "r1",
+                "kind": "scheduled",
+                "status": "success",
+                "partitions": {"ranges": ["2025-01-01..2025-01-01"], "count": 1},
+                "rows": 9,
+                "version": 3,
+                "seconds": 1.235,
+                "attempts": 1,
+                "reason": "why",
+                "error": "",
+                "details": "",
+                "adopted": None,
+            },
+            {
+                "asset": "report",
+                "run": "r2",
+                "kind": "backfill",
+                "status": "failed",
+                "partitions": None,
+                "rows": None,
+                "version": None,
+                "seconds": 2.0,
+                "attempts": 2,
+                "reason": "why",
+                "error": "boom",
+                "details": "/x/r2.log",
+                "adopted": None,
+            },
+        ],
+        "waiting": [],
+        "faults": [{"asset": "flights", "reason": "vanished"}],
+        "interrupted": True,
+    }
+
+
+def test_a_run_of_the_journal(story):
+    story.succeed("delays", story.claim(story.plan().runs[0]), version=7, seconds=2.5, extra={"rows": 12})
+    (run,) = of_rows([row for row in story.rows if row.kind in RUN_KINDS])
+    assert run_document(run, story.project) == {
+        "run": "delays-5",
+        "asset": "delays",
+        "kind": "scheduled",
+        "status": "success",
+        "started": "2025-01-01T00:00:00Z",
+        "at": "2025-01-01T00:00:00Z",
+        "seconds": 2.5,
+        "partitions": {"ranges": ["2025-01-01..2025-01-03", "2025-01-06..2025-01-06"], "count": 4},
+        "rows": 12,
+        "version": 7,
+        "attempts": 1,
+        "reason": run.reason,
+        "error": "",
+        "details": "",
+        "adopted": None,
+        "data_interval": {"start": "2025-01-01T00:00:00Z", "end": "2025-01-07T00:00:00Z"},
+        "events": [4],
+    }
+
+
+def test_a_status(story):
+    story.run("delays")
+    look = story.look()
+    source_status, delays, report = (
+        status_document(asset_status(look, item), story.project) for item in story.project.assets.values()
+    )
+    assert source_status["partitions"]["current"] == 4
+    assert delays["partitions"] == {
+        "ranges": ["2025-01-01..2025-01-03", "2025-01-06..2025-01-06"],
+        "current": 4,
+        "stale": 0,
+        "missing": 2,
+        "failed": 0,
+    }
+    assert (delays["last_run"], delays["last_at"], delays["next_at"]) == ("delays-5", "2025-01-01T00:00:00Z", None)
+    assert report["partitions"] is None
+
+
+def test_an_event_of_one_partition_has_a_range_too():
+    event = {"seq": 1, "asset": "a", "uri": "a", "partitions": ["2025-01-01"], "at": "x", "extra": {}, "run": None}
+    assert event_document(event) == {**event, "partitions": ["2025-01-01..2025-01-01"]}
+
+
+def test_an_explanation():
+    node = Node("a", holds=True, children=(Node("b"),))
+    assert node_document(node) == {
+        "text": "a",
+        "holds": True,
+        "children": [{"text": "b", "holds": None, "children": []}],
+    }
+
+
+def test_a_document_ends_with_a_line_end_and_keeps_its_letters():
+    stream = io.StringIO()
+    print_json({"a": "ü"}, stream)
+    assert stream.getvalue() == '{\n  "a": "ü"\n}\n'

@@ -1,0 +1,118 @@
+"""Plans and summaries as people read them."""
+
+import io
+
+import pytest
+
+from sparkassets.cli.render import print_plan, print_summary
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.runtime.progress import RunResult, Summary
+from tests.builders import Story, asset, days, project, source
+
+SHOP = project(source("flights"), asset("delays", "flights"), asset("report", "delays", by=None), asset("manual"))
+
+
+@pytest.fixture
+def story():
+    told = Story(SHOP, now="2025-01-09")
+    told.observed("flights", "2025-01-01..2025-01-03", "2025-01-06")
+    return told
+
+
+def shown(function, value, **terminal):
+    stream = io.StringIO()
+    function(value, SHOP, Terminal(stream, **terminal))
+    return stream.getvalue()
+
+
+def test_a_plan_says_what_runs_and_below_why_the_rest_does_not(story):
+    lines = shown(print_plan, story.plan()).splitlines()
+    assert lines[:5] == [
+        "plan at 2025-01-09T00:00:00Z",
+        "",
+        "runs 1 asset:",
+        "  asset   partitions                          reason",
+        "  delays  2025-01-01..2025-01-03, 2025-01-06  4 partitions missing",
+    ]
+    assert lines[5:7] == ["", "waits:"]
+    assert any(line.startswith("  report") and "which runs first" in line for line in lines[7:])
+    assert lines[-3] == "nothing wanted:"
+    assert lines[-1] == "  manual  manual: runs by `sparkassets backfill` only"
+
+
+def test_quiet_lines_are_dimmed_where_there_is_colour(story):
+    text = shown(print_plan, story.plan(), colour=True)
+    assert "\x1b[2mnothing wanted:\x1b[0m" in text
+    assert "\x1b[2mmanual: runs by `sparkassets backfill` only\x1b[0m" in text
+
+
+def test_a_plan_with_nothing_due(story):
+    story.run_all()
+    assert "\n\nnothing is due\n" in shown(print_plan, story.plan())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_plan_fits_the_terminal(story, width):
+    assert max(len(line) for line in shown(print_plan, story.plan(), width=width).splitlines()) <= width
+
+
+def result(name, status, **more):
+    blocks = days("2025-01-01..2025-01-03") if name == "delays" else None
+    return RunResult(name, f"{name}-1", "scheduled", status, blocks, "why", 1.25, **more)
+
+
+def test_a_summary_counts_rows_and_seconds():
+    done = Summary((result("delays", "success", rows=1234567), result("report", "success", rows=3)), ())
+    assert shown(print_summary, done).splitlines() == [
+        "  asset   partitions              status        rows  seconds",
+        "  delays  2025-01-01..2025-01-03  success  1,234,567      1.2",
+        "  report                          success          3      1.2",
+        "",
+        "2 runs: 2 success",
+    ]
+
+
+def test_a_failure_has_its_first_line_and_the_name_of_the_log():
+    failed = result("delays", "failed", error="ValueError: bad day", details="/state/logs/delays-1.log")
+    waits = Waiting("report", "waits for delays, which failed: ValueError: bad day")
+    lines = shown(print_summary, Summary((failed,), (waits,))).splitlines()
+    assert lines[2:] == [
+        "",
+        "1 run: 1 failed",
+        "",
+        "delays failed: ValueError: bad day",
+        "  the whole story: /state/logs/delays-1.log",
+        "",
+        "waits:",
+        "  asset   reason",
+        "  report  waits for delays, which failed: ValueError: bad day",
+    ]
+
+
+def test_nothing_due_is_one_line_and_quiet_assets_are_not_listed():
+    assert shown(print_summary, Summary((), (Waiting("manual", "manual", quiet=True),))) == "nothing was due\n"
+
+
+def test_what_waits_is_listed_though_nothing_was_due():
+    text = shown(print_summary, Summary((), (Waiting("delays", "waits for flights"),)))
+    assert text == "nothing was due\n\nwaits:\n  asset   reason\n  delays  waits for flights\n"
+
+
+def test_a_source_that_vanished_is_said_once():
+    fault = ("flights", "/data/flights is gone")
+    text = shown(print_summary, Summary((), (Waiting(*fault),), (fault,)))
+    assert text == (
+        "nothing was due\n\nsources that could not be looked at:\n  asset    reason\n  flights  /data/flights is gone\n"
+    )
+
+
+def test_an_interrupted_invocation_says_so():
+    assert shown(print_summary, Summary((), (), interrupted=True)) == "interrupted before anything ran\n"
+    stopped = Summary((result("delays", "cancelled"),), (), interrupted=True)
+    assert "1 run: 1 cancelled; interrupted" in shown(print_summary, stopped)
+
+
+def test_an_adopted_run_is_called_so():
+    text = shown(print_summary, Summary((result("report", "success", adopted="report-0"),), ()))
+    assert "  report  adopted      1.2" in text

@@ -1,0 +1,93 @@
+"""Progress: plain lines in a pipe, bars on a terminal."""
+
+import io
+import os
+
+import pytest
+
+from sparkassets.cli.reporting import Bars, Lines, reporter
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.runtime.progress import RunResult
+from tests.builders import asset, days, project, source
+
+SHOP = project(source("flights"), asset("delays", "flights"))
+RUN = PlannedRun(
+    "delays", "scheduled", "date_range", "replace", "3 partitions missing", days("2025-01-01..2025-01-03"), 0
+)
+
+
+def ended(status="success", **more):
+    return RunResult("delays", "delays-1", "scheduled", status, RUN.blocks, RUN.reason, 3.14159, **more)
+
+
+def told(progress):
+    with progress:
+        progress.starting("Spark")
+        progress.planned(Plan(0, (RUN,)))
+        progress.started(RUN, "delays-1")
+        progress.finished(ended(rows=1234))
+
+
+def test_lines():
+    stream = io.StringIO()
+    told(Lines(SHOP, Terminal(stream)))
+    assert stream.getvalue() == (
+        "starting Spark\n"
+        "started delays 2025-01-01..2025-01-03: 3 partitions missing; delays-1\n"
+        "success delays 2025-01-01..2025-01-03: 1,234 rows, 3.1 s\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (
+            {"status": "failed", "error": "ValueError: x\x1b[0m"},
+            "failed delays 2025-01-01..2025-01-03: 3.1 s, ValueError: x?[0m\n",
+        ),
+        (
+            {"adopted": "delays-0"},
+            "success delays 2025-01-01..2025-01-03: 3.1 s, recorded delays-0, which was found in the target\n",
+        ),
+    ],
+)
+def test_how_a_run_ended(more, line):
+    stream = io.StringIO()
+    Lines(SHOP, Terminal(stream)).finished(ended(**more))
+    assert stream.getvalue() == line
+
+
+def test_the_end_is_announced_past_the_buffer(tmp_path):
+    with (tmp_path / "out").open("w+") as stream:
+        Lines(SHOP, Terminal(stream)).stopping("stopping")
+        assert os.pread(stream.fileno(), 100, 0) == b"stopping\n"
+
+
+def test_bars_show_what_runs_and_leave_what_ended():
+    stream = io.StringIO()
+    progress = Bars(SHOP, Terminal(stream, width=100, colour=True))
+    with progress:
+        progress.planned(Plan(0, (RUN,)))
+        progress.started(RUN, "delays-1")
+        progress._progress.refresh()
+        during = stream.getvalue()
+        progress.stopping("stopping soon")
+        progress._progress.refresh()
+        stopping = stream.getvalue()
+        progress.finished(ended(rows=1234))
+    assert "delays 2025-01-01..2025-01-03" in during
+    assert "0/1" in during
+    assert "stopping soon" in stopping
+    assert "\x1b[32msuccess\x1b[0m delays 2025-01-01..2025-01-03: 1,234 rows, 3.1 s" in stream.getvalue()
+
+
+@pytest.mark.parametrize(("width", "kind"), [(None, Lines), (80, Bars)])
+def test_bars_are_for_terminals(width, kind, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    assert isinstance(reporter(SHOP, Terminal(io.StringIO(), width=width)), kind)
+
+
+def test_a_dumb_terminal_gets_lines(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(reporter(SHOP, Terminal(io.StringIO(), width=80)), Lines)

@@ -1,0 +1,50 @@
+"""``--select`` with and without ``+``."""
+
+import pytest
+
+from sparkassets.cli.selection import selected
+from sparkassets.core.conditions import parse_condition
+from sparkassets.core.spec.model import Schedule
+from sparkassets.errors import InputError
+from tests.builders import asset, project, source
+
+SHOP = project(
+    source("orders"),
+    source("shops"),
+    asset("clean", "orders"),
+    asset("daily", "clean", "shops"),
+    asset("report", "daily", by=None),
+    asset("alarm", schedule=Schedule(None, parse_condition({"uri": "x-orders"}), "x-orders"), by=None),
+    asset("mail", schedule="report", by=None),
+)
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        ([], None),
+        (["daily"], ("daily",)),
+        (["report,clean"], ("clean", "report")),
+        (["report", "clean, daily"], ("clean", "daily", "report")),
+        (["clean+"], ("clean", "daily", "report", "mail")),
+        (["+daily"], ("orders", "shops", "clean", "daily")),
+        (["+clean+"], ("orders", "clean", "daily", "report", "mail")),
+        (["orders+"], ("orders", "clean", "daily", "report", "alarm", "mail")),
+        (["+mail"], ("orders", "shops", "clean", "daily", "report", "mail")),
+    ],
+)
+def test_what_a_selection_means(texts, names):
+    assert selected(SHOP, texts) == names
+
+
+@pytest.mark.parametrize("text", ["dayly", "+dayly", "dayly+"])
+def test_a_name_that_is_not_there_is_refused_with_a_suggestion(text):
+    with pytest.raises(InputError) as error:
+        selected(SHOP, [text])
+    assert str(error.value) == "--select: no asset 'dayly' in project 'test'\n  hint: did you mean 'daily'?"
+
+
+@pytest.mark.parametrize("text", ["", "daily,", "+"])
+def test_an_empty_name_is_refused(text):
+    with pytest.raises(InputError, match="--select: no asset ''"):
+        selected(SHOP, [text])

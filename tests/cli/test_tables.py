@@ -1,0 +1,66 @@
+"""Tables: aligned, inside the width, and plain where nobody sees colour."""
+
+import io
+
+from sparkassets.cli.tables import Cell, Column, fit, print_table
+from sparkassets.cli.terminal import Terminal
+
+COLUMNS = [Column("asset"), Column("rows", right=True), Column("reason")]
+
+
+def printed(rows, *, columns=COLUMNS, **terminal):
+    stream = io.StringIO()
+    print_table(Terminal(stream, **terminal), columns, rows)
+    return stream.getvalue().splitlines()
+
+
+def test_text_stands_left_and_numbers_right():
+    assert printed([["a", "1,000", "x"], ["longer", "7", "y"]]) == [
+        "  asset    rows  reason",
+        "  a       1,000  x",
+        "  longer      7  y",
+    ]
+
+
+def test_a_column_that_is_empty_everywhere_is_left_out():
+    assert printed([["a", "", "x"]]) == ["  asset  reason", "  a      x"]
+
+
+def test_a_long_cell_wraps_inside_the_width_and_keys_are_not_broken_at_their_hyphens():
+    lines = printed([["a", "", "waits for flights 2013-01-01..2013-01-07 and for weather"]], width=40)
+    assert lines == [
+        "  asset  reason",
+        "  a      waits for flights",
+        "         2013-01-01..2013-01-07 and for",
+        "         weather",
+    ]
+
+
+def test_no_line_is_wider_than_the_terminal():
+    rows = [["a" * 50, "1", "b " * 60], ["c", "2", "d" * 130]]
+    assert max(map(len, printed(rows, width=80))) <= 80
+
+
+def test_without_a_terminal_nothing_wraps():
+    assert printed([["a", "", "b " * 60 + "c"]])[1] == "  a      " + "b " * 60 + "c"
+
+
+def test_colour_adds_no_width():
+    plain = printed([[Cell("a", "red"), "1", "x"]])
+    coloured = printed([[Cell("a", "red"), "1", "x"]], colour=True)
+    assert coloured[1] == "  \x1b[31ma\x1b[0m         1  x"
+    assert plain[1] == "  a         1  x"
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    assert printed([["a\x1b[2J", "", "x\ry"]])[1] == "  a?[2J  x?y"
+
+
+def test_a_cell_may_have_lines():
+    assert printed([["a", "", "x\ny"]]) == ["  asset  reason", "  a      x", "         y"]
+
+
+def test_the_widest_column_gives_way_first_and_none_vanishes():
+    assert fit([6, 40, 60], 80) == [6, 34, 34]
+    assert fit([5, 5], 10) == [5, 5]
+    assert fit([100, 100], 12) == [8, 8]
