@@ -169,8 +169,10 @@ class _Inlet:
         if mapping and down and up:
             most = _most_mapped(mapping, down, up)
             if require.at_least > most:
-                message = f"at most {most} partitions of {self.other.name!r} map to one of {self.draft.name!r}"
-                (self.at / "require" / "at_least").problem(f"{message}; {require.at_least} can never be there")
+                message = f"{require.at_least} partitions of {self.other.name!r} can never be there"
+                (self.at / "require" / "at_least").problem(
+                    f"{message}: at most {most} map to one of {self.draft.name!r}"
+                )
         return Require("at_least", require.at_least)
 
 

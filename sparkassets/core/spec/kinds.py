@@ -12,9 +12,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 EXPECTED: Final = "expected"
 """Type of the errors whose message is a noun phrase: what would have been right."""
 
-CONDITION_REFERENCE: Final = {"$ref": "#/$defs/Condition"}
-_CONDITION_MARK: Final = {"x-condition": True}
-"""Stands for the reference, which pydantic would look for among its own definitions."""
+_MARK: Final = "x-definition"
+"""Stands for a ``$ref``, which pydantic would look for among its own definitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +95,16 @@ Natural = Annotated[int, Field(ge=0), Expected("a whole number of at least 0")]
 Plain = Annotated[str | bool | int | float, Expected("text, a number, true or false")]
 PartitionText = Literal["none", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly"]
 ConditionList = Annotated[
-    list[Any], WithJsonSchema({"type": "array", "minItems": 1, "items": _CONDITION_MARK, "description": "All of them."})
+    list[Any],
+    WithJsonSchema({"type": "array", "minItems": 1, "items": {_MARK: "Condition"}}),
 ]
-ConditionMap = Annotated[dict[str, Any], WithJsonSchema(_CONDITION_MARK)]
+ConditionMap = Annotated[dict[str, Any], WithJsonSchema({_MARK: "ConditionMap"})]
 
 
-def with_condition_references(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """The JSON Schema with every mark of a condition replaced by the reference."""
-    if schema == _CONDITION_MARK:
-        return CONDITION_REFERENCE
+def with_references(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """The JSON Schema with every mark of a definition replaced by the reference to it."""
     if isinstance(schema, dict):
-        return {key: with_condition_references(value) for key, value in schema.items()}
-    return [with_condition_references(value) for value in schema] if isinstance(schema, list) else schema
+        if _MARK in schema:
+            return {"$ref": f"#/$defs/{schema[_MARK]}"}
+        return {key: with_references(value) for key, value in schema.items()}
+    return [with_references(value) for value in schema] if isinstance(schema, list) else schema

@@ -26,10 +26,11 @@ _REFUSED: Final[Mapping[tuple[str, str], str]] = {
 def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tuple[Strategy, WriteMode]:
     """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft."""
     name = _name(draft, inlets)
-    if draft.sure("strategy", "partition", "inlets", "source"):
+    if draft.sure("strategy", "partition", "inlets"):
+        write_is_sure = draft.sure("write")
         _check_needs(draft, name, inlets)
-    if draft.sure("strategy", "write", "partition", "inlets"):
-        _check_write(draft, name)
+        if write_is_sure:
+            _check_write(draft, name)
     write = draft.keys.write or "replace"
     match name:
         case "full_refresh":

@@ -31,8 +31,9 @@ def bounds(at: At, *, timezone: str | None, start: str | None, end: str | None, 
     first = outer.start if start is None else _instant(at / "start", start, name)
     last = outer.end if end is None else _instant(at / "end", end, name)
     if first is not None and last is not None and last <= first and (start or end):
-        place = at / ("end" if end else "start")
-        place.problem("nothing lies between start and end; expected an end after the start")
+        key = "end" if end else "start"
+        message = f"{key!r} is {end or start!r}, so that nothing lies between start and end"
+        (at / key).problem(f"{message}; expected an end after the start")
     return Bounds(name, first, last)
 
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from sparkassets.core.spec.scalars import Scalar, plain_value, substitute
+from sparkassets.core.spec.scalars import plain_value, substitute
 from sparkassets.core.spec.yaml_text import UNTAGGED
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.document import Document
+
+_NOTHING: Final = object()
+"""Stands for a value that was refused, and makes its key be left out."""
 
 MOST_COPIES: Final = 10_000
 """Values that the aliases of one document may stand for, all together."""
@@ -33,28 +36,23 @@ class _Reader:
     copies: int = 0
 
     def value(self, node: Node, *, key: str) -> object:
-        """The node's value; ``key`` is the top-level key that it belongs to."""
+        """The node's value, or `_NOTHING` where it is refused; ``key`` is the top-level key that it belongs to."""
         if node.tag != UNTAGGED:
-            self._problem(node, key, f"the tag {_shorthand(node.tag)} is not allowed; types follow from the text alone")
-            return None
+            message = f"the tag {_shorthand(node.tag)} is not allowed; types follow from the text alone"
+            return self._refuse(node, key, message)
         if isinstance(node, ScalarNode):
             return self._scalar(node, key)
         if id(node) in self.open:
-            self._problem(node, key, "this value holds an alias of itself")
-            return None
+            return self._refuse(node, key, "this value holds an alias of itself")
         if id(node) in self.seen and not self._affords_copy(node, key):
-            return None
+            return _NOTHING
         self.seen.add(id(node))
         self.open.add(id(node))
-        value = (
-            self._map(node, key)
-            if isinstance(node, MappingNode)
-            else [self.value(each, key=key) for each in node.value]
-        )
+        value = self._map(node, key) if isinstance(node, MappingNode) else self._list(node, key)
         self.open.discard(id(node))
         return value
 
-    def _scalar(self, node: ScalarNode, key: str) -> Scalar:
+    def _scalar(self, node: ScalarNode, key: str) -> object:
         value = node.value if node.style else plain_value(node.value)
         if not isinstance(value, str):
             return value
@@ -63,7 +61,11 @@ class _Reader:
             self.document.failed.add(key)
             position = node.value.find(each.text)
             self.document.text_problem(node, position, each.message, width=len(each.text), hint=each.hint)
-        return text
+        return _NOTHING if bad else text
+
+    def _list(self, node: Node, key: str) -> object:
+        items = [self.value(each, key=key) for each in node.value]
+        return _NOTHING if _NOTHING in items else items
 
     def _map(self, node: MappingNode, key: str) -> dict[str, object]:
         data: dict[str, object] = {}
@@ -71,16 +73,18 @@ class _Reader:
         for name, inner in node.value:
             top = key or (name.value if isinstance(name, ScalarNode) else "")
             if not isinstance(name, ScalarNode) or name.tag != UNTAGGED or not name.value:
-                self._problem(name, top, "a key must be text")
+                self._refuse(name, top, "a key must be text")
             elif name.value == "<<" and not name.style:
                 hint = "write the keys out, or use `defaults` in project.yml"
-                self._problem(name, top, "merge keys '<<' are not supported", hint)
+                self._refuse(name, top, "merge keys '<<' are not supported", hint)
             elif name.value in places:
                 first = places[name.value].start_mark.line + 1
-                self._problem(name, top, f"the key {name.value!r} is written twice; first in line {first}")
+                self._refuse(name, top, f"the key {name.value!r} is written twice; first in line {first}")
             else:
                 places[name.value] = name
-                data[name.value] = self.value(inner, key=top)
+                value = self.value(inner, key=top)
+                if value is not _NOTHING:
+                    data[name.value] = value
         return data
 
     def _affords_copy(self, node: Node, key: str) -> bool:
@@ -91,9 +95,10 @@ class _Reader:
             )
         return self.copies <= MOST_COPIES
 
-    def _problem(self, node: Node, key: str, message: str, hint: str | None = None) -> None:
+    def _refuse(self, node: Node, key: str, message: str, hint: str | None = None) -> object:
         self.document.failed.add(key)
         self.document.node_problem(node, message, hint=hint)
+        return _NOTHING
 
 
 def _shorthand(tag: str) -> str:

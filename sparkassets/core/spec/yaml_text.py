@@ -137,7 +137,10 @@ def _explain(error: yaml.MarkedYAMLError, lines: list[str]) -> Broken:
             return _at(mark, 1, "a tab cannot indent; expected spaces")
         return _quoted(mark, lines, f"text that begins with {found!r} must be quoted")
     if found == "{" and lines[mark.line][: mark.column].endswith("$"):
-        return Broken(mark.line + 1, mark.column, 2, "'${' inside '{…}' or '[…]' must be quoted")
+        text = re.match(r"\$\{[^}]*\}?", lines[mark.line][mark.column - 1 :])
+        width = len(text[0]) if text else 1
+        hint = f'write "{text[0]}"' if text else None
+        return Broken(mark.line + 1, mark.column, width, "'${…}' inside a flow map or list must be quoted", hint)
     for in_context, in_problem, message, hint, at_context in _RULES:
         if in_context in context and in_problem in problem:
             place = error.context_mark if at_context and error.context_mark else mark
