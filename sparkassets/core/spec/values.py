@@ -90,9 +90,8 @@ class _Reader:
     def _affords_copy(self, node: Node, key: str) -> bool:
         self.copies += 1
         if self.copies == MOST_COPIES + 1:
-            self._problem(
-                node, key, f"aliases of this value multiply to more than {MOST_COPIES} copies", "write it out"
-            )
+            message = f"aliases of this value multiply to more than {MOST_COPIES} copies"
+            self._refuse(node, key, message, "write it out")
         return self.copies <= MOST_COPIES
 
     def _refuse(self, node: Node, key: str, message: str, hint: str | None = None) -> object:
