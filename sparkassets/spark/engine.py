@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, Landed, RunOrder, Stamp
 from sparkassets.spark import target, writer
+from sparkassets.spark.computation import SparkComputation, held
 from sparkassets.spark.context import Context, Watermark, context_of
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
@@ -23,32 +23,6 @@ from sparkassets.spark.template import run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
-
-@dataclass(frozen=True)
-class SparkComputation:
-    """Rows that are described but not computed yet.
-
-    Attributes:
-        schema: Of the rows; a fence creates a missing table with it.
-    """
-
-    frame: DataFrame
-    schema: StructType
-    context: Context
-    inlets: ReadInlets = field(repr=False)
-
-    @property
-    def measures(self) -> Mapping[str, Any]:
-        """High watermarks by inlet, and the extras that a function set."""
-        highs = {name: mark.high for name, mark in self.inlets.watermarks.items() if mark.high is not None}
-        told: dict[str, Any] = {}
-        if highs:
-            told["watermarks"] = highs
-        if self.context.extra:
-            told["extra"] = dict(self.context.extra)
-        return told
 
 
 class SparkEngine:
@@ -105,9 +79,10 @@ class SparkEngine:
                 marks = list(inlets.watermarks.values())
                 context = context_of(order, watermark=marks[0] if len(marks) == 1 else Watermark())
                 frame = self._rows(session, order, inlets, context)
-                whole = order.asset.write == "replace" and order.blocks is None
-                writer.check_schema(session, order.asset, frame, whole=whole)
-                return SparkComputation(frame, frame.schema, context, inlets)
+                schema, there = frame.schema, target.target_of(order.asset)
+                whole = writer.replaces_whole(order)
+                writer.check_schema(session, order.asset, schema, None if whole else there)
+                return SparkComputation(frame, schema, there, context, inlets)
             except SparkAssetsError:
                 raise
             except Exception as error:
@@ -122,22 +97,10 @@ class SparkEngine:
         """
         made = _own(computation)
         session = self._started()
-        with self._interrupts.work(session, order.run) as work:
-            if not made.inlets.files:
-                writer.write(session, order, made.frame, stamp=stamp)
-                return
-            held = made.frame.persist()
-            try:
-                held.count()
-                work.check(order.run)
-                made.inlets.check_files()
-                writer.write(session, order, held, stamp=stamp)
-            except SparkAssetsError:
-                raise
-            except Exception as error:
-                raise run_error(error, what=order.asset.name) from error
-            finally:
-                held.unpersist()
+        there = made.target or target.target_of(order.asset)
+        with self._interrupts.work(session, order.run) as work, held(made, asset=order.asset.name) as frame:
+            work.check(order.run)
+            writer.write(order, frame, schema=made.schema, target=there, stamp=stamp)
 
     def fence(self, order: RunOrder, computation: Computation | None, *, stamp: Stamp) -> None:
         """Commits an empty append, stamped; creates a missing table with the computation's or the declared columns.

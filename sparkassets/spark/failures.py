@@ -10,6 +10,7 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 _PLACE = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.DOTALL)
+_FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')
 _TEMPORARY_VIEW = re.compile(r"`?_pyspark_\w+`?\.")
 _FINAL_STATES = ("0A", "21", "22", "23", "2F", "38", "42", "46", "P0")
 """Classes of SQLSTATE that a second attempt on the same data meets again: data, constraint, syntax, unsupported."""
@@ -43,7 +44,7 @@ def run_error(error: Exception, *, what: str, place: Location | None = None) -> 
     message = _full(error)
     where = _where(message, place) if place is not None else ""
     made = RunError(f"{where}{what}: {first_line(error)}")
-    made.retryable = not _is_final(error, message)
+    made.retryable = not is_final(error)
     made.__cause__ = error
     return made
 
@@ -52,11 +53,18 @@ def first_line(error: BaseException) -> str:
     """The message's first line, without SQLSTATE, position and Java stack trace; a Python worker's own last line."""
     message = _full(error)
     if "Traceback (most recent call last)" in message:
-        lines = [line for line in message.split("JVM stacktrace")[0].splitlines() if line.strip()]
-        own = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Warning|Exit)?(:|$)", line)]
-        return (own or lines)[-1].strip()
+        return _of_worker(message)
     line = message.strip().partition("\n")[0]
     return _TEMPORARY_VIEW.sub("", _TAIL.sub("", line)).strip() or type(error).__name__
+
+
+def _of_worker(message: str) -> str:
+    """Where in the author's code a Python worker failed, and what it said."""
+    lines = [line for line in message.split("JVM stacktrace", maxsplit=1)[0].splitlines() if line.strip()]
+    said = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(:|$)", line)]
+    places = [found.groups() for line in lines if (found := _FRAME.match(line)) and "pyspark" not in found[1]]
+    where = ":".join(places[-1]) + ": " if places else ""
+    return f"{where}{(said or lines)[-1].strip()}"
 
 
 def _full(error: BaseException) -> str:
@@ -69,10 +77,11 @@ def _named(error: BaseException) -> str | None:
     return found[1] if found else None
 
 
-def _is_final(error: BaseException, message: str) -> bool:
+def is_final(error: BaseException) -> bool:
+    """Whether a second attempt on the same data would meet the same error."""
     from pyspark.errors import AnalysisException
 
-    state = _STATE.search(message)
+    state = _STATE.search(_full(error))
     return isinstance(error, AnalysisException) or (state is not None and state[1].startswith(_FINAL_STATES))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import threading
 import traceback
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.spark.context import Context
-from sparkassets.spark.failures import first_line
+from sparkassets.spark.failures import first_line, is_final
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,14 +48,27 @@ def run_function(
         raise
     except Exception as error:
         made = RunError(f"{_place(error, body)}: {asset}: {_said(error)}")
-        made.retryable = True
+        made.retryable = not is_final(error)
         raise made from error
     if not (hasattr(result, "schema") and hasattr(result, "write")):
         what = "nothing" if result is None else f"a {type(result).__name__}"
         raise RunError(
             f"{body.location}: {asset}: {body.module}:{body.function} returned {what}, but a table needs a DataFrame"
         )
+    _refuse_unrecordable(context.extra, body, asset)
     return result
+
+
+def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str) -> None:
+    for key, value in extra.items():
+        try:
+            json.dumps({key: value}, allow_nan=False)
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            raise RunError(
+                f"{body.location}: {asset}: context.extra[{key!r}] is a {kind}, which cannot be recorded",
+                hint="make it text, a number, a list or a dict of these",
+            ) from None
 
 
 def _load(body: PythonBody, allowed: Collection[str]) -> Callable[..., DataFrame]:

@@ -99,14 +99,14 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
         return frame
     if asset.partition.column is None:
         raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
-    column, kind = column_type(frame, asset.partition.column, owner=owner)
+    column, kind = column_type(frame.schema, asset.partition.column, owner=owner)
     return frame.filter(inside(column, kind, partition=asset.partition, ranges=pin.ranges, owner=owner))
 
 
 def _above(frame: DataFrame, *, inlet: InletSpec, column: str, low: str | None) -> tuple[DataFrame, Watermark]:
     """The rows above ``low`` up to the newest value there is now, and both bounds."""
     owner = f"the inlet {inlet.name!r}"
-    column, kind = column_type(frame, column, owner=owner)
+    column, kind = column_type(frame.schema, column, owner=owner)
     if kind not in _EXACT and not kind.startswith("decimal"):
         raise RunError(
             f"the column {column!r} of {owner} is {kind.upper()}, which cannot be a watermark",

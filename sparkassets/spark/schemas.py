@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sparkassets.errors import RunError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -36,7 +36,7 @@ def declared_schema(session: SparkSession, columns: Mapping[str, str]) -> Struct
     return session.createDataFrame([], ", ".join(f"`{name}` {kind}" for name, kind in columns.items())).schema
 
 
-def column_type(frame: DataFrame, column: str, *, owner: str) -> tuple[str, str]:
+def column_type(schema: StructType, column: str, *, owner: str) -> tuple[str, str]:
     """The column's name as it is written there, and its type as ``simpleString``; upper and lower case do not matter.
 
     Raises:
@@ -44,10 +44,10 @@ def column_type(frame: DataFrame, column: str, *, owner: str) -> tuple[str, str]
     """
     from sparkassets.core.suggestions import did_you_mean
 
-    for field in frame.schema.fields:
+    for field in schema.fields:
         if field.name.lower() == column.lower():
             return field.name, field.dataType.simpleString()
-    raise RunError(f"{owner} has no column {column!r}", hint=did_you_mean(column, frame.columns))
+    raise RunError(f"{owner} has no column {column!r}", hint=did_you_mean(column, schema.names))
 
 
 def refuse_unwritable(asset: str, schema: StructType) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _TIME_ZONE = "spark.sql.session.timeZone"
+_BLOCK_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _OWN = "sparkassets."
 _SMALL_DATA = {
@@ -86,6 +87,11 @@ def check_session(session: SparkSession) -> None:
         SparkUnavailableError: With what to do about it.
     """
     require_utc(session)
+    if (session.conf.get(_BLOCK_CHECK, "true") or "").lower() == "false":
+        raise SparkUnavailableError(
+            f"the Spark session has {_BLOCK_CHECK}=false, so rows outside a run's partitions would be written",
+            hint="remove that setting",
+        )
     extensions = session.conf.get("spark.sql.extensions", "") or ""
     if _EXTENSION in extensions or "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return

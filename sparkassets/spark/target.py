@@ -97,7 +97,7 @@ def landed(asset: AssetSpec, runs: Collection[str], *, app_id: str) -> Sequence[
             continue
         if told["kind"] == "data":
             if told["run"] not in runs:
-                return found[::-1]
+                return tuple(found[::-1])
             if restored:
                 raise HistoryGoneError(
                     f"{asset.name}: its table was restored after version {version}, which holds run {told['run']}",
@@ -107,14 +107,14 @@ def landed(asset: AssetSpec, runs: Collection[str], *, app_id: str) -> Sequence[
         if told["kind"] == "data" or told["version"] == 2 * told["epoch"] + 1:
             open_runs.discard(told["run"])
         if not open_runs:
-            return found[::-1]
+            return tuple(found[::-1])
     if version > 0:
         named = ", ".join(sorted(open_runs))
         raise HistoryGoneError(
             f"{asset.name}: its table's log begins at version {version}; whether run {named} is in it cannot be told",
             hint="look at the rows, then mark the partitions as done or missing",
         )
-    return found[::-1]
+    return tuple(found[::-1])
 
 
 def _open(path: str) -> DeltaTable | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, RunOrder, Stamp, TargetMissingError
@@ -19,54 +19,57 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _OUTSIDE = "sparkassets: outside the blocks of the run"
+_REFUSED_BY_DELTA = "DELTA_REPLACE_WHERE_MISMATCH"
 _SHOWN = 5
 
 
-def check_schema(session: SparkSession, asset: AssetSpec, frame: DataFrame, *, whole: bool) -> None:
-    """Refuses rows that do not fit, before any of them is computed.
+def check_schema(session: SparkSession, asset: AssetSpec, schema: StructType, target: Target | None) -> None:
+    """Refuses columns that do not fit, before any row is computed.
 
-    With ``whole`` the table is replaced as a whole, its schema with it, so what is there does not matter.
+    ``target`` is None where there is no table, and where it is replaced as a whole, its schema with it.
 
     Raises:
-        RunError: With every difference to the declared columns, or else to the table that is there.
+        RunError: With every difference to the declared columns, or else to the target.
     """
-    refuse_unwritable(asset.name, frame.schema)
+    refuse_unwritable(asset.name, schema)
     if asset.columns:
-        refuse_misfit(asset.name, frame.schema, declared_schema(session, asset.columns), against="the declared columns")
-    target = None if whole else target_of(asset)
+        refuse_misfit(asset.name, schema, declared_schema(session, asset.columns), against="the declared columns")
     if target is not None:
-        refuse_misfit(asset.name, frame.schema, target.schema, against="the target")
+        refuse_misfit(asset.name, schema, target.schema, against="the target")
     if asset.partition is not None and asset.partition.column is not None:
         owner = f"the result of {asset.name}"
-        column, kind = column_type(frame, asset.partition.column, owner=owner)
+        column, kind = column_type(schema, asset.partition.column, owner=owner)
         refuse_unfit_type(column, kind, partition=asset.partition, owner=owner)
 
 
-def write(session: SparkSession, order: RunOrder, frame: DataFrame, *, stamp: Stamp) -> None:
+def write(order: RunOrder, frame: DataFrame, *, schema: StructType, target: Target | None, stamp: Stamp) -> None:
     """Commits the rows: replaces exactly the run's blocks or the whole table, or appends.
 
     Raises:
         RunError: Rows outside the blocks (with examples), or whatever Spark says; nothing was published then.
     """
-    asset, target = order.asset, target_of(order.asset)
-    blocked = order.blocks is not None and asset.partition is not None and asset.partition.column is not None
-    whole = asset.write == "replace" and order.blocks is None
-    check_schema(session, asset, frame, whole=whole)
-    predicate = _predicate(asset, frame, order.blocks) if blocked else None
-    rows = frame if predicate is None else _guarded(frame, asset, predicate)
-    writer = _stamped(rows, stamp)
-    if whole:
-        writer = writer.mode("overwrite").option("overwriteSchema", "true")
+    asset = order.asset
+    predicate = _predicate(asset, schema, order.blocks)
+    if replaces_whole(order):
+        # a session may be set to replace only the partitions that the new rows have
+        static = _stamped(frame, stamp).mode("overwrite").option("partitionOverwriteMode", "static")
+        writer = static.option("overwriteSchema", "true")
     elif asset.write == "replace" and target is not None and predicate is not None:
-        writer = writer.mode("overwrite").option("replaceWhere", predicate)
+        writer = _stamped(frame, stamp).mode("overwrite").option("replaceWhere", predicate)
     else:
-        writer = writer.mode("append")
+        guarded = frame if predicate is None else _guarded(frame, asset, schema, predicate)
+        writer = _stamped(guarded, stamp).mode("append")
     try:
-        _laid_out(writer, asset, frame.schema, target).save(path_of(asset))
+        _laid_out(writer, asset, schema, target).save(path_of(asset))
     except Exception as error:
-        if predicate is not None and _OUTSIDE in str(error):
-            raise _outside(asset, frame, predicate, order.blocks or RangeSet()) from error
+        if predicate is not None and (_OUTSIDE in str(error) or condition(error) == _REFUSED_BY_DELTA):
+            raise _outside(order, frame, schema, predicate) from error
         raise _refused(error, asset) from error
+
+
+def replaces_whole(order: RunOrder) -> bool:
+    """Whether the run's rows take the place of the whole table."""
+    return order.asset.write == "replace" and order.blocks is None
 
 
 def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *, stamp: Stamp) -> None:
@@ -101,14 +104,13 @@ def _stamped(frame: DataFrame, stamp: Stamp) -> DataFrameWriter:
 def _laid_out(writer: DataFrameWriter, asset: AssetSpec, schema: StructType, target: Target | None) -> DataFrameWriter:
     """With the folders that the table has, or for a new one those that its partitions suggest."""
     layout = list(target.layout) if target is not None else _new_layout(asset, schema)
-    names = {field.name for field in schema.fields}
-    return writer.partitionBy(*layout) if layout and names.issuperset(layout) else writer
+    return writer.partitionBy(*layout) if layout and set(schema.names).issuperset(layout) else writer
 
 
 def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
     partition = asset.partition
-    if partition is None or partition.column is None or partition.by == "hour":
-        return []
+    if partition is None or partition.column is None or partition.by == "hour" or len(schema) == 1:
+        return []  # Delta refuses a table that has nothing but its folders' columns
     column = partition.column.lower()
     return [
         field.name
@@ -117,37 +119,48 @@ def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
     ]
 
 
-def _predicate(asset: AssetSpec, frame: DataFrame, blocks: RangeSet | None) -> str:
-    partition = _partition(asset)
+def _predicate(asset: AssetSpec, schema: StructType, blocks: RangeSet | None) -> str | None:
+    """What holds for the rows of the blocks and for no others; None for a run without blocks."""
+    partition = asset.partition
+    if blocks is None or partition is None or partition.column is None:
+        return None
     owner = f"the result of {asset.name}"
-    column, kind = column_type(frame, partition.column or "", owner=owner)
-    return inside(column, kind, partition=partition, ranges=blocks or RangeSet(), owner=owner)
+    column, kind = column_type(schema, partition.column, owner=owner)
+    return inside(column, kind, partition=partition, ranges=blocks, owner=owner)
 
 
-def _guarded(frame: DataFrame, asset: AssetSpec, predicate: str) -> DataFrame:
-    """The same rows, of which one outside the blocks fails the job that computes it."""
+def _guarded(frame: DataFrame, asset: AssetSpec, schema: StructType, predicate: str) -> DataFrame:
+    """The same rows, of which one outside the blocks fails the job that computes it.
+
+    Delta checks ``replaceWhere`` itself, nulls included, but only where there is a table.
+    """
     from pyspark.sql import functions as sql
 
-    column, _ = column_type(frame, _partition(asset).column or "", owner=asset.name)
+    column = _column(asset, schema)
     message = sqltext.text(_OUTSIDE)
     guard = sql.expr(f"CASE WHEN {predicate} THEN {sqltext.name(column)} ELSE raise_error({message}) END")
     return frame.withColumn(column, guard)
 
 
-def _outside(asset: AssetSpec, frame: DataFrame, predicate: str, blocks: RangeSet) -> RunError:
+def _outside(order: RunOrder, frame: DataFrame, schema: StructType, predicate: str) -> RunError:
     """The refusal, with the first values that do not belong."""
-    partition = _partition(asset)
-    column, _ = column_type(frame, partition.column or "", owner=asset.name)
-    quoted = sqltext.name(column)
-    strangers = frame.filter(f"NOT coalesce(({predicate}), false)").selectExpr(f"CAST({quoted} AS STRING)").distinct()
-    values = [row[0] for row in strangers.orderBy(column).limit(_SHOWN + 1).collect()]
+    asset, blocks = order.asset, order.blocks or RangeSet()
+    column = _column(asset, schema)
+    strangers = frame.filter(f"NOT coalesce(({predicate}), false)")
+    texts = strangers.selectExpr(f"CAST({sqltext.name(column)} AS STRING) AS value").distinct()
+    values = [row[0] for row in texts.orderBy("value").limit(_SHOWN + 1).collect()]
     shown = ", ".join("NULL" if value is None else value for value in values[:_SHOWN])
     more = ", …" if len(values) > _SHOWN else ""
+    labels = ", ".join(asset.partition.labels(blocks)) if asset.partition is not None else ""
     return RunError(
-        f"{asset.name}: rows outside the run's partitions {', '.join(partition.labels(blocks))}: "
-        f"{column} is {shown}{more}; nothing was written",
+        f"{asset.name}: rows outside the run's partitions {labels}: {column} is {shown}{more}; nothing was written",
         hint="filter them in the query, or join {{ partitions }}",
     )
+
+
+def _column(asset: AssetSpec, schema: StructType) -> str:
+    wanted = asset.partition.column if asset.partition is not None and asset.partition.column else ""
+    return column_type(schema, wanted, owner=f"the result of {asset.name}")[0]
 
 
 def _refused(error: Exception, asset: AssetSpec) -> RunError:
@@ -156,9 +169,3 @@ def _refused(error: Exception, asset: AssetSpec) -> RunError:
         made.retryable = True
         return made
     return run_error(error, what=asset.name)
-
-
-def _partition(asset: AssetSpec) -> TimePartition:
-    if asset.partition is None:
-        raise RunError(f"{asset.name} has no partitions")
-    return asset.partition

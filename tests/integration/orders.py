@@ -6,13 +6,16 @@ import itertools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, ProjectSpec, PythonBody, ReadAfter, SqlBody
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.errors import Location
 from sparkassets.ports import Computation, Engine, Pin, RunOrder, Stamp
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 JOURNAL = "11111111-2222-3333-4444-555555555555"
 NOW = datetime(2013, 2, 1, tzinfo=UTC)
@@ -101,3 +104,28 @@ def execute(engine: Engine, order: RunOrder, **more: Any) -> Computation:
     computation = engine.compute(order, attempt=1)
     engine.write(order, computation, stamp=stamp(order, computation, **more))
     return computation
+
+
+def save(frame: DataFrame, asset: AssetSpec, *, mode: str = "append", **options: Any) -> None:
+    """Somebody else's write."""
+    assert asset.place is not None
+    frame.write.format("delta").mode(mode).options(**options).save(asset.place.path)
+
+
+def rows(spark: SparkSession, asset: AssetSpec, *columns: str) -> list[tuple[Any, ...]]:
+    """What a table holds, sorted."""
+    assert asset.place is not None
+    frame = spark.read.format("delta").load(asset.place.path)
+    return sorted(tuple(row) for row in frame.selectExpr(*(columns or ("*",))).collect())
+
+
+def computed(engine: Engine, run: RunOrder) -> list[tuple[Any, ...]]:
+    """The rows that a run would write, sorted."""
+    frame = engine.compute(run, attempt=1).frame  # type: ignore[attr-defined]
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def span(asset: AssetSpec, keys: str) -> RangeSet:
+    """The time of the partitions ``A..B``."""
+    assert asset.partition is not None
+    return RangeSet.span(*asset.partition.parse_keys(keys))

@@ -3,65 +3,184 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
+from deltalake import DeltaTable
 
-from sparkassets.core.partitions import RangeSet
 from sparkassets.errors import RunError
-from sparkassets.spark import SparkEngine
-from tests.integration.orders import execute, newest, order, project, sql, table
+from tests.integration.orders import execute, newest, order, rows, save, span, sql, table
 
 pytestmark = pytest.mark.spark
 
-
-@pytest.fixture
-def engine(spark):
-    return SparkEngine(project(), spark)
-
-
-@pytest.fixture
-def flights(spark, tmp_path):
-    """Three days, two rows each."""
-    source = table("flights", tmp_path, by="day")
-    rows = [(date(2013, 1, day), origin, day * 10) for day in (1, 2, 3) for origin in ("EWR", "JFK")]
-    spark.createDataFrame(rows, "day date, origin string, delay int").write.format("delta").save(source.place.path)
-    return source
-
-
-def rows(spark, asset, columns="*"):
-    frame = spark.read.format("delta").load(asset.place.path).selectExpr(columns)
-    return sorted(tuple(row) for row in frame.collect())
-
-
 DAILY = "SELECT day, sum(delay) AS delay FROM {{ inlets.flights }} GROUP BY ALL"
+COPY = "SELECT * FROM {{ inlets.flights }}"
+
+
+def daily_of(flights, daily, keys):
+    return order(daily, flights, keys=keys, pins={"flights": newest(flights, ranges=span(flights, keys))})
 
 
 def test_replace_by_blocks_touches_no_other_block(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAILY, "flights"))
-    wanted = daily.partition.parse_keys("2013-01-01..2013-01-02")
-    pin = {"flights": newest(flights, ranges=RangeSet.span(*wanted))}
-    execute(engine, order(daily, flights, keys="2013-01-01..2013-01-02", pins=pin))
+    execute(engine, daily_of(flights, daily, "2013-01-01..2013-01-02"))
     assert rows(spark, daily) == [(date(2013, 1, 1), 20), (date(2013, 1, 2), 40)]
     spark.sql(f"UPDATE delta.`{flights.place.path}` SET delay = 0")  # noqa: S608 - a table of the test's own
-    pin = {"flights": newest(flights, ranges=RangeSet.span(*daily.partition.parse_key("2013-01-02")))}
-    execute(engine, order(daily, flights, keys="2013-01-02", pins=pin))
+    execute(engine, daily_of(flights, daily, "2013-01-02"))
     assert rows(spark, daily) == [(date(2013, 1, 1), 20), (date(2013, 1, 2), 0)]
 
 
-def test_rows_outside_the_blocks_are_named_and_nothing_is_written(engine, flights, tmp_path):
+def test_a_block_that_has_no_rows_any_more_is_emptied(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAILY, "flights"))
+    execute(engine, daily_of(flights, daily, "2013-01-01..2013-01-02"))
+    spark.sql(f"DELETE FROM delta.`{flights.place.path}` WHERE day = '2013-01-02'")  # noqa: S608 - the test's own
+    execute(engine, daily_of(flights, daily, "2013-01-02"))
+    assert rows(spark, daily) == [(date(2013, 1, 1), 20)]
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["new table", "table there"])
+def test_rows_outside_the_blocks_are_named_and_nothing_is_written(engine, spark, flights, tmp_path, there):
+    query = f"{DAILY} UNION ALL SELECT NULL, 1"
+    daily = table("daily", tmp_path, by="day", **sql(query, "flights"))
+    if there:
+        save(spark.sql("SELECT DATE'2013-01-02' AS day, 7L AS delay"), daily)
+    run = order(daily, flights, keys="2013-01-02")
     with pytest.raises(RunError) as error:
-        execute(engine, order(daily, flights, keys="2013-01-02"))
+        execute(engine, run)
     assert str(error.value) == (
-        "daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01, 2013-01-03; nothing was written\n"
+        "daily: rows outside the run's partitions 2013-01-02: day is NULL, 2013-01-01, 2013-01-03; "
+        "nothing was written\n"
         "  hint: filter them in the query, or join {{ partitions }}"
     )
-    assert engine.transaction_version(daily, order(daily, flights, keys="2013-01-02").app_id) is None
+    assert not error.value.retryable
+    assert engine.transaction_version(daily, run.app_id) is None
+    assert not there or rows(spark, daily) == [(date(2013, 1, 2), 7)]
 
 
-def test_the_same_stamp_lands_once(engine, spark, flights, tmp_path):
-    copy = table("copy", tmp_path, write="append", **sql("SELECT * FROM {{ inlets.flights }}", "flights"))
-    run = order(copy, flights)
-    execute(engine, run)
-    execute(engine, run)
-    assert len(rows(spark, copy)) == 6
-    (landed,) = engine.landed(copy, [run.run], app_id=run.app_id)
-    assert (landed.run, landed.version, landed.metrics["numOutputRows"]) == (run.run, 0, 6)
+def test_at_most_five_outside_values_are_shown(engine, tmp_path):
+    query = "SELECT date_add(DATE'2013-01-01', CAST(id AS INT)) AS day FROM range(10)"
+    daily = table("daily", tmp_path, by="day", **sql(query))
+    with pytest.raises(RunError, match="is 2013-01-02, 2013-01-03, 2013-01-04, 2013-01-05, 2013-01-06, …; no"):
+        execute(engine, order(daily, keys="2013-01-01"))
+
+
+def test_the_whole_table_is_replaced_with_its_schema(engine, spark, flights, tmp_path):
+    report = table("report", tmp_path, **sql(COPY, "flights"))
+    execute(engine, order(report, flights))
+    changed = table("report", tmp_path, **sql("SELECT count(*) AS n FROM {{ inlets.flights }}", "flights"))
+    before = spark.conf.get("spark.sql.sources.partitionOverwriteMode")
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        execute(engine, order(changed, flights))
+    finally:
+        spark.conf.set("spark.sql.sources.partitionOverwriteMode", before)
+    assert rows(spark, changed) == [(6,)]
+
+
+def test_append_adds_rows(engine, spark, flights, tmp_path):
+    log = table("log", tmp_path, write="append", **sql("SELECT count(*) AS n FROM {{ inlets.flights }}", "flights"))
+    execute(engine, order(log, flights))
+    execute(engine, order(log, flights))
+    assert rows(spark, log) == [(6,), (6,)]
+
+
+@pytest.mark.parametrize(
+    ("by", "query", "layout"),
+    [
+        ("day", "SELECT DATE'2013-01-01' AS day, 1 AS n", ["day"]),
+        ("day", "SELECT '2013-01-01' AS day, 1 AS n", ["day"]),
+        ("day", "SELECT TIMESTAMP'2013-01-01T05:00:00Z' AS day, 1 AS n", []),
+        ("hour", "SELECT TIMESTAMP'2013-01-01T00:30:00Z' AS day, 1 AS n", []),
+        ("month", "SELECT DATE'2013-01-17' AS day, 1 AS n", ["day"]),
+        ("year", "SELECT DATE'2013-01-17' AS day", []),
+    ],
+)
+def test_a_new_table_is_laid_out_by_days_and_coarser(engine, tmp_path, by, query, layout):
+    key = {"hour": "2013-01-01T00", "day": "2013-01-01", "month": "2013-01", "year": "2013"}[by]
+    daily = table("daily", tmp_path, by=by, **sql(query))
+    execute(engine, order(daily, keys=key))
+    assert DeltaTable(daily.place.path).metadata().partition_columns == layout
+
+
+def test_the_layout_of_an_existing_table_is_kept(engine, spark, flights, tmp_path):
+    daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
+    frame = spark.sql("SELECT DATE'2013-01-09' AS day, 'LGA' AS origin, 1 AS delay")
+    frame.write.format("delta").partitionBy("origin").save(daily.place.path)
+    execute(engine, daily_of(flights, daily, "2013-01-01"))
+    assert DeltaTable(daily.place.path).metadata().partition_columns == ["origin"]
+    whole = table("daily", tmp_path, **sql(COPY, "flights"))
+    execute(engine, order(whole, flights))
+    assert DeltaTable(daily.place.path).metadata().partition_columns == ["origin"]
+    assert len(rows(spark, daily)) == 6
+
+
+def test_columns_that_do_not_fit_the_target_are_listed_before_anything_is_computed(engine, spark, tmp_path):
+    query = "SELECT CAST(raise_error('computed') AS STRING) AS b, 1L AS a, 2 AS d"
+    log = table("log", tmp_path, write="append", **sql(query))
+    save(spark.sql("SELECT 1 AS a, 'x' AS b, 1.5D AS c"), log)
+    with pytest.raises(RunError) as error:
+        execute(engine, order(log))
+    assert str(error.value) == (
+        "log: the result does not fit the target: column 'c' is missing; column 'd' is not in the target; "
+        "column 'a' is bigint, but int in the target"
+    )
+    assert DeltaTable(log.place.path).version() == 0
+
+
+def test_the_order_of_columns_does_not_matter(engine, spark, tmp_path):
+    log = table("log", tmp_path, write="append", **sql("SELECT 'x' AS B, 1 AS a"))
+    save(spark.sql("SELECT 0 AS a, 'w' AS b"), log)
+    execute(engine, order(log))
+    assert rows(spark, log) == [(0, "w"), (1, "x")]
+
+
+def test_declared_columns_are_checked(engine, tmp_path):
+    query = sql("SELECT 1 AS id, 'x' AS extra")
+    report = table("report", tmp_path, columns={"id": "bigint", "name": "string"}, **query)
+    with pytest.raises(RunError) as error:
+        execute(engine, order(report))
+    assert str(error.value) == (
+        "report: the result does not fit the declared columns: column 'name' is missing; "
+        "column 'extra' is not in the declared columns; column 'id' is int, but bigint in the declared columns"
+    )
+
+
+def test_a_declared_type_that_spark_does_not_know_is_named(engine, tmp_path):
+    report = table("report", tmp_path, columns={"id": "bigint", "name": "txt"}, **sql("SELECT 1L AS id"))
+    with pytest.raises(RunError, match=r"^the column 'name' is declared as 'txt', which is no type of Spark$"):
+        execute(engine, order(report))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT 1 AS a, 2 AS A", "report: the result has the column 'a' more than once"),
+        ("SELECT 1 AS a, NULL AS b", "report: the column 'b' has no type, as it is NULL throughout"),
+    ],
+)
+def test_columns_that_no_table_can_hold_are_refused(engine, tmp_path, query, message):
+    with pytest.raises(RunError) as error:
+        engine.compute(order(table("report", tmp_path, **sql(query))), attempt=1)
+    assert str(error.value).partition("\n")[0] == message
+
+
+def test_a_partition_column_that_cannot_hold_the_partition_is_refused(engine, tmp_path):
+    daily = table("daily", tmp_path, by="day", **sql("SELECT 20130101 AS day"))
+    with pytest.raises(RunError) as error:
+        engine.compute(order(daily, keys="2013-01-01"), attempt=1)
+    assert str(error.value) == (
+        "the column 'day' of the result of daily is INT, which cannot hold a partition by day\n"
+        "  hint: make it DATE, TIMESTAMP or STRING"
+    )
+
+
+def test_a_failed_run_leaves_schema_and_rows_as_they_were(engine, spark, flights, tmp_path):
+    query = "SELECT day, CAST(replace(origin, 'JFK', 'EWR') AS INT) AS delay FROM {{ inlets.flights }}"
+    daily = table("daily", tmp_path, by="day", **sql(query, "flights"))
+    save(spark.sql("SELECT DATE'2013-01-02' AS day, 7 AS delay"), daily)
+    with pytest.raises(RunError) as error:
+        execute(engine, daily_of(flights, daily, "2013-01-02"))
+    assert str(error.value).startswith(
+        "daily: [CAST_INVALID_INPUT] The value 'EWR' of the type \"STRING\" cannot be cast"
+    )
+    assert "\n" not in str(error.value)
+    assert not error.value.retryable
+    assert error.value.__cause__ is not None
+    assert (DeltaTable(daily.place.path).version(), rows(spark, daily)) == (0, [(date(2013, 1, 2), 7)])

@@ -1,0 +1,77 @@
+"""What an attempt describes and does not compute yet; and how it is held still while its sources are checked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.spark.context import Context
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.reader import ReadInlets
+from sparkassets.spark.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True)
+class SparkComputation:
+    """Rows that are described but not computed yet.
+
+    Attributes:
+        schema: Of the rows; a fence creates a missing table with it.
+        target: The table as it was, None where there was none.
+    """
+
+    frame: DataFrame
+    schema: StructType
+    target: Target | None
+    context: Context
+    inlets: ReadInlets = field(repr=False)
+
+    @property
+    def measures(self) -> Mapping[str, Any]:
+        """High watermarks by inlet, and the extras that a function set."""
+        highs = {name: mark.high for name, mark in self.inlets.watermarks.items() if mark.high is not None}
+        told: dict[str, Any] = {}
+        if highs:
+            told["watermarks"] = highs
+        if self.context.extra:
+            told["extra"] = dict(self.context.extra)
+        return told
+
+
+@contextlib.contextmanager
+def held(made: SparkComputation, *, asset: str) -> Iterator[DataFrame]:
+    """The rows as they are to be written.
+
+    Where they come from files they are computed once and held, so that the files can be checked after they were read
+    and before anything is committed.
+
+    Raises:
+        RunError: The rows cannot be computed.
+        SourceError: Files changed while they were read.
+    """
+    from pyspark.errors import PySparkException
+
+    if not made.inlets.files:
+        yield made.frame
+        return
+    try:
+        kept = made.frame.persist()
+    except PySparkException:  # a serverless session holds nothing: the check comes before the read only
+        made.inlets.check_files()
+        yield made.frame
+        return
+    try:
+        try:
+            kept.count()
+        except Exception as error:
+            raise run_error(error, what=asset) from error
+        made.inlets.check_files()
+        yield kept
+    finally:
+        kept.unpersist()

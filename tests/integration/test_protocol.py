@@ -1,0 +1,199 @@
+"""What the run protocol needs of a target: one commit a stamp, fences, and a history that tells who is in."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from sparkassets.errors import RunError
+from sparkassets.ports import FenceConflictError, HistoryGoneError, TargetMissingError
+from sparkassets.spark.target import describe
+from tests.integration.orders import execute, order, rows, save, sql, stamp, table
+
+pytestmark = pytest.mark.spark
+
+ONE = "SELECT DATE'2013-01-01' AS day, 1 AS n"
+
+
+@pytest.fixture
+def log(tmp_path):
+    return table("log", tmp_path, write="append", **sql(ONE))
+
+
+def test_the_same_stamp_lands_once(engine, spark, log):
+    run = order(log)
+    execute(engine, run)
+    execute(engine, run, attempt=2)
+    assert len(rows(spark, log)) == 1
+    (landed,) = engine.landed(log, [run.run], app_id=run.app_id)
+    assert (landed.run, landed.epoch, landed.attempt, landed.version) == (run.run, run.epoch, 1, 0)
+    assert landed.metrics["numOutputRows"] == 1
+    assert landed.table_id == str(DeltaTable(log.place.path).metadata().id)
+    assert engine.transaction_version(log, run.app_id) == 2 * run.epoch + 1
+
+
+def test_a_fence_keeps_older_runs_out(engine, spark, log):
+    first, zombie, newer = order(log), order(log), order(log)
+    execute(engine, first)
+    computation = engine.compute(zombie, attempt=1)
+    engine.fence(newer, None, stamp=stamp(newer, kind="fence", version=2 * newer.epoch))
+    engine.write(zombie, computation, stamp=stamp(zombie, computation))
+    assert len(rows(spark, log)) == 1
+    assert engine.landed(log, [zombie.run], app_id=zombie.app_id) == ()
+    execute(engine, newer)
+    assert [each.run for each in engine.landed(log, [zombie.run, newer.run], app_id=newer.app_id)] == [newer.run]
+
+
+def test_a_fence_creates_a_missing_table_with_the_schema_and_layout_of_the_run(engine, tmp_path):
+    daily = table("daily", tmp_path, by="day", **sql(ONE))
+    run = order(daily, keys="2013-01-01")
+    engine.fence(run, engine.compute(run, attempt=1), stamp=stamp(run, kind="fence", version=2 * run.epoch))
+    there = DeltaTable(daily.place.path)
+    assert [(each.name, str(each.type)) for each in there.schema().fields] == [
+        ("day", 'PrimitiveType("date")'),
+        ("n", 'PrimitiveType("integer")'),
+    ]
+    assert there.metadata().partition_columns == ["day"]
+    assert engine.transaction_version(daily, run.app_id) == 2 * run.epoch
+    assert engine.landed(daily, [run.run], app_id=run.app_id) == ()
+    execute(engine, run)
+    assert [each.version for each in engine.landed(daily, [run.run], app_id=run.app_id)] == [1]
+
+
+def test_a_fence_of_a_missing_table_takes_the_declared_columns(engine, tmp_path):
+    declared = table("declared", tmp_path, columns={"day": "date", "n": "int"}, **sql(ONE))
+    run = order(declared)
+    engine.fence(run, None, stamp=stamp(run, kind="fence", version=2 * run.epoch))
+    assert engine.transaction_version(declared, run.app_id) == 2 * run.epoch
+
+
+def test_a_fence_without_table_and_schema_asks_for_one(engine, log):
+    run = order(log)
+    with pytest.raises(TargetMissingError, match=r"^log: there is no table at .*/log yet$"):
+        engine.fence(run, None, stamp=stamp(run, kind="fence", version=2 * run.epoch))
+
+
+def test_no_table_means_no_transaction_and_no_history(engine, log):
+    assert engine.transaction_version(log, "x/log") is None
+    assert not engine.landed(log, ["log-1"], app_id="x/log")
+
+
+def test_a_write_in_flight_fails_when_it_is_fenced(engine, spark, log):
+    execute(engine, order(log))
+    slowly = "SELECT day, n FROM (SELECT DATE'2013-01-01' AS day, CAST(id AS INT) AS n FROM range(1)) WHERE {}"
+    slow = replace(log, **sql(slowly.format("java_method('java.lang.Thread', 'sleep', n + 4000L) IS NULL")))
+    zombie, newer = order(slow), order(log)
+    raised = []
+
+    def write():
+        try:
+            execute(engine, zombie)
+        except RunError as error:
+            raised.append(error)
+
+    worker = threading.Thread(target=write)
+    worker.start()
+    time.sleep(2)
+    engine.fence(newer, None, stamp=stamp(newer, kind="fence", version=2 * newer.epoch))
+    worker.join(60)
+    assert [str(error) for error in raised] == [
+        "log: another writer committed to the target meanwhile (DELTA_CONCURRENT_TRANSACTION)"
+    ]
+    assert raised[0].retryable
+    assert len(rows(spark, log)) == 1
+
+
+def test_of_two_fences_at_once_one_may_be_told_to_look_again(engine, log):
+    first, second = order(log), order(log)
+    schema = engine.compute(first, attempt=1)
+    said = []
+
+    def fence(run):
+        try:
+            engine.fence(run, schema, stamp=stamp(run, kind="fence", version=2 * run.epoch))
+            said.append("fenced")
+        except FenceConflictError as error:
+            said.append(str(error))
+
+    threads = [threading.Thread(target=fence, args=(run,)) for run in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(said) == 2
+    assert "fenced" in said
+    assert all(each == "fenced" or each.startswith("log: another writer was quicker: DELTA_") for each in said)
+
+
+def test_commits_of_others_do_not_hide_a_run(engine, log):
+    run = order(log)
+    execute(engine, run)
+    for days in range(10):
+        retention = {"delta.logRetentionDuration": f"interval {40 + days} days"}
+        DeltaTable(log.place.path).alter.set_table_properties(retention)
+    assert [each.version for each in engine.landed(log, [run.run], app_id=run.app_id)] == [0]
+    assert engine.landed(log, [run.run], app_id="another/log") == ()
+
+
+def test_a_restore_after_the_commit_asks_a_person(engine, log):
+    execute(engine, order(log))
+    run = order(log)
+    execute(engine, run)
+    DeltaTable(log.place.path).restore(0)
+    with pytest.raises(HistoryGoneError) as error:
+        engine.landed(log, [run.run], app_id=run.app_id)
+    assert str(error.value) == (
+        f"log: its table was restored after version 1, which holds run {run.run}\n"
+        "  hint: look whether its rows are there, then mark the partitions as done or missing"
+    )
+
+
+def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
+    run = order(log)
+    execute(engine, run)
+    save(spark.sql(ONE), log)
+    spark.sql(f"OPTIMIZE delta.`{log.place.path}`")
+    DeltaTable(log.place.path).create_checkpoint()
+    for version in (0, 1):
+        Path(log.place.path, "_delta_log", f"{version:020}.json").unlink()
+    assert engine.transaction_version(log, run.app_id) == 2 * run.epoch + 1
+    with pytest.raises(HistoryGoneError) as error:
+        engine.landed(log, [run.run], app_id=run.app_id)
+    assert str(error.value) == (
+        f"log: its table's log begins at version 2; whether run {run.run} is in it cannot be told\n"
+        "  hint: look at the rows, then mark the partitions as done or missing"
+    )
+
+
+def test_a_run_that_fenced_itself_is_not_in_however_short_the_log_is(engine, log):
+    execute(engine, order(log))
+    run = order(log)
+    engine.fence(run, None, stamp=stamp(run, kind="fence"))
+    DeltaTable(log.place.path).create_checkpoint()
+    Path(log.place.path, "_delta_log", f"{0:020}.json").unlink()
+    assert engine.landed(log, [run.run], app_id=run.app_id) == ()
+
+
+def test_what_a_commit_says_of_itself(log):
+    run = order(log)
+    assert json.loads(describe(stamp(run, blocks=("2013-01-01",), measures={"watermarks": {"a": "1"}}))) == {
+        "app": run.app_id,
+        "version": 2 * run.epoch + 1,
+        "epoch": run.epoch,
+        "run": run.run,
+        "attempt": 1,
+        "kind": "data",
+        "blocks": ["2013-01-01"],
+        "measures": {"watermarks": {"a": "1"}},
+    }
+
+
+def test_the_wrong_kind_of_computation_is_a_mistake_of_the_caller(engine, log):
+    with pytest.raises(TypeError, match="expected what compute returned, got object"):
+        engine.write(order(log), object(), stamp=stamp(order(log)))
