@@ -15,8 +15,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     'known are schedule, strategy'
     """
     names = sorted(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.6) or get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
+    if close := nearest(name, names):
+        return f"did you mean {close!r}?"
     few = 12
-    return f"known are {', '.join(names)}" if 0 < len(names) <= few else None
+    verb = "is" if len(names) == 1 else "are"
+    return f"known {verb} {', '.join(names)}" if 0 < len(names) <= few else None
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The one of ``known`` that looks most like ``name``, whatever its case; None when none does."""
+    candidates = {each.casefold(): each for each in sorted(known, reverse=True)}
+    close = get_close_matches(name.casefold(), candidates, n=1, cutoff=0.6)
+    return candidates[close[0]] if close else None

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, cast
 from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from sparkassets.core.phrases import did_you_mean, listing
+from sparkassets.core.phrases import listing
 from sparkassets.core.statements import refuse_unless_select
+from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ class _Judge:
             case _:
                 return
         if member not in known:
-            hint = did_you_mean(member, known) or (f"expected {listing(map(repr, known))}" if known else None)
+            hint = did_you_mean(member, known)
             yield self._fault(node, member, message, hint)
 
     def _column(self, relation: Member, column: str, node: nodes.Node) -> Iterator[Fault]:

@@ -63,7 +63,7 @@ def test_what_a_template_sets_itself():
         ),
         (
             "SELECT * FROM {{ outlets.other }}",
-            (1, 26, 5, "'other' is no outlet of asset 'out'", "expected 'out'"),
+            (1, 26, 5, "'other' is no outlet of asset 'out'", "known is out"),
         ),
         (
             "SELECT {{ partition.dya }}",
@@ -131,7 +131,7 @@ def test_columns_of_inlets_that_declare_them():
     sql = "SELECT {{ inlets.a.dep_dely }}, {{ inlets.a['day'] }}, {{ inlets.b.anything }}, {{ inlets.a.x1 }}"
     assert messages(sql, columns={"a": ("day", "dep_delay")}) == [
         (1, 20, 8, "asset 'a' declares no column 'dep_dely'", "did you mean 'dep_delay'?"),
-        (1, 93, 2, "asset 'a' declares no column 'x1'", "add it to the 'columns' of that asset"),
+        (1, 93, 2, "asset 'a' declares no column 'x1'", "known are day, dep_delay"),
     ]
 
 

@@ -9,11 +9,11 @@ from typing import Final
 
 from yaml.nodes import ScalarNode
 
-from sparkassets.core.phrases import did_you_mean
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
 from sparkassets.core.spec.paths import beside, tidy
+from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.templating import Fault, Template, TemplateError
 from sparkassets.errors import Location, Problem
 

@@ -9,12 +9,12 @@ from typing import Final, Protocol
 from sparkassets.core.instants import Duration, InstantError
 from sparkassets.core.partitions import Mapping as PartitionMapping
 from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition, WindowMapping
-from sparkassets.core.phrases import did_you_mean
 from sparkassets.core.spec.bodies import Mention
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import InletMap, RequireMap
 from sparkassets.core.spec.model import InletSpec, ReadAfter, Require
+from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import Location
 
 _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)

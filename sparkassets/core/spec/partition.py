@@ -6,11 +6,11 @@ from typing import Final, cast
 
 from sparkassets.core.partitions import By, TimePartition
 from sparkassets.core.patterns import PathPattern, PatternError
-from sparkassets.core.phrases import did_you_mean
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import AssetFile
 from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.times import Bounds, bounds
+from sparkassets.core.suggestions import did_you_mean
 
 _SHORT: Final = {
     "@hourly": "hour",

@@ -8,12 +8,12 @@ from typing import Final
 
 from sparkassets.core.conditions import ConditionError, Leaf, join_any, parse_condition
 from sparkassets.core.instants import InstantError, instant
-from sparkassets.core.phrases import did_you_mean
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import CronMap
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.spec.times import Bounds, bounds
+from sparkassets.core.suggestions import did_you_mean, nearest
 from sparkassets.core.timetables import TimetableError, parse_timetable
 
 _TIME = re.compile(r"\s*(?:@|[0-9*?][0-9*?/,LW#-]*(?:\s|$))")
@@ -87,5 +87,6 @@ def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles) -> None:
     elif leaf.ref == draft.name:
         at.word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for itself")
     elif leaf.ref not in assets.names:
-        hint = did_you_mean(leaf.ref, {*assets.names, _MANUAL} - {draft.name})
+        others = assets.names - {draft.name}
+        hint = "did you mean 'manual'?" if nearest(leaf.ref, [_MANUAL]) else did_you_mean(leaf.ref, others)
         at.word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)

@@ -10,11 +10,12 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from sparkassets.core.phrases import did_you_mean, listing, nearest, shown
+from sparkassets.core.phrases import listing, shown
 from sparkassets.core.spec import files
 from sparkassets.core.spec.document import At, Document, Path
 from sparkassets.core.spec.kinds import EXPECTED, kind_of
 from sparkassets.core.spec.not_yet import refused_key, refused_value
+from sparkassets.core.suggestions import did_you_mean, nearest
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -111,8 +112,6 @@ def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _F
         return _Finding(path, refused, at_key=True)
     known = _MAPS[model][_general(path[:-1])].model_fields
     hint = did_you_mean(key, known)
-    if not hint and len(path) > 1:
-        hint = f"expected {listing(sorted(known))}"
     meant = nearest(key, known) if len(path) == 1 else None
     return _Finding(path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant)
 
@@ -139,7 +138,8 @@ def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], da
     if kind == "literal_error":
         choices = [choice or "true" for choice in re.findall(r"'([^']*)'|True", context["expected"])]
         words = listing(choices)
-        hint = did_you_mean(value, choices) if isinstance(value, str) else None
+        meant = nearest(value, choices) if isinstance(value, str) else None
+        hint = f"did you mean {meant!r}?" if meant else None
     elif kind != EXPECTED:
         words = _WORDS.get(kind, words)
     if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from sparkassets.core.phrases import did_you_mean
+from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 
 _PLAIN: Final = frozenset(

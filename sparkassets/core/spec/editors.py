@@ -1,0 +1,78 @@
+"""The JSON Schema of the files, for editors; generated from the models that check them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from sparkassets.core.spec.files import AssetFile, ProjectFile
+from sparkassets.core.spec.kinds import with_references
+
+Kind = Literal["project", "asset"]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_CONDITIONS = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Condition"}}
+_HAND_WRITTEN = {
+    "Condition": {
+        "description": "Updates of assets: text such as a & (b | c), a list (all of it), or a map.",
+        "oneOf": [{"type": "string"}, _CONDITIONS, {"$ref": "#/$defs/ConditionMap"}],
+    },
+    "ConditionMap": {
+        "oneOf": [
+            {"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False}
+            for key, value in {"any": _CONDITIONS, "all": _CONDITIONS, "uri": {"type": "string"}}.items()
+        ]
+    },
+}
+
+
+def json_schema(kind: Kind | None = None) -> dict[str, Any]:
+    """The schema of one kind of file; without a kind, of both, told apart by the key ``project``.
+
+    >>> json_schema("project")["$ref"]
+    '#/$defs/ProjectFile'
+    """
+    _, generated = TypeAdapter.json_schemas(
+        [("asset", "validation", TypeAdapter(AssetFile)), ("project", "validation", TypeAdapter(ProjectFile))]
+    )
+    definitions = {**_tidy(with_references(generated["$defs"])), **_HAND_WRITTEN}
+    project, asset = {"$ref": "#/$defs/ProjectFile"}, {"$ref": "#/$defs/AssetFile"}
+    rules: dict[Kind | None, dict[str, Any]] = {
+        "project": {"title": "sparkassets: the project file", **project},
+        "asset": {"title": "sparkassets: an asset", **asset},
+        None: {
+            "title": "sparkassets: project.yml and asset files",
+            "if": {"required": ["project"]},
+            "then": project,
+            "else": asset,
+        },
+    }
+    used = sorted(_reached(rules[kind], definitions))
+    return {"$schema": _DIALECT, **rules[kind], "$defs": {name: definitions[name] for name in used}}
+
+
+def _tidy(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Without pydantic's titles and without nulls that stand for "not given"."""
+    if isinstance(schema, list):
+        return [_tidy(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _tidy(each) for name, each in value.items()} if key == "properties" else _tidy(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
+    }
+
+
+def _reached(rule: Any, definitions: dict[str, Any]) -> set[str]:  # noqa: ANN401 - JSON
+    """The definitions that a rule refers to, directly or not."""
+    found: set[str] = set()
+    ahead = [rule]
+    for each in ahead:
+        match each:
+            case {"$ref": str(reference)} if (name := reference.rpartition("/")[2]) not in found:
+                found.add(name)
+                ahead.append(definitions[name])
+        ahead += each.values() if isinstance(each, dict) else each if isinstance(each, list) else []
+    return found
