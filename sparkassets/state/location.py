@@ -43,6 +43,10 @@ class Location:
         """
         if self.folder is None:
             raise ValueError(f"{self.uri!r} is not a local folder")
+        if "%" in str(self.folder):
+            raise StateError(
+                f"the state {self.uri} holds a '%', which Delta's libraries take for an escape", hint=_OTHER_FOLDER
+            )
         try:
             log = self.folder / name / "_delta_log"
             if log.is_dir() and any(_LOG_ENTRY.fullmatch(entry.name) for entry in log.iterdir()):

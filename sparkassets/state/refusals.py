@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -13,6 +14,9 @@ PROJECT_PROPERTY = "sparkassets.project"
 JOURNAL_PROPERTY = "sparkassets.journal"
 
 _UNTOUCHED = "nothing was changed"
+_LAYERS = re.compile(r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+")
+_COLOUR = re.compile(r"\x1b\[\d*m")
+_LONGEST_REASON = 500
 _OUT_OF_REACH = (
     "permission denied",
     "access denied",
@@ -27,9 +31,13 @@ _OUT_OF_REACH = (
 
 
 def reason(error: BaseException) -> str:
-    """The first line of an error's text: what is under it is a back trace of the library."""
-    lines = str(error).strip().splitlines()
-    return lines[0].strip()[:300] if lines else type(error).__name__
+    """What an error of deltalake says in one line: its causes without its layers, colours and back trace."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    causes = [_COLOUR.sub("", line).strip() for line in lines[1:]]
+    text = ": ".join(
+        [_LAYERS.sub("", lines[0].strip()), *(line[1:].strip() for line in causes if line.startswith("↳"))]
+    )
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 def unreachable(uri: str, error: BaseException) -> StateError:

@@ -1,0 +1,188 @@
+"""What happens around one commit: answers that get lost, other programs in between, a driver that slept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.errors import JournalConflictError, StateError
+from sparkassets.state import DeltaStore
+
+AT = datetime(2025, 3, 21, tzinfo=UTC)
+
+
+class Disturbed:
+    """A Delta table to which something happens before and after its next commit."""
+
+    def __init__(
+        self, table: Any, *, before: Callable[[], object] | None = None, after: Callable[[], object] | None = None
+    ) -> None:
+        self._table = table
+        self._before = before
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def create_write_transaction(self, *args: Any, **options: Any) -> None:
+        before, self._before = self._before, None
+        after, self._after = self._after, None
+        if before is not None:
+            before()
+        self._table.create_write_transaction(*args, **options)
+        if after is not None:
+            after()
+
+
+def row(seq: int, run: str = "ours") -> JournalRow:
+    return JournalRow(seq, AT, "d", "event", run=run)
+
+
+def lose_the_answer() -> None:
+    raise DeltaError("Generic S3 error: connection reset")
+
+
+@pytest.fixture
+def state(tmp_path) -> Path:
+    DeltaStore(str(tmp_path / "state")).create(project="p")
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def store(state) -> DeltaStore:
+    store = DeltaStore(str(state))
+    store.append([row(1)], after=0)
+    return store
+
+
+def disturb(store: DeltaStore, table: str = "journal", **moments: Callable[[], object]) -> None:
+    numbered = store._journal if table == "journal" else store._watermarks
+    numbered._table = Disturbed(numbered._table, **moments)
+
+
+def runs(state: Path) -> list[str | None]:
+    return [row.run for row in DeltaStore(str(state)).history()]
+
+
+def other(state: Path, count: int = 1) -> Callable[[], object]:
+    """Another driver commits, and merges."""
+
+    def work() -> None:
+        driver = DeltaStore(str(state))
+        commit, rows = driver.read_after(0)
+        for step in range(count):
+            driver.append([row(len(rows) + step + 1, "theirs")], after=commit + step)
+        driver.maintain()
+
+    return work
+
+
+def touched(state: Path, table: str = "journal") -> Callable[[], object]:
+    """Another program commits something that is none of ours."""
+    return lambda: DeltaTable(str(state / table)).alter.set_table_properties({"delta.appendOnly": "false"})
+
+
+def files(state: Path) -> int:
+    return len(list((state / "journal").glob("*.parquet")))
+
+
+def test_a_commit_whose_answer_is_lost_is_in(state, store):
+    disturb(store, after=lose_the_answer)
+    store.append([row(2)], after=1)
+    assert runs(state) == ["ours", "ours"]
+    assert store.read_after(2) == (2, ())
+
+
+def test_also_when_others_committed_since(state, store):
+    disturb(store, after=lambda: (other(state, 3)(), lose_the_answer()))
+    store.append([row(2)], after=1)
+    assert runs(state) == ["ours", "ours", "theirs", "theirs", "theirs"]
+
+
+def test_and_when_it_was_merged_meanwhile(state, store):
+    disturb(store, after=lambda: (other(state, 30)(), lose_the_answer()))
+    store.append([row(2)], after=1)
+    assert runs(state) == ["ours", "ours", *["theirs"] * 30]
+
+
+def test_who_comes_second_leaves_no_file(state, store):
+    disturb(store, before=other(state))
+    with pytest.raises(JournalConflictError, match="at commit 2, not at 1"):
+        store.append([row(2)], after=1)
+    assert runs(state) == ["ours", "theirs"]
+    assert files(state) == 2
+
+
+def test_another_programs_commit_does_not_matter(state, store):
+    disturb(store, before=touched(state))
+    store.append([row(2)], after=1)
+    assert runs(state) == ["ours", "ours"]
+    assert store.read_after(0)[0] == 2
+    assert DeltaStore(str(state)).read(project="p").commit == 2
+
+
+def test_a_write_that_fails_changes_nothing(state, store):
+    def fail() -> None:
+        raise OSError("No space left on device (os error 28)")
+
+    disturb(store, before=fail)
+    with pytest.raises(StateError, match=r"cannot write to the table .*/journal: No space left on device"):
+        store.append([row(2)], after=1)
+    assert runs(state) == ["ours"]
+    store.append([row(2)], after=1)
+    assert runs(state) == ["ours", "ours"]
+
+
+def test_a_driver_that_slept_through_its_own_commits_answer(state, store):
+    def sleep() -> None:
+        for _ in range(5):
+            other(state, 70)()
+        lost = state / "journal" / "_delta_log" / f"{2:020d}.json"
+        assert not lost.exists()
+
+    disturb(store, after=sleep)
+    with pytest.raises(StateError, match=r"cannot tell whether commit 2 of .* is in: this driver slept"):
+        store.append([row(2)], after=1)
+    assert runs(state)[:3] == ["ours", "ours", "theirs"]
+
+
+def test_a_snapshot_that_comes_second_is_not_an_error(state, store):
+    def newer() -> None:
+        driver = DeltaStore(str(state))
+        driver.append([row(2)], after=1)
+        driver.save_snapshot([SnapshotRow("a", None, None, 2, 2)], seq=2)
+
+    store.read(project="p")
+    disturb(store, "watermarks", before=newer)
+    store.save_snapshot([SnapshotRow("a", None, None, 1, 1)], seq=1)
+    assert DeltaStore(str(state)).read(project="p").snapshot_seq == 2
+    assert len(list((state / "watermarks").glob("*.parquet"))) == 1
+
+
+def test_a_snapshot_beside_another_programs_commit(state, store):
+    store.read(project="p")
+    disturb(store, "watermarks", before=touched(state, "watermarks"))
+    store.save_snapshot([SnapshotRow("a", None, None, 1, 1)], seq=1)
+    assert DeltaStore(str(state)).read(project="p").snapshot_seq == 1
+
+
+def test_a_checkpoint_that_fails_leaves_the_commit(state, store, monkeypatch):
+    for seq in range(2, 20):
+        store.append([row(seq)], after=seq - 1)
+
+    def fail(_: object) -> None:
+        raise DeltaError("no")
+
+    monkeypatch.setattr(DeltaTable, "create_checkpoint", fail)
+    store.append([row(20)], after=19)
+    assert store.read_after(20) == (20, ())
+    monkeypatch.undo()
+    store.maintain()
+    assert (state / "journal" / "_delta_log" / "_last_checkpoint").exists()
