@@ -117,34 +117,38 @@ class ClockChange:
     after: int
 
 
+_Chunk = tuple[list[int], list[int], list[ClockChange]]
+"""The instants of a chunk's clock changes, the offsets around them (one more), and the changes themselves."""
+
+
 class Offsets:
     """The UTC offset of one zone as a step function of time, learnt from ``zoneinfo`` as far as it is asked for.
 
     A local time is written as the seconds since 1970-01-01T00:00 on the wall clock.
     """
 
-    __slots__ = ("_table", "_zone")
+    __slots__ = ("_chunks", "_fixed", "_zone")
 
     def __init__(self, name: str) -> None:
         self._zone = zone(name)
-        # (low, high, instants of changes in between, offsets around them); replaced as a whole, so threads may share it
-        self._table: tuple[int, int, list[int], list[int]] = (0, 0, [], [])
+        self._fixed = self._zone.utcoffset(None) is not None
+        self._chunks: dict[int, _Chunk] = {}
 
     def at(self, epoch: int) -> int:
         """Seconds east of UTC at that instant."""
-        low, high, changes, offsets = self._table
-        if not low <= epoch < high:
-            _, _, changes, offsets = self._reach(epoch)
-        return offsets[bisect_right(changes, epoch)]
+        instants, offsets, _ = self._chunks.get(epoch >> _BITS) or self._learn(epoch >> _BITS)
+        return offsets[bisect_right(instants, epoch)]
 
     def changes(self, start: int, end: int) -> list[ClockChange]:
         """The clock changes in ``[start, end)``, oldest first."""
-        low, high, changes, offsets = self._table
-        if not low < start <= end < high:
-            self._reach(start - 1)
-            _, _, changes, offsets = self._reach(end)
-        first, last = bisect_left(changes, start), bisect_left(changes, end)
-        return [ClockChange(changes[i], offsets[i], offsets[i + 1]) for i in range(first, last)]
+        if self._fixed or start >= end:
+            return []
+        found: list[ClockChange] = []
+        for number in range(max(start, _EARLIEST) >> _BITS, (min(end, _LATEST) >> _BITS) + 1):
+            instants, _, changes = self._chunks.get(number) or self._learn(number)
+            if instants and start <= instants[-1] and instants[0] < end:
+                found += changes[bisect_left(instants, start) : bisect_left(instants, end)]
+        return found
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """``[start, end)`` cut at the clock changes: (start, end, offset), oldest first, none empty."""
@@ -179,40 +183,23 @@ class Offsets:
         change = self.changes(min(first, second), max(first, second) + 1)[-1]
         return second if change.at < second else change.at if first > second else first
 
-    def _reach(self, epoch: int) -> tuple[int, int, list[int], list[int]]:
-        """The table, grown until it holds ``epoch``; outside the years that Python knows the offset stays as it is."""
-        low, high, changes, offsets = self._table
-        if self._zone.utcoffset(None) is not None:
-            self._table = (min(low, epoch), max(high, epoch + 1), [], [self._probe(0)])
-            return self._table
-        if not offsets:
-            low = min(max(epoch - _MARGIN, _EARLIEST), _LATEST)
-            high, offsets = low + 1, [self._probe(low)]
-        if epoch >= high:
-            wanted = min(epoch + _MARGIN, _LATEST)
-            more = list(self._search(min(high, _LATEST) - 1, wanted - 1))
-            changes, offsets = changes + [at for at, _ in more], offsets + [offset for _, offset in more]
-            high = max(wanted, epoch + 1)
-        elif epoch < low:
-            wanted = max(epoch - _MARGIN, _EARLIEST)
-            more = list(self._search(wanted, max(low, _EARLIEST)))
-            changes = [at for at, _ in more] + changes
-            offsets = [self._probe(wanted), *(offset for _, offset in more), *offsets[1:]]
-            low = min(wanted, epoch)
-        self._table = (low, high, changes, offsets)
-        return self._table
-
-    def _search(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The changes in ``(start, end]`` with the offset that each begins."""
-        at, offset = start, self._probe(start)
-        while at < end:
-            step = min(at + _STEP, end)
-            reached = self._probe(step)
+    def _learn(self, number: int) -> _Chunk:
+        """Finds the clock changes of one chunk."""
+        start, end = number << _BITS, (number + 1) << _BITS
+        offset = first = self._probe(start - 1)
+        found: list[tuple[int, int]] = []
+        for at in range(start - 1, end - 1, _STEP):
+            reached = self._probe(min(at + _STEP, end - 1))
             if reached != offset:
-                yield from self._narrow(at, step, offset, reached)
-            at, offset = step, reached
+                found += self._narrow(at, min(at + _STEP, end - 1), offset, reached)
+            offset = reached
+        instants, offsets = [at for at, _ in found], [first, *(offset for _, offset in found)]
+        changes = [ClockChange(at, offsets[i], offsets[i + 1]) for i, at in enumerate(instants)]
+        self._chunks[number] = instants, offsets, changes
+        return self._chunks[number]
 
     def _narrow(self, start: int, end: int, before: int, after: int) -> Iterator[tuple[int, int]]:
+        """The changes in ``(start, end]`` with the offset that each begins, given the offsets at both ends."""
         if end - start == 1:
             yield end, after
             return
@@ -224,13 +211,15 @@ class Offsets:
             yield from self._narrow(middle, end, offset, after)
 
     def _probe(self, epoch: int) -> int:
-        since = datetime.fromtimestamp(epoch, self._zone).utcoffset() or timedelta()
+        """The offset by ``zoneinfo``; outside the years of Python that of the nearest."""
+        since = datetime.fromtimestamp(min(max(epoch, _EARLIEST), _LATEST), self._zone).utcoffset() or timedelta()
         return since.days * DAY + since.seconds
 
 
 _STEP = 3 * DAY
 """How far apart a zone is probed; none of the tz database goes and returns within it (tests/core/test_instants.py)."""
-_MARGIN = 800 * DAY
+_BITS = 25
+"""Clock changes are learnt in chunks of 2 to this power of seconds, a little more than a year."""
 _EARLIEST = epoch(datetime(2, 1, 1, tzinfo=UTC))
 _LATEST = epoch(datetime(9999, 1, 1, tzinfo=UTC))
 

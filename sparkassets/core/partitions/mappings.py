@@ -12,7 +12,7 @@ from sparkassets.core.partitions.ranges import RangeSet
 
 _MONTH = 2_629_746
 """Mean length of a month in seconds."""
-_BACK = 3 * 3600
+_BACK = 7 * 3600
 """The most that any zone's clocks have gone back at once since 1970, in seconds (tests/core/test_instants.py)."""
 
 

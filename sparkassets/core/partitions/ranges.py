@@ -98,20 +98,24 @@ class RangeSet:
         if not self.starts or not other.starts:
             return _EMPTY
         few, many = (self, other) if len(self) <= len(other) else (other, self)
+        many_starts, many_ends, count = many.starts, many.ends, len(many)
         starts: list[int] = []
         ends: list[int] = []
-        i = 0
+        i = 0  # the first of many that ends after the start of the range in hand
         for start, end in few.pairs():
-            i = bisect_right(many.ends, start, i)
-            j = bisect_left(many.starts, end, i)
-            if i == j:
+            if many_ends[i] <= start:
+                i = bisect_right(many_ends, start, i + 1)
+                if i == count:
+                    break
+            if many_starts[i] >= end:
                 continue
-            at = len(starts)
-            starts += many.starts[i:j]
-            ends += many.ends[i:j]
-            starts[at] = max(starts[at], start)
-            ends[-1] = min(ends[-1], end)
-            i = j - 1  # the last one may reach into the next range
+            starts.append(max(many_starts[i], start))
+            if many_ends[i] < end:
+                j = bisect_left(many_starts, end, i + 1)
+                ends += many_ends[i : j - 1]
+                starts += many_starts[i + 1 : j]
+                i = j - 1
+            ends.append(min(many_ends[i], end))
         return RangeSet(tuple(starts), tuple(ends))
 
     def __sub__(self, other: RangeSet) -> RangeSet:

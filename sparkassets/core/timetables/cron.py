@@ -11,7 +11,8 @@ from sparkassets.core.timetables.base import Slot
 from sparkassets.core.timetables.fields import CronFields
 
 _YEAR = 366 * DAY
-_FIRST_LOOK = 3600
+_LOOK_BACK = 26 * 3600
+"""Seconds that are looked through at first for one tick a day; for more ticks a day, less."""
 _WIDEN = 8
 _EARLIEST = epoch(datetime.fromisoformat("0003-01-01T00:00Z"))
 _LATEST = epoch(datetime.fromisoformat("9998-01-01T00:00Z"))
@@ -88,7 +89,7 @@ class CronTimetable:
 
     def tick_before(self, epoch: int) -> int | None:
         """The last tick earlier than ``epoch``, whatever the bounds; None at the beginning of the calendar."""
-        end, length = min(epoch, _LATEST), _FIRST_LOOK
+        end, length = min(epoch, _LATEST), _LOOK_BACK // len(self.fields.times)
         while end > _EARLIEST:
             ticks = list(self.ticks(end - length, end))
             if ticks:

@@ -1,0 +1,110 @@
+"""The grid of local hours in a zone, and their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from sparkassets.core.instants import DAY, local_datetime, local_seconds, offsets
+from sparkassets.core.partitions.grains import PartitionError
+
+HOUR = 3600
+_KEY = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)([+-]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
+
+
+class HourGrid:
+    """Local hours, cut at the clock changes: a repeated hour is two slots, and a part of an hour can be one.
+
+    Instants and local times are seconds; an edge is the start or the end of a slot.
+    """
+
+    __slots__ = ("_clock", "_timezone")
+
+    def __init__(self, timezone: str) -> None:
+        self._clock = offsets(timezone)
+        self._timezone = timezone
+
+    def floor(self, epoch: int) -> int:
+        """The start of the slot that holds an instant."""
+        start = epoch - (epoch + self._clock.at(epoch)) % HOUR
+        changes = self._clock.changes(start + 1, epoch + 1)
+        return changes[-1].at if changes else start
+
+    def next(self, epoch: int) -> int:
+        """The end of the slot that holds an instant."""
+        end = epoch - (epoch + self._clock.at(epoch)) % HOUR + HOUR
+        changes = self._clock.changes(epoch + 1, end)
+        return changes[0].at if changes else end
+
+    def edges(self, low: int, high: int) -> Iterator[int]:
+        """The ends of the slots between two edges, ascending."""
+        for start, end, offset in self._clock.stretches(low, high):
+            yield from range(start - (start + offset) % HOUR + HOUR, end, HOUR)
+            yield end
+
+    def count(self, low: int, high: int) -> int:
+        """The number of slots between two edges; takes time by clock changes, not by slots."""
+        stretches = self._clock.stretches(low, high)
+        return sum(-(-(end + offset) // HOUR) - (start + offset) // HOUR for start, end, offset in stretches)
+
+    def nominal(self, start: int) -> int:
+        """The full hour on the wall clock at the start of a slot."""
+        return (start + self._clock.at(start)) // HOUR * HOUR
+
+    def shown(self, edge: int, *, late: bool) -> int:
+        """The full hour on the wall clock at an edge; it never descends when the edge ascends.
+
+        Args:
+            edge: Where.
+            late: In a stretch that is repeated, the latest hour that was reached; else the earliest still to come.
+        """
+        local = self.nominal(edge)
+        if late:
+            passed = self._clock.changes(edge - 2 * DAY, edge + 1)
+            return max([local, *(-(-(change.at + change.before) // HOUR) * HOUR for change in passed)])
+        coming = self._clock.changes(edge, edge + 2 * DAY)
+        return min([local, *((change.at + change.after) // HOUR * HOUR for change in coming)])
+
+    def key(self, start: int) -> str:
+        """The local date and hour of the slot with that start; with its UTC offset where the hour is repeated."""
+        local = self.nominal(start)
+        text = local_datetime(local).isoformat()[:13]
+        return text + self._offset(start) if len(self._occurrences(local)) > 1 else text
+
+    def parse_key(self, text: str) -> tuple[int, int]:
+        """The slot with that key, as (start, end); an offset is taken wherever it is right.
+
+        Raises:
+            PartitionError: It is no key, the clocks skip it, or they repeat it and it lacks its offset.
+        """
+        match = _KEY.fullmatch(text)
+        if not match:
+            raise PartitionError(f"'{text}' is not a partition key by hour; expected one such as 2013-01-05T06")
+        try:
+            slots = self._occurrences(local_seconds(datetime.fromisoformat(match[1])))
+        except ValueError as error:
+            raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+        if not slots:
+            raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
+        if match[2] is None and len(slots) == 1:
+            return slots[0]
+        by_offset = {self._offset(start): (start, end) for start, end in slots}
+        if match[2] in by_offset:
+            return by_offset[match[2]]
+        what = "has another offset" if match[2] else "is repeated"
+        choices = " or ".join(match[1] + offset for offset in by_offset)
+        raise PartitionError(f"partition key '{text}': the hour {what} in {self._timezone}; expected {choices}")
+
+    def _occurrences(self, local: int) -> list[tuple[int, int]]:
+        """The slots of the local hour that begins at ``local``, oldest first: none, one or two."""
+        stretches = self._clock.stretches(local - 2 * DAY, local + 2 * DAY)
+        shown = ((max(start, local - offset), min(end, local - offset + HOUR)) for start, end, offset in stretches)
+        return [(start, end) for start, end in shown if start < end]
+
+    def _offset(self, epoch: int) -> str:
+        """The UTC offset as ``-04:00``, with seconds where it has some."""
+        seconds = self._clock.at(epoch)
+        hours, rest = divmod(abs(seconds), HOUR)
+        minutes, rest = divmod(rest, 60)
+        return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}" + (f":{rest:02}" if rest else "")

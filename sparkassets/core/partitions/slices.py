@@ -1,0 +1,92 @@
+"""The grid of days, weeks, months, quarters or years in a zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkassets.core.instants import DAY, offsets
+from sparkassets.core.partitions.grains import GRAINS, PartitionError
+
+
+class SliceGrid:
+    """Slices of whole local days: a slot begins where the clocks leave the slice before for good.
+
+    Instants and local times are seconds; an edge is the start or the end of a slot. Slices are numbered as in `grains`.
+    """
+
+    __slots__ = ("_by", "_clock", "_grain", "_timezone")
+
+    def __init__(self, by: str, timezone: str) -> None:
+        self._by = by
+        self._clock = offsets(timezone)
+        self._grain = GRAINS[by]
+        self._timezone = timezone
+
+    def floor(self, epoch: int) -> int:
+        """The start of the slot that holds an instant."""
+        return self._edge(self._number(epoch))
+
+    def next(self, epoch: int) -> int:
+        """The end of the slot that holds an instant."""
+        return self._edge(self._number(epoch) + 1)
+
+    def edges(self, low: int, high: int) -> Iterator[int]:
+        """The ends of the slots between two edges, ascending."""
+        number = self._number(low)
+        while low < high:
+            number += 1
+            edge = self._edge(number)
+            if edge > low:
+                yield edge
+            low = edge
+
+    def count(self, low: int, high: int) -> int:
+        """The number of slots between two edges; takes time by clock changes, not by slots."""
+        slices = self._number(high) - self._number(low)
+        if self._by != "day":  # no longer slice was ever skipped whole
+            return slices
+        gaps = (
+            (change.at + change.before, change.at + change.after) for change in self._clock.changes(low + 1, high + 1)
+        )
+        return slices - sum(max(0, gone_to // DAY + -gone_from // DAY) for gone_from, gone_to in gaps)
+
+    def nominal(self, start: int) -> int:
+        """00:00 of the slot's first day on the wall clock, also where the clocks skip it."""
+        return self._grain.first_day(self._number(start)) * DAY
+
+    def shown(self, edge: int, *, late: bool) -> int:  # noqa: ARG002 - it shows 00:00 once, however often the clocks do
+        """00:00 on the wall clock of the first day after an edge."""
+        return self.nominal(edge)
+
+    def key(self, start: int) -> str:
+        """The key of the slot with that start."""
+        return self._grain.key(self._grain.first_day(self._number(start)))
+
+    def parse_key(self, text: str) -> tuple[int, int]:
+        """The slot with that key, as (start, end).
+
+        Raises:
+            PartitionError: It is no key of this grain, or the clocks skip it.
+        """
+        grain = self._grain
+        if not grain.pattern.fullmatch(text):
+            raise PartitionError(f"'{text}' is not a partition key by {self._by}; expected one such as {grain.example}")
+        try:
+            number = grain.index(grain.read(text))
+            start, end = self._edge(number), self._edge(number + 1)
+        except ValueError as error:
+            raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+        if start == end:
+            raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
+        return start, end
+
+    def _number(self, epoch: int) -> int:
+        """The number of the slice whose slot holds an instant."""
+        number = self._grain.index((epoch + self._clock.at(epoch)) // DAY)
+        while self._edge(number) > epoch:  # a short first reading of a midnight that the clocks repeat
+            number -= 1
+        return number
+
+    def _edge(self, number: int) -> int:
+        """The start of a slice; equal to the next one's where the clocks skip it."""
+        return self._clock.boundary(self._grain.first_day(number) * DAY)

@@ -1,0 +1,60 @@
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.partitions import RangeSet, StampedRanges
+
+SIZE = 30
+pairs = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)), max_size=6)
+range_sets = pairs.map(RangeSet.of)
+stamps = st.integers(1, 5)
+overlays = st.lists(st.tuples(range_sets, stamps), max_size=5)
+
+
+def stamped(marks):
+    found = StampedRanges()
+    for ranges, stamp in marks:
+        found = found.overlay(ranges, stamp)
+    return found
+
+
+def model(marked):
+    """Epoch to stamp."""
+    return {epoch: stamp for start, end, stamp in marked.items() for epoch in range(start, end)}
+
+
+def assert_is(marked, expected):
+    assert model(marked) == expected
+    items = list(marked.items())
+    assert all(start < end for start, end, _ in items)
+    for (_, end, stamp), (start, _, next_stamp) in pairwise(items):
+        assert end < start or (end == start and stamp != next_stamp)
+    assert marked.ranges() == RangeSet.of((epoch, epoch + 1) for epoch in expected)
+
+
+@given(overlays)
+def test_overlay_keeps_the_newest(marks):
+    expected = {}
+    for ranges, stamp in marks:
+        for start, end in ranges.pairs():
+            expected |= {epoch: max(stamp, expected.get(epoch, 0)) for epoch in range(start, end)}
+    assert_is(stamped(marks), expected)
+
+
+@given(overlays, range_sets, stamps)
+def test_clear_spares_what_is_newer(marks, ranges, through):
+    before = model(stamped(marks))
+    after = {epoch: stamp for epoch, stamp in before.items() if epoch not in ranges or stamp > through}
+    assert_is(stamped(marks).clear(ranges, through), after)
+
+
+@given(overlays, range_sets)
+def test_within(marks, ranges):
+    inside = {epoch: stamp for epoch, stamp in model(stamped(marks)).items() if epoch in ranges}
+    assert_is(stamped(marks).within(ranges), inside)
+
+
+def test_length_and_truth():
+    assert len(stamped([(RangeSet.of([(0, 1), (2, 3)]), 7)])) == 2
+    assert not StampedRanges()
