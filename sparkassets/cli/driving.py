@@ -30,7 +30,7 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
     """Does ``work``, tells how it went, and returns the exit code.
 
     Args:
-        project: Is asked to stop when a signal comes.
+        project: Is asked to stop when a signal comes, and closed in the end.
         work: What to do.
         as_json: The summary is one document on stdout; else a table on stderr, as stdout is for what people's own
             functions print.
@@ -41,7 +41,7 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
     done: list[Summary] = []
     with stdout_for_one_document() if as_json else _as_it_is():
         try:
-            with stopper:
+            with stopper, project:
                 _ticks(project, work, stopper, terminal, done, as_json=as_json, every_seconds=every_seconds)
         except InterruptedBySignalError:
             terminal.print("interrupted")

@@ -83,10 +83,10 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
     else:
         terminal.print("interrupted before anything ran" if summary.interrupted else "nothing was due")
     print_failures(summary.runs, terminal)
-    said = set(summary.faults)
-    if said:
+    if summary.faults:
         terminal.print("", terminal.paint("sources that could not be looked at:", "red"))
         print_table(terminal, [Column("asset"), Column("reason")], [list(fault) for fault in summary.faults])
+    said = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
     waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
     print_waiting(waiting, project, terminal, quiet=False)
 

@@ -27,6 +27,13 @@ class Invocations:
         self.steps = list(steps)
         self.stopped = threading.Event()
         self.running = False
+        self.closed = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.closed = True
 
     def stop(self):
         self.stopped.set()
@@ -64,7 +71,9 @@ def driven(made, *, as_json=False, every_seconds=None):
     ],
 )
 def test_the_exit_code_tells_whether_a_run_failed(summary, code):
-    assert driven(Invocations(summary)) == code
+    made = Invocations(summary)
+    assert driven(made) == code
+    assert made.closed
 
 
 def test_people_get_the_summary_on_stderr(capsys):

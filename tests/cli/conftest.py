@@ -1,0 +1,49 @@
+"""Real projects on disk, with their state, and an engine without Spark."""
+
+import json
+
+import pytest
+
+from sparkassets.cli import main
+from tests.runtime.fakes import FakeEngine
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    """Stands in for Spark in every invocation of one test."""
+    made = FakeEngine()
+    monkeypatch.setattr("sparkassets.spark.SparkEngine", lambda *_: made)
+    return made
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch, capsys):
+    """The project that `init` writes, in the folder ``conf`` of the current folder."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    capsys.readouterr()
+    return tmp_path / "conf"
+
+
+@pytest.fixture
+def said(capsys):
+    """Runs a command: (exit code, stdout, stderr)."""
+
+    def run(*args):
+        code = main(args)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def asked(said):
+    """Runs a command with --json, which must succeed: its document."""
+
+    def run(*args):
+        code, out, err = said(*args, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    return run

@@ -1,0 +1,330 @@
+"""Every command on a real project with files and a journal, without Spark."""
+
+import json
+
+import pytest
+
+from sparkassets.core.spec import json_schema
+
+pytestmark = pytest.mark.usefixtures("shop", "engine")
+DAYS = "2025-01-01..2025-01-02"
+
+
+def lines(text):
+    return [line.rstrip() for line in text.splitlines()]
+
+
+# ------------------------------------------------------------------ validate, schema, graph
+
+
+def test_validate_counts(said, asked):
+    assert said("validate") == (0, "project 'shop' is valid: 2 assets, 1 source\n", "")
+    assert asked("validate") == {"problems": []}
+
+
+def test_validate_tells_every_problem_at_once(shop, said):
+    (shop / "assets/orders.yml").write_text("asset: orders\nsource: csv\npath: x.csv\nshedule: manual\n")
+    (shop / "assets/best_shops.sql").write_text("SELECT * FROM {{ inlets.daily_revenu }}\n")
+    code, out, err = said("validate")
+    assert (code, out) == (2, "")
+    assert "conf/assets/orders.yml:4:1: " in err
+    assert "conf/assets/best_shops.sql:1:" in err
+    assert "did you mean 'daily_revenue'?" in err
+    assert lines(err)[-1].endswith("problems; nothing was done")
+    code, out, err = said("validate", "--json")
+    problems = json.loads(out)["problems"]
+    assert (code, err) == (2, "")
+    assert {(item["file"], item["line"]) for item in problems} >= {
+        ("conf/assets/orders.yml", 4),
+        ("conf/assets/best_shops.sql", 1),
+    }
+    assert all(set(item) == {"file", "line", "column", "message", "hint"} for item in problems)
+
+
+@pytest.mark.parametrize("verb", ["plan", "run", "status", "runs", "validate"])
+def test_a_folder_without_a_project_is_invalid(verb, tmp_path, monkeypatch, said):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = said(verb, "--project", "nowhere")
+    assert (code, out) == (2, "")
+    assert "nowhere" in err
+
+
+def test_the_schema_is_json_with_or_without_the_option(said, asked, tmp_path):
+    assert json.loads(said("schema")[1]) == asked("schema") == json_schema()
+    file = tmp_path / "schema.json"
+    assert said("schema", "--out", str(file)) == (0, "", f"wrote {file}\n")
+    assert file.read_text() == said("schema")[1]
+    assert asked("schema", "--out", str(file)) == {"out": str(file)}
+    code, _, err = said("schema", "--out", str(tmp_path / "no/schema.json"))
+    assert (code, err) == (2, f"error: cannot write '{tmp_path}/no/schema.json': No such file or directory\n")
+
+
+def test_the_graph_in_its_forms(said, asked):
+    assert lines(said("graph")[1])[0] == "orders  (csv source, by day in UTC)"
+    assert said("graph", "--format", "mermaid")[1].startswith('flowchart LR\n  n0[("orders")]\n')
+    assert said("graph", "--format", "dot")[1].startswith("digraph assets {\n")
+    assert asked("graph")["edges"] == [
+        {"from": "orders", "to": "daily_revenue", "kind": "reads"},
+        {"from": "daily_revenue", "to": "best_shops", "kind": "reads"},
+    ]
+
+
+# ------------------------------------------------------------------ plan, explain, run
+
+
+def test_plan_says_what_runs_and_what_waits_and_records_nothing(shop, said, asked):
+    code, out, err = said("plan", "--at", "2025-01-03T06:00")
+    assert (code, err) == (0, "")
+    assert lines(out) == [
+        "plan at 2025-01-03T06:00:00Z",
+        "",
+        "runs 1 asset:",
+        "  asset          partitions              reason",
+        "  daily_revenue  2025-01-01..2025-01-02  2 partitions missing",
+        "",
+        "waits:",
+        "  asset       reason",
+        "  best_shops  waits for daily_revenue 2025-01-01..2025-01-02, which runs first",
+    ]
+    assert not (shop / "state").exists()
+    (run,) = asked("plan")["runs"]
+    assert run["partitions"] == {"ranges": [DAYS], "count": 2}
+
+
+def test_plan_of_a_selection(said, asked):
+    document = asked("plan", "--select", "best_shops")
+    assert document["runs"] == []
+    assert ("daily_revenue", "not selected") in [(item["asset"], item["reason"]) for item in document["waiting"]]
+    assert [run["asset"] for run in asked("plan", "--select", "+best_shops")["runs"]] == ["daily_revenue"]
+    code, _, err = said("plan", "--select", "daily_revenu+")
+    assert code == 2
+    assert err == "error: --select: no asset 'daily_revenu' in project 'shop'\n  hint: did you mean 'daily_revenue'?\n"
+
+
+def test_a_time_that_is_none_is_refused(said):
+    code, out, err = said("plan", "--at", "yesterday")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: 'yesterday' is not an instant; expected an ISO date or time")
+
+
+def test_explain_draws_a_tree(said, asked):
+    _, out, _ = said("explain", "daily_revenue")
+    assert any("runs now 2025-01-01..2025-01-02: 2 partitions missing" in line for line in lines(out))
+    assert lines(out)[-1] in ("└─ never ran", "`- never ran")
+    document = asked("explain", "daily_revenue", "--partition", "2025-01-01")
+    assert (document["text"], document["holds"]) == ("daily_revenue", True)
+    code, _, err = said("explain", "daily")
+    assert (code, err) == (
+        2,
+        "error: no asset 'daily' in project 'shop'\n  hint: known are best_shops, daily_revenue, orders\n",
+    )
+    code, _, err = said("explain", "daily_revenue", "--partition", "2025")
+    assert (code, err) == (2, "error: '2025' is not a partition key by day; expected one such as 2013-01-05\n")
+
+
+def test_run_runs_until_nothing_is_due(engine, said):
+    code, out, err = said("run")
+    assert (code, out) == (0, "")
+    assert lines(err)[0] == "starting Spark"
+    assert lines(err)[1].startswith(f"started daily_revenue {DAYS}: 2 partitions missing; daily_revenue-20")
+    assert lines(err)[-1] == "2 runs: 2 success"
+    assert [len(engine.data(name)) for name in ("daily_revenue", "best_shops")] == [1, 1]
+    assert said("run") == (0, "", "nothing was due\n")
+
+
+def test_run_prints_one_document(asked):
+    document = asked("run")
+    assert [(run["asset"], run["status"], run["rows"]) for run in document["runs"]] == [
+        ("daily_revenue", "success", 5),
+        ("best_shops", "success", 5),
+    ]
+    assert (document["faults"], document["interrupted"]) == ([], False)
+
+
+def test_a_failed_run_is_told_with_its_log_and_exits_1(shop, engine, said):
+    def broken(_):
+        raise ValueError("no such column\nmore of it")
+
+    engine.hooks["daily_revenue", "compute"] = broken
+    (shop / "project.yml").write_text((shop / "project.yml").read_text() + "defaults: {retries: 0}\n")
+    code, _, err = said("run")
+    assert code == 1
+    assert "daily_revenue failed: ValueError: no such column" in lines(err)
+    assert "more of it" not in err
+    assert "Traceback" not in err
+    (log,) = (shop / "state/logs").iterdir()
+    assert f"  the whole story: {log}" in lines(err)
+    assert "more of it" in log.read_text()
+    assert lines(err)[-2:] == [
+        "  asset       reason",
+        "  best_shops  waits for daily_revenue 2025-01-01..2025-01-02, which failed: ValueError: no such column",
+    ]
+
+
+# ------------------------------------------------------------------ what is known
+
+
+def test_nothing_is_known_before_the_first_run(said, asked):
+    assert said("runs") == (0, "no runs\n", "")
+    assert said("events", "list") == (0, "no events\n", "")
+    assert (asked("runs"), asked("events", "list")) == ([], [])
+    assert lines(said("status")[1])[2:] == [
+        "  daily_revenue  date_range                            2 missing",
+        "  best_shops     full_refresh                          never",
+    ]
+
+
+def test_status_after_a_run(said, asked):
+    said("run")
+    assert [(item["asset"], item["partitions"] and item["partitions"]["current"]) for item in asked("status")] == [
+        ("orders", 2),
+        ("daily_revenue", 2),
+        ("best_shops", None),
+    ]
+    table = lines(said("status")[1])
+    assert table[2].startswith("  daily_revenue  date_range    2025-01-01..2025-01-02  2 current  20")
+    assert table[3].startswith("  best_shops     full_refresh                          success    20")
+
+
+def test_runs_are_listed(said, asked):
+    said("run")
+    runs = asked("runs")
+    assert [(run["asset"], run["status"]) for run in runs] == [("daily_revenue", "success"), ("best_shops", "success")]
+    assert [run["asset"] for run in asked("runs", "--last", "1")] == ["best_shops"]
+    assert [run["asset"] for run in asked("runs", "--asset", "daily_revenue")] == ["daily_revenue"]
+    assert asked("runs", "--status", "failed") == []
+    assert (
+        lines(said("runs")[1])[0]
+        == "  started               asset          partitions              status   rows  seconds"
+    )
+    code, _, err = said("runs", "--asset", "x")
+    assert (code, err.splitlines()[0]) == (2, "error: no asset 'x' in project 'shop'")
+
+
+def test_partitions_share_lines(shop, said, asked):
+    said("run")
+    (shop / "landing/orders/2025-01-04.csv").write_text("order_id,shop,amount\n")
+    assert lines(said("partitions", "daily_revenue")[1]) == [
+        "  partitions              count  status",
+        "  2025-01-01..2025-01-02      2  current",
+        "  2025-01-03..2025-01-04      2  missing",
+    ]
+    assert asked("partitions", "daily_revenue")[1:3] == [
+        {"partition": "2025-01-02", "status": "current"},
+        {"partition": "2025-01-03", "status": "missing"},
+    ]
+    code, _, err = said("partitions", "best_shops")
+    assert (code, err) == (
+        2,
+        "error: asset 'best_shops' has no partitions\n  hint: `sparkassets status` tells what is known\n",
+    )
+
+
+def test_partitions_of_nothing(shop, said):
+    for file in (shop / "landing/orders").iterdir():
+        file.unlink()
+    assert said("partitions", "daily_revenue") == (0, "no partition is wanted or there yet\n", "")
+
+
+# ------------------------------------------------------------------ events, backfill
+
+
+def test_an_event_is_announced_and_listed(said, asked):
+    event = asked("events", "add", "x-drop://inbox", "--extra", "rows=3", "--extra", "note=ok", "--extra", "id=010")
+    assert {key: event[key] for key in ("asset", "uri", "partitions", "extra", "run")} == {
+        "asset": None,
+        "uri": "x-drop://inbox",
+        "partitions": [],
+        "extra": {"rows": 3, "note": "ok", "id": "010"},
+        "run": None,
+    }
+    named = asked("events", "add", "daily_revenue", "--partition", "2025-01-01")
+    assert (named["asset"], named["partitions"]) == ("daily_revenue", ["2025-01-01..2025-01-01"])
+    assert asked("events", "list") == [event, named]
+    assert asked("events", "list", "--last", "1") == [named]
+    assert asked("events", "list", "--asset", "daily_revenue") == [named]
+    table = lines(said("events", "list")[1])
+    assert table[0].split() == ["event", "at", "dataset", "partitions", "extra"]
+    assert table[1].endswith("  x-drop://inbox              id=010, note=ok, rows=3")
+
+
+def test_an_event_of_nothing_known_is_refused(shop, said):
+    code, _, err = said("events", "add", "order")
+    assert (code, err) == (2, "error: no asset 'order' in project 'shop'\n  hint: did you mean 'orders'?\n")
+    assert not (shop / "state").exists()
+
+
+def test_backfill_computes_what_is_missing(asked):
+    document = asked("backfill", "daily_revenue", "--partition", "2025-01-02")
+    (run,) = document["runs"]
+    assert (run["asset"], run["kind"], run["partitions"]["ranges"]) == (
+        "daily_revenue",
+        "backfill",
+        ["2025-01-02..2025-01-02"],
+    )
+    assert [item["status"] for item in asked("partitions", "daily_revenue")] == ["missing", "current"]
+
+
+def test_backfill_downstream(asked):
+    document = asked("backfill", "daily_revenue", "--partition", DAYS, "--downstream")
+    assert [run["asset"] for run in document["runs"]] == ["daily_revenue", "best_shops"]
+
+
+def test_a_dry_backfill_is_a_plan(engine, said, asked):
+    said("run")
+    code, out, err = said("backfill", "daily_revenue", "--partition", DAYS, "--dry-run")
+    assert (code, err) == (0, "")
+    assert lines(out)[2:] == [
+        "nothing is due",
+        "",
+        "nothing wanted:",
+        "  asset          partitions              reason",
+        "  daily_revenue  2025-01-01..2025-01-02  up to date (--force computes it again)",
+    ]
+    forced = asked("backfill", "daily_revenue", "--partition", DAYS, "--dry-run", "--force")
+    assert [run["partitions"]["count"] for run in forced["runs"]] == [2]
+    assert len(engine.data("daily_revenue")) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["daily_revenue"], "asset 'daily_revenue' has partitions: say which with --partition A..B"),
+        (
+            ["orders", "--partition", "2025-01-01"],
+            "asset 'orders' is a source: others write it, so there is nothing to backfill",
+        ),
+        (
+            ["best_shops", "--interval", "2025-01-02..2025-01-01"],
+            "the interval '2025-01-02..2025-01-01' ends before it starts",
+        ),
+    ],
+)
+def test_a_backfill_that_makes_no_sense_is_refused(engine, said, args, message):
+    code, out, err = said("backfill", *args)
+    assert (code, out, err) == (2, "", f"error: {message}\n")
+    assert engine.started == 0
+
+
+# ------------------------------------------------------------------ state
+
+
+def test_a_state_of_another_project_is_exit_3_for_every_command(shop, said):
+    said("run")
+    (shop / "project.yml").write_text((shop / "project.yml").read_text().replace("project: shop", "project: other"))
+    for verb in (["plan"], ["run"], ["status"], ["runs"], ["events", "list"], ["partitions", "daily_revenue"]):
+        code, out, err = said(*verb)
+        assert (code, out) == (3, ""), verb
+        assert "shop" in err, verb
+    code, out, _ = said("status", "--json")
+    assert (code, set(json.loads(out))) == (3, {"error"})
+
+
+def test_a_damaged_state_is_exit_3(shop, said):
+    said("run")
+    for file in (shop / "state/journal/_delta_log").glob("*.json"):
+        file.write_text("not json")
+    code, out, err = said("status")
+    assert (code, out) == (3, "")
+    assert err.startswith("error: ")
+    assert "Traceback" not in err
