@@ -48,7 +48,7 @@ lint: .venv/.ready
 		|| { echo 'conf/schema.json is not what `sparkassets schema` prints: make schema' >&2; exit 1; }
 
 bench: java .venv/.ready
-	@for bench in tests/benchmark/bench_*.py; do echo "== $$bench"; .venv/bin/python "$$bench" || exit 1; done
+	@for bench in tests/benchmark/bench_*.py; do echo "== $$bench"; .venv/bin/python -m $$(echo $${bench%.py} | tr / .) || exit 1; done
 
 schema: .venv/.ready
 	@.venv/bin/sparkassets schema > conf/schema.json

@@ -19,6 +19,7 @@ from sparkassets.core.journal import events
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry
 from sparkassets.core.journal.state import ClaimState, State
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.patterns import PathPattern
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -437,10 +438,15 @@ def _counts(metrics: Mapping[str, int]) -> dict[str, int]:
 
 
 def _files(source: AssetSpec, position: Mapping[str, Any], ranges: RangeSet | None) -> dict[str, Any]:
-    """The fingerprints of the pinned time of a file source."""
-    if ranges is None or source.partition is None:
+    """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
+    if ranges is None or source.partition is None or source.place is None:
         return dict(position)
-    return {key: value for key, value in position.items() if int(key) in ranges}
+    pattern, partition = PathPattern.parse(source.place.path), source.partition
+    return {
+        key: value
+        for key, value in position.items()
+        if ranges.overlaps(RangeSet.span(*pattern.extent(int(key), partition)))
+    }
 
 
 def descendants(project: ProjectSpec, roots: Collection[str]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def held(look: Look, asset: AssetSpec, wanted: RangeSet) -> Held:
         if behind:
             blocked, failure = blocked | behind, failure or upstream.failure
             waiting.append(Waiting(asset.name, f"waits for {upstream.failure}", None, behind))
-        later = _down(look, asset, inlet, upstream.coming, wanted).clip(asset.start, asset.end) - coming - blocked
+        later = _later(look, asset, inlet, upstream.coming, wanted) - coming - blocked
         if later:
             coming = coming | later
             waiting.append(Waiting(asset.name, f"waits for {_first(look, inlet, upstream.coming)}", None, later))
@@ -61,6 +61,15 @@ def held_whole(look: Look, asset: AssetSpec) -> tuple[Waiting | None, bool, str]
         if upstream is not None and upstream.coming and inlet.on_update == "rerun":
             return Waiting(asset.name, f"waits for {_first(look, inlet, upstream.coming)}"), False, ""
     return None, False, ""
+
+
+def _later(look: Look, asset: AssetSpec, inlet: InletSpec, extent: Extent, wanted: RangeSet) -> RangeSet:
+    """The blocks that will be wanted once ``extent`` has come: up to the newest partition that is there by then."""
+    blocks = _down(look, asset, inlet, extent, wanted).clip(asset.start, asset.end)
+    if isinstance(extent, RangeSet) and extent and asset.partition is not None:
+        newest = max(extent.last, wanted.last) if wanted else extent.last
+        return blocks.clip(None, asset.partition.ceil(newest))
+    return blocks
 
 
 def _down(look: Look, asset: AssetSpec, inlet: InletSpec, extent: Extent, everything: RangeSet) -> RangeSet:
