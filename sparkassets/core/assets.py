@@ -87,8 +87,8 @@ def _refuse_patterns(text: str) -> None:
     mark = _PATTERN_MARKS.search(host.replace("[", "").replace("]", "")) or _PATTERN_MARKS.search(text, skipped)
     if mark:
         raise AssetError(
-            f"the dataset URI {text!r} looks like a glob or a regular expression because of {mark[0]!r}; "
-            "an identity names one dataset"
+            f"the dataset URI {text!r} looks like a glob or a regular expression because of {mark[0]!r}",
+            hint="an identity names one dataset",
         )
 
 

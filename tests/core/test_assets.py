@@ -69,15 +69,15 @@ def test_only_the_scheme_is_lowered():
         (
             "s3://b/*.csv",
             (
-                "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'; "
-                "an identity names one dataset"
+                "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'\n"
+                "  hint: an identity names one dataset"
             ),
         ),
         (
             "s3://b/year=[0-9]+/x",
             (
-                "the dataset URI 's3://b/year=[0-9]+/x' looks like a glob or a regular expression because of '['; "
-                "an identity names one dataset"
+                "the dataset URI 's3://b/year=[0-9]+/x' looks like a glob or a regular expression because of '['\n"
+                "  hint: an identity names one dataset"
             ),
         ),
         (

@@ -110,11 +110,12 @@ def _uri(at: At, keys: AssetFile, place: Place | None) -> str:
         try:
             return parse_uri(keys.uri)
         except AssetError as error:
-            (at / "uri").problem(str(error.args[0]), hint=error.hint)
+            (at / "uri").problem(str(error.args[0]), hint=error.hint, secret=secret_in_text(keys.uri) is not None)
             return keys.uri
     given = place.given if place else keys.asset
     if keys.path and (secret := secret_in_text(given)):
-        (at / "path").problem(f"the path holds {secret} and is the asset's identity in events, which are clear text")
+        message = f"the path holds {secret} and is the asset's identity in events, which are clear text"
+        (at / "path").problem(message, secret=True)
     return given
 
 
@@ -123,7 +124,7 @@ def _refuse_secrets(at: At, keys: AssetFile) -> None:
         place = at / "extra"
         for step in path:
             place = place / step
-        place.problem(f"'extra' holds {secret}; events are clear text")
+        place.problem(f"'extra' holds {secret}; events are clear text", secret=True)
     try:
         json.dumps(keys.extra, allow_nan=False)
     except ValueError:

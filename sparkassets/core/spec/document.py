@@ -37,9 +37,12 @@ class SourceFile:
         """Its lines, as YAML and SQL count them."""
         return split_lines(self.text)
 
-    def problem(self, line: int, column: int, message: str, *, hint: str | None = None, width: int = 1) -> Problem:
-        """A problem at a place of this file; line and column count from 1."""
-        excerpt = self.lines[line - 1].replace("\t", " ") if 0 < line <= len(self.lines) else None
+    def problem(
+        self, line: int, column: int, message: str, *, hint: str | None = None, width: int = 1, secret: bool = False
+    ) -> Problem:
+        """A problem at a place of this file; line and column count from 1; what is secret is not shown."""
+        shown = 0 < line <= len(self.lines) and not secret
+        excerpt = self.lines[line - 1].replace("\t", " ") if shown else None
         return Problem(Location(self.label, line, column), message, hint, excerpt, max(1, width))
 
 
@@ -59,11 +62,12 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
 
-    def node_problem(self, node: Node, message: str, *, hint: str | None = None) -> None:
-        """Adds a problem with the text of a node."""
+    def node_problem(self, node: Node, message: str, *, hint: str | None = None, secret: bool = False) -> None:
+        """Adds a problem with the text of a node, which is not shown when it is secret."""
         start, end = node.start_mark, node.end_mark
         width = end.column - start.column if end.line == start.line else self._rest(start)
-        self.problems.append(self.file.problem(start.line + 1, start.column + 1, message, hint=hint, width=width))
+        problem = self.file.problem(start.line + 1, start.column + 1, message, hint=hint, width=width, secret=secret)
+        self.problems.append(problem)
 
     def text_problem(
         self, node: ScalarNode, position: int, message: str, *, width: int, hint: str | None = None
@@ -124,6 +128,13 @@ class At:
         return Location(self.document.file.label, mark.line + 1, mark.column + 1)
 
     @property
+    def key_location(self) -> Location:
+        """Where the key stands; an item of a list has none and is its own."""
+        key, value = self.document.find(self.path)
+        mark = (key or value).start_mark
+        return Location(self.document.file.label, mark.line + 1, mark.column + 1)
+
+    @property
     def exists(self) -> bool:
         """Whether the document holds this path of keys."""
         value: object = self.document.data
@@ -133,10 +144,10 @@ class At:
             value = value[step]
         return True
 
-    def problem(self, message: str, *, hint: str | None = None) -> None:
-        """Adds a problem that the value has; the top-level key is not relied on any more."""
+    def problem(self, message: str, *, hint: str | None = None, secret: bool = False) -> None:
+        """Adds a problem that the value has, whose text may be secret; the top-level key is not relied on any more."""
         self._fail()
-        self.document.node_problem(self.document.find(self.path)[1], message, hint=hint)
+        self.document.node_problem(self.document.find(self.path)[1], message, hint=hint, secret=secret)
 
     def key_problem(self, message: str, *, hint: str | None = None) -> None:
         """Adds a problem that the key has."""

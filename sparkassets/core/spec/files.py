@@ -54,10 +54,10 @@ class ProjectFile(_Map):
         default="./warehouse", description="An asset without `path` is written to <warehouse>/<asset>."
     )
     timezone: ZoneText = Field(default="UTC", description="Zone of the assets that name none.")
-    assets: Annotated[list[str], Expected("a list of folders that hold asset files")] = Field(
+    assets: list[Annotated[str, Expected("a folder of asset files")]] = Field(
         default=["assets/"], description="Folders of asset files, from this file's folder."
     )
-    python: Annotated[list[str], Expected("a list of packages")] = Field(
+    python: list[Annotated[str, Expected("the name of a package")]] = Field(
         default=[], description="Packages that functions may come from; nothing else is ever imported."
     )
     spark: dict[str, Plain] = Field(default={}, description="Settings of a session that sparkassets itself creates.")
@@ -171,7 +171,7 @@ class AssetFile(_Map):
     options: dict[str, Plain] = Field(default={}, description="Options of the reader of files.")
     inlets: Maybe[
         Annotated[
-            Annotated[list[str], Expected("a list of asset names"), Tag("<list>")]
+            Annotated[list[Annotated[str, Expected("the name of an asset")]], Tag("<list>")]
             | Annotated[dict[str, InletMap | None], Tag("<map>")],
             by_kind("a list of asset names, or a map of them to options"),
         ]

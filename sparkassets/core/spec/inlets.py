@@ -45,12 +45,12 @@ def compile_inlets(draft: AssetDraft, named: Mapping[str, Mention], assets: Asse
     found: dict[str, InletSpec] = {}
     for name, (at, options) in _listed(draft).items():
         if name == draft.name:
-            at.problem(_OWN.format(name), hint=_OWN_HINT)
+            at.key_problem(_OWN.format(name), hint=_OWN_HINT)
         elif name not in assets.names:
-            at.problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.names - {draft.name}))
+            at.key_problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.names - {draft.name}))
         elif name in assets.drafts:
             inlet = _Inlet(draft, assets.drafts[name], options, at)
-            found[name] = inlet.compile(waits_only=name not in named, location=at.location)
+            found[name] = inlet.compile(waits_only=name not in named, location=at.key_location)
     for name, mention in named.items():
         if refused := _refuse(draft, name, assets):
             draft.at.document.problems.append(mention.problem(refused[0], hint=refused[1]))

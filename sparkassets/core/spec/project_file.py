@@ -35,7 +35,7 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
     keys = shape(ProjectFile, document) or ProjectFile(project="unnamed")
     for key, text in (("state", keys.state), ("warehouse", keys.warehouse)):
         if secret := secret_in_text(text):
-            (at / key).problem(f"'{key}' holds {secret}; events and messages are clear text")
+            (at / key).problem(f"'{key}' holds {secret}; events and messages are clear text", secret=True)
     durations = {
         key: seconds(at / "defaults" / key, getattr(keys.defaults, key), positive=key != "retry_delay")
         for key in DURATIONS

@@ -14,13 +14,11 @@ from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly, Stra
 Name = Literal["full_refresh", "latest_only", "date_range"]
 
 _REFUSED: Final[Mapping[tuple[str, str], str]] = {
-    ("full_refresh", "append"): "every run would append all rows once more; expected write: replace",
-    ("date_range", "append"): "a partition that is computed again would be there twice; expected write: replace",
-    ("latest_only", "replace"): (
-        "a run has only the rows above the watermark, so replacing would destroy those of earlier runs; "
-        "expected write: append"
-    ),
+    ("full_refresh", "append"): "every run would append all rows once more",
+    ("date_range", "append"): "a partition that is computed again would be there twice",
+    ("latest_only", "replace"): "a run has only what is new and would destroy what is there",
 }
+"""Why a strategy cannot take the other of the two writes."""
 
 
 def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tuple[Strategy, WriteMode]:
@@ -73,7 +71,10 @@ def _check_write(draft: AssetDraft, name: Name) -> None:
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
         at.problem("strategy 'latest_only' needs its write to be given", hint="write 'write: append'")
     elif write and (reason := _REFUSED.get((name, write))):
-        (draft.at / "write").problem(f"strategy {name!r} cannot write by {write!r}: {reason}")
+        hint = f"write 'write: {'replace' if write == 'append' else 'append'}'"
+        if draft.keys.strategy is None and name == "full_refresh":
+            hint += "; an inlet with 'read: {after: <column>}' makes it 'latest_only', which appends"
+        (draft.at / "write").problem(f"strategy {name!r} cannot {write!r}: {reason}", hint=hint)
 
 
 def _date_range(draft: AssetDraft) -> DateRange:

@@ -101,8 +101,8 @@ def test_leaves_in_order():
         (
             "a & s3://b/*.csv",
             (
-                "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'; "
-                "an identity names one dataset"
+                "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'\n"
+                "  hint: an identity names one dataset"
             ),
             (),
             4,

@@ -1,0 +1,49 @@
+"""Projects as dicts of files, compiled without a file system."""
+
+from textwrap import dedent
+
+import pytest
+
+from sparkassets.core.spec.asset_file import read_asset_files
+from sparkassets.core.spec.bodies import WantedSql, wanted
+from sparkassets.core.spec.document import SourceFile
+from sparkassets.core.spec.load import compile_project
+from sparkassets.core.spec.project_file import read_project_file
+from sparkassets.errors import SpecError
+
+FLIGHTS = """
+asset: flights
+source: csv
+path: landing/flights/{day}.csv
+partition: {by: day, column: day}
+"""
+
+
+def compiled(files, env=None):
+    """The model of a project: `files` by path, a plain project file where there is none."""
+    read = {path: SourceFile(path, path, dedent(text).lstrip("\n")) for path, text in files.items()}
+    file = read.get("project.yml") or SourceFile("project.yml", "project.yml", "project: shop\n")
+    project = read_project_file(file, root="/shop", environment=env or {})
+    asset_files = [each for path, each in read.items() if path.endswith(".yml") and path != "project.yml"]
+    assets = read_asset_files(asset_files, project=project, environment=env or {})
+    wants = [wanted(draft, project) for draft in assets.drafts.values()]
+    sql = {want.path: read[want.path] for want in wants if isinstance(want, WantedSql) and want.path in read}
+    return compile_project(project, assets, sql=sql, modules={})
+
+
+def one(text, *, sql="SELECT 1", env=None, name="a", **more):
+    """The compiled asset of one YAML text, beside a source `flights`."""
+    files = {"a.yml": text, "a.sql": sql, "flights.yml": FLIGHTS, **more}
+    return compiled(files, env).assets[name]
+
+
+def errors(files, env=None):
+    """The text of the error that a project is refused with."""
+    with pytest.raises(SpecError) as error:
+        compiled(files, env)
+    return str(error.value)
+
+
+def errors_of(text, *, sql="SELECT 1", env=None, **more):
+    """The text of the error that one asset is refused with, beside a source `flights`."""
+    return errors({"a.yml": text, "a.sql": sql, "flights.yml": FLIGHTS, **more}, env)

@@ -1,0 +1,294 @@
+"""Schedules that cannot be read, or can never fire."""
+
+import pytest
+
+from tests.core.spec.in_memory import errors_of
+
+READS = "SELECT 1 FROM {{ inlets.flights }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            """\
+asset: a
+schedule: flights & (flihgts | b)
+""",
+            """\
+a.yml:2:22: unknown asset 'flihgts'
+    schedule: flights & (flihgts | b)
+                         ^^^^^^^
+  hint: did you mean 'flights'?
+a.yml:2:32: unknown asset 'b'
+    schedule: flights & (flihgts | b)
+                                   ^
+  hint: known is flights
+""",
+            id="an_unknown_asset",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: [flights, a]
+""",
+            """\
+a.yml:2:21: asset 'a' cannot wait for itself
+    schedule: [flights, a]
+                        ^
+""",
+            id="itself",
+        ),
+        pytest.param(
+            """\
+asset: a
+uri: x://a
+schedule: flights | x://a
+""",
+            """\
+a.yml:3:21: asset 'a' cannot wait for its own dataset 'x://a'
+    schedule: flights | x://a
+                        ^^^^^
+""",
+            id="its_own_dataset",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: flights b
+""",
+            """\
+a.yml:2:19: 'b' stands where an operator is expected
+    schedule: flights b
+                      ^
+  hint: join the two with & or |
+""",
+            id="two_names_without_an_operator",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {any: [flights, flights and b]}
+""",
+            """\
+a.yml:2:35: a condition has no word 'and'
+    schedule: {any: [flights, flights and b]}
+                                      ^^^
+  hint: write &
+""",
+            id="and_in_words",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: 'flights | s3://b/*.csv'
+""",
+            """\
+a.yml:2:22: the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'
+    schedule: 'flights | s3://b/*.csv'
+                         ^^^^^^^^^^^^
+  hint: an identity names one dataset
+""",
+            id="a_glob",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {any: [flights, '0 6 * * *']}
+""",
+            """\
+a.yml:2:28: a time inside a condition is not supported yet; expected asset names and dataset URIs
+    schedule: {any: [flights, '0 6 * * *']}
+                               ^^^^^^^^^
+""",
+            id="a_time_inside_a_condition",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {any: [flights], all: [flights]}
+""",
+            """\
+a.yml:2:11: a condition cannot be a map of any, all
+    schedule: {any: [flights], all: [flights]}
+              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint: a condition as a map is {any: [...]}, {all: [...]} or {uri: ...}
+""",
+            id="a_map_of_two",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: []
+""",
+            """\
+a.yml:2:11: expected a list with at least one condition, not an empty list
+    schedule: []
+              ^^
+""",
+            id="an_empty_list",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: 0 0 31 2 *
+""",
+            """\
+a.yml:2:11: cron '0 0 31 2 *' never fires: no year has such a day
+    schedule: 0 0 31 2 *
+              ^^^^^^^^^^
+""",
+            id="a_cron_that_never_fires",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: 0 25 * * *
+""",
+            """\
+a.yml:2:11: cron '0 25 * * *': hour '25' is not valid; expected 0-23
+    schedule: 0 25 * * *
+              ^^^^^^^^^^
+""",
+            id="a_cron_with_an_hour_too_many",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: 0 0 6 * * *}
+""",
+            """\
+a.yml:2:18: cron '0 0 6 * * *' has 6 fields; expected five: minute hour day-of-month month day-of-week
+    schedule: {cron: 0 0 6 * * *}
+                     ^^^^^^^^^^^
+  hint: seconds and years are not supported
+""",
+            id="six_fields",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: '@dayly'
+""",
+            """\
+a.yml:2:11: unknown preset '@dayly'; expected @hourly, @daily, @weekly, @monthly, @quarterly, @yearly
+    schedule: '@dayly'
+              ^^^^^^^^
+  hint: did you mean '@daily'?
+""",
+            id="an_unknown_preset",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: 0 6 * * *, timezone: Europe/Berln}
+""",
+            """\
+a.yml:2:39: unknown time zone 'Europe/Berln'; expected an IANA name such as Europe/Berlin
+    schedule: {cron: 0 6 * * *, timezone: Europe/Berln}
+                                          ^^^^^^^^^^^^
+  hint: did you mean 'Europe/Berlin'?
+""",
+            id="an_unknown_zone",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: 0 6 * * *, start: 2025-02-01, end: 2025-01-01}
+""",
+            """\
+a.yml:2:53: 'end' is '2025-01-01', so that nothing lies between start and end; expected an end after the start
+    schedule: {cron: 0 6 * * *, start: 2025-02-01, end: 2025-01-01}
+                                                        ^^^^^^^^^^
+""",
+            id="an_end_before_the_start",
+        ),
+        pytest.param(
+            """\
+asset: a
+start: 2025-02-01
+schedule: {cron: 0 6 * * *, end: 2025-01-01}
+""",
+            """\
+a.yml:3:34: 'end' is '2025-01-01', so that nothing lies between start and end; expected an end after the start
+    schedule: {cron: 0 6 * * *, end: 2025-01-01}
+                                     ^^^^^^^^^^
+""",
+            id="an_end_before_the_assets_start",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: 0 6 1 1 *, start: 2025-02-01, end: 2025-03-01}
+""",
+            """\
+a.yml:2:18: schedule '0 6 1 1 *' never fires between its start and its end
+    schedule: {cron: 0 6 1 1 *, start: 2025-02-01, end: 2025-03-01}
+                     ^^^^^^^^^
+""",
+            id="no_tick_between_start_and_end",
+        ),
+        pytest.param(
+            """\
+asset: a
+end: soon
+""",
+            """\
+a.yml:2:6: 'soon' is not an instant; expected an ISO date or time, such as 2025-03-21 or 2025-03-21T06:00Z
+    end: soon
+         ^^^^
+""",
+            id="a_start_that_is_no_date",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: manuel
+""",
+            """\
+a.yml:2:11: unknown asset 'manuel'
+    schedule: manuel
+              ^^^^^^
+  hint: did you mean 'manual'?
+""",
+            id="nearly_manual",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {timezone: UTC}
+""",
+            """\
+a.yml:2:11: the key 'cron' is missing in 'schedule'
+    schedule: {timezone: UTC}
+              ^^^^^^^^^^^^^^^
+""",
+            id="a_cron_without_its_key",
+        ),
+    ],
+)
+def test_refused(text, expected):
+    assert errors_of(text) + "\n" == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            """\
+asset: a
+partition: {by: day, column: day}
+inlets: {flights: {on_update: ignore}}
+""",
+            """\
+a.yml:1:8: nothing ever triggers asset 'a': the updates of all its inlets are ignored
+    asset: a
+           ^
+  hint: an inlet without partitions has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule
+""",
+            id="nothing_that_triggers",
+        ),
+    ],
+)
+def test_refused_where_flights_are_read(text, expected):
+    assert errors_of(text, sql=READS) + "\n" == expected

@@ -1,0 +1,302 @@
+"""Sources, paths, columns, identities and credentials."""
+
+import pytest
+
+from tests.core.spec.in_memory import errors_of
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            """\
+asset: a
+source: true
+sql: x.sql
+schedule: manual
+retries: 2
+""",
+            """\
+a.yml:3:1: 'sql' has no meaning for a source: others write it, so nothing runs
+    sql: x.sql
+    ^^^
+a.yml:4:1: 'schedule' has no meaning for a source: others write it, so nothing runs
+    schedule: manual
+    ^^^^^^^^
+a.yml:5:1: 'retries' has no meaning for a source: others write it, so nothing runs
+    retries: 2
+    ^^^^^^^
+""",
+            id="keys_of_writers",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: csv
+---
+asset: b
+source: delta
+""",
+            """\
+a.yml:2:9: a source of csv files needs a path, such as path: landing/*.csv
+    source: csv
+            ^^^
+a.yml:5:9: a Delta source needs a path, the folder of its table
+    source: delta
+            ^^^^^
+""",
+            id="no_path",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: delta
+path: x
+options: {a: b}
+settle: 5m
+""",
+            """\
+a.yml:4:1: 'options' belong to the reader of files; this is a Delta source
+    options: {a: b}
+    ^^^^^^^
+a.yml:5:1: 'settle' of a Delta source is not supported yet
+    settle: 5m
+    ^^^^^^
+""",
+            id="options_of_a_table",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: true
+options: {a: b}
+settle: 5m
+""",
+            """\
+a.yml:3:1: 'options' belong to the reader of files; this is a source that is known by its events only
+    options: {a: b}
+    ^^^^^^^
+a.yml:4:1: 'settle' of a source that is known by its events only is not supported yet
+    settle: 5m
+    ^^^^^^
+""",
+            id="options_of_events",
+        ),
+        pytest.param(
+            """\
+asset: a
+options: {a: b}
+settle: 5m
+""",
+            """\
+a.yml:2:1: 'options' belong to the reader of a source of files; this asset is written here
+    options: {a: b}
+    ^^^^^^^
+a.yml:3:1: 'settle' of an asset that is written here is not supported yet
+    settle: 5m
+    ^^^^^^
+""",
+            id="options_of_a_target",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: csv
+path: x
+settle: -5m
+""",
+            """\
+a.yml:4:9: 'settle' is '-5m'; expected a duration of at least 0
+    settle: -5m
+            ^^^
+""",
+            id="a_negative_settle",
+        ),
+        pytest.param(
+            """\
+asset: a
+path: out/{day}
+""",
+            """\
+a.yml:2:11: the path of a table cannot vary, but holds '{'
+    path: out/{day}
+              ^
+""",
+            id="a_pattern_as_target",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: csv
+path: 'x/{day}.csv'
+""",
+            """\
+a.yml:3:7: the path's field {day} needs a partition
+    path: 'x/{day}.csv'
+          ^^^^^^^^^^^^^
+  hint: add 'partition: {by: day, column: day}', or write '*' for the field
+""",
+            id="a_field_without_a_partition",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: csv
+path: x/*.csv
+partition: {by: day, column: day}
+""",
+            """\
+a.yml:3:7: the path 'x/*.csv' does not say which day a file belongs to
+    path: x/*.csv
+          ^^^^^^^
+  hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}
+""",
+            id="a_partition_without_a_field",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: csv
+path: 'x/{date}.csv'
+partition: {by: day, column: day}
+""",
+            """\
+a.yml:3:7: the path's field {date} is not the partition's column 'day'
+    path: 'x/{date}.csv'
+          ^^^^^^^^^^^^^^
+  hint: write {day} in the path, or 'column: date' in the partition
+""",
+            id="a_field_that_is_not_the_column",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: csv
+path: x/{day.csv
+partition: {by: day, column: day}
+""",
+            """\
+a.yml:3:7: the path 'x/{day.csv' has '{' without its partner at character 3
+    path: x/{day.csv
+          ^^^^^^^^^^
+  hint: a field is written {day} or {day:%Y%m%d}
+""",
+            id="a_brace_that_is_not_closed",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: delta
+path: x
+partition: {by: day}
+""",
+            """\
+a.yml:4:12: the partition has no column: reading a partition of a Delta table needs the column that holds it
+    partition: {by: day}
+               ^^^^^^^^^
+  hint: write partition: {by: day, column: <column>}
+""",
+            id="a_table_without_its_column",
+        ),
+        pytest.param(
+            """\
+asset: a
+columns:
+  a: bigintt
+  b: decimal(40,2)
+  c: array<int
+""",
+            """\
+a.yml:3:6: 'bigintt' is no Spark SQL type
+      a: bigintt
+         ^^^^^^^
+  hint: did you mean 'bigint'?
+a.yml:4:13: no decimal has (40,2); expected at most 38 digits, and no more of them behind the point
+      b: decimal(40,2)
+                ^^^^^^
+a.yml:5:14: '>' is missing at the end
+      c: array<int
+                 ^
+""",
+            id="types_that_are_none",
+        ),
+        pytest.param(
+            """\
+asset: a
+columns: {Day: date, day: date, 'a b': int}
+""",
+            """\
+a.yml:2:22: the column 'day' differs from 'Day' by case only; to Spark they are one
+    columns: {Day: date, day: date, 'a b': int}
+                         ^^^
+a.yml:2:33: the column 'a b' holds ' ', which Delta does not allow in names
+    columns: {Day: date, day: date, 'a b': int}
+                                    ^^^^^
+""",
+            id="names_of_columns",
+        ),
+        pytest.param(
+            """\
+asset: a
+uri: sparkassets://x
+""",
+            """\
+a.yml:2:6: the dataset URI 'sparkassets://x' uses the scheme 'sparkassets', which is reserved
+    uri: sparkassets://x
+         ^^^^^^^^^^^^^^^
+""",
+            id="a_reserved_scheme",
+        ),
+        pytest.param(
+            """\
+asset: a
+uri: s3://b/*.csv
+""",
+            """\
+a.yml:2:6: the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'
+    uri: s3://b/*.csv
+         ^^^^^^^^^^^^
+  hint: an identity names one dataset
+""",
+            id="a_glob_as_identity",
+        ),
+        pytest.param(
+            """\
+asset: a
+uri: postgres://me:pw@h/db
+extra: {jdbc: {password: x}, list: [AKIAABCDEFGHIJKLMNOP]}
+""",
+            """\
+a.yml:2:6: the dataset URI holds a password; events are clear text
+  hint: leave it out of the identity
+a.yml:3:26: 'extra' holds a credential in 'password'; events are clear text
+a.yml:3:37: 'extra' holds a key; events are clear text
+""",
+            id="a_password",
+        ),
+        pytest.param(
+            """\
+asset: a
+path: s3://key:secret@bucket/x
+""",
+            """\
+a.yml:2:7: the path holds a password and is the asset's identity in events, which are clear text
+""",
+            id="a_password_in_a_path",
+        ),
+        pytest.param(
+            """\
+asset: a
+extra: {x: .inf}
+""",
+            """\
+a.yml:2:8: 'extra' holds an infinite number or .nan; expected what JSON can say
+    extra: {x: .inf}
+           ^^^^^^^^^
+""",
+            id="what_json_cannot_say",
+        ),
+    ],
+)
+def test_refused(text, expected):
+    assert errors_of(text) + "\n" == expected

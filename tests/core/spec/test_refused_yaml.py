@@ -1,0 +1,180 @@
+"""What YAML allows and a project does not."""
+
+import pytest
+
+from tests.core.spec.in_memory import errors_of
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            """\
+asset: a
+owner: !!python/object:os.system x
+retries: !!int 3
+extra: !mine {}
+""",
+            """\
+a.yml:2:8: the tag !!python/object:os.system is not allowed; types follow from the text alone
+    owner: !!python/object:os.system x
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+a.yml:3:10: the tag !!int is not allowed; types follow from the text alone
+    retries: !!int 3
+             ^^^^^^^
+a.yml:4:8: the tag !mine is not allowed; types follow from the text alone
+    extra: !mine {}
+           ^^^^^^^^
+""",
+            id="a_tag",
+        ),
+        pytest.param(
+            """\
+asset: a
+owner: x
+extra: {b: 1, b: 2}
+owner: y
+""",
+            """\
+a.yml:3:15: the key 'b' is written twice; first in line 3
+    extra: {b: 1, b: 2}
+                  ^
+a.yml:4:1: the key 'owner' is written twice; first in line 2
+    owner: y
+    ^^^^^
+""",
+            id="a_doubled_key",
+        ),
+        pytest.param(
+            """\
+asset: a
+extra:
+  <<: {a: 1}
+""",
+            """\
+a.yml:3:3: merge keys '<<' are not supported
+      <<: {a: 1}
+      ^^
+  hint: write the keys out, or use `defaults` in project.yml
+""",
+            id="a_merge_key",
+        ),
+        pytest.param(
+            """\
+asset: a
+extra: &x {a: *x}
+""",
+            """\
+a.yml:2:8: this value holds an alias of itself
+    extra: &x {a: *x}
+           ^^^^^^^^^^
+""",
+            id="an_alias_of_itself",
+        ),
+        pytest.param(
+            """\
+asset: a
+extra: {[b]: 1}
+""",
+            """\
+a.yml:2:9: a key must be text
+    extra: {[b]: 1}
+            ^^^
+""",
+            id="a_key_that_is_no_text",
+        ),
+        pytest.param(
+            """\
+- asset: a
+""",
+            """\
+a.yml:1:1: an asset is a map of keys; expected 'asset: <name>' first
+    - asset: a
+    ^
+""",
+            id="no_map_at_all",
+        ),
+        pytest.param(
+            """\
+just text
+""",
+            """\
+a.yml:1:1: an asset is a map of keys; expected 'asset: <name>' first
+    just text
+    ^
+""",
+            id="a_text",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: @daily
+""",
+            """\
+a.yml:2:11: text that begins with '@' must be quoted
+    schedule: @daily
+              ^^^^^^
+  hint: write "@daily"
+""",
+            id="no_yaml",
+        ),
+        pytest.param(
+            """\
+asset: a
+retries: x
+---
+asset: b
+owner: 'x
+""",
+            """\
+a.yml:2:10: 'retries' is 'x'; expected a whole number of at least 0
+    retries: x
+             ^
+a.yml:5:8: this quote is not closed
+    owner: 'x
+           ^
+""",
+            id="a_second_document_that_is_broken",
+        ),
+        pytest.param(
+            """\
+asset: a
+owner: ${WHO}
+description: "x ${1BAD} y"
+extra: {b: ["${WHERE}"]}
+""",
+            """\
+a.yml:2:8: the environment has no variable 'WHO'
+    owner: ${WHO}
+           ^^^^^^
+  hint: set it, or write ${WHO:-a default}
+a.yml:3:17: expected ${NAME} or ${NAME:-default}
+    description: "x ${1BAD} y"
+                    ^^^^^^^
+  hint: '${' itself is written '$${'
+a.yml:4:14: the environment has no variable 'WHERE'
+    extra: {b: ["${WHERE}"]}
+                 ^^^^^^^^
+  hint: set it, or write ${WHERE:-a default}
+""",
+            id="variables",
+        ),
+        pytest.param(
+            """\
+asset: a
+sql: |
+  SELECT 1
+    + ${NUMBER}
+""",
+            """\
+a.yml:4:7: the environment has no variable 'NUMBER'
+        + ${NUMBER}
+          ^^^^^^^^^
+  hint: set it, or write ${NUMBER:-a default}
+""",
+            id="a_variable_in_a_block",
+        ),
+    ],
+)
+def test_refused(text, expected):
+    assert errors_of(text) + "\n" == expected

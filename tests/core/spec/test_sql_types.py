@@ -1,0 +1,57 @@
+import pytest
+
+from sparkassets.core.spec.sql_types import TypeNameError, check_type
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int",
+        "BIGINT",
+        "decimal",
+        "decimal(12,2)",
+        "decimal( 38 , 38 )",
+        "varchar(10)",
+        "timestamp_ntz",
+        "array<string>",
+        "map<string, array<int>>",
+        "struct<a: int, b: struct<c: string>>",
+        "struct<a int, `odd name`: date>",
+        "variant",
+    ],
+)
+def test_types(text):
+    assert check_type(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "position", "width"),
+    [
+        ("bigintt", "'bigintt' is no Spark SQL type\n  hint: did you mean 'bigint'?", 0, 7),
+        ("", "a type is missing at the end", 0, 1),
+        ("array<it>", "'it' is no Spark SQL type\n  hint: did you mean 'int'?", 6, 2),
+        ("array<int", "'>' is missing at the end", 8, 1),
+        ("array", "'<' is missing at the end", 4, 1),
+        ("int null", "'null' follows the type 'int'", 4, 4),
+        (
+            "decimal(40,2)",
+            "no decimal has (40,2); expected at most 38 digits, and no more of them behind the point",
+            7,
+            6,
+        ),
+        (
+            "decimal(2,3)",
+            "no decimal has (2,3); expected at most 38 digits, and no more of them behind the point",
+            7,
+            5,
+        ),
+        ("decimal(a)", "'a' stands where a number is expected", 8, 1),
+        ("varchar", "'(' is missing at the end", 6, 1),
+        ("map<string>", "'>' stands where ',' is expected", 10, 1),
+        ("struct<: int>", "the name of a field is missing", 7, 1),
+    ],
+)
+def test_what_is_no_type(text, message, position, width):
+    with pytest.raises(TypeNameError) as error:
+        check_type(text)
+    assert (str(error.value), error.value.position, error.value.width) == (message, position, width)
