@@ -158,7 +158,8 @@ def _bring_delta(conf: dict[str, str], own: Mapping[str, str]) -> Archive:
     """Adds to ``conf`` what puts Delta on the class path and makes the JVM start fast; says what archive is in use."""
     options = [f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"]
     if _is_true(own.get("small_data")):
-        options.append("-XX:TieredStopAtLevel=1")
+        # one compiler, and room for what it compiles: with 48 MB it fills up after some forty runs and stops
+        options += ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m"]
     java = find_java()
     home = _spark_home()
     made = Archive()
