@@ -10,6 +10,10 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 _PLACE = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.DOTALL)
+_CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
+_CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
+_JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+_LONGEST = 1000
 _FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')
 _TEMPORARY_VIEW = re.compile(r"`?_pyspark_\w+`?\.")
 _FINAL_STATES = ("0A", "21", "22", "23", "2F", "38", "42", "46", "P0")
@@ -54,8 +58,16 @@ def first_line(error: BaseException) -> str:
     message = _full(error)
     if "Traceback (most recent call last)" in message:
         return _of_worker(message)
-    line = message.strip().partition("\n")[0]
-    return _TEMPORARY_VIEW.sub("", _TAIL.sub("", line)).strip() or type(error).__name__
+    said = _bare(_CALLED.sub("", message.strip()).partition("\n")[0])
+    causes = [_bare(line) for line in _CAUSE.findall(message)]
+    if said.startswith("[FAILED_READ_FILE") and causes:
+        said = f"{said} {causes[-1]}"
+    return said[:_LONGEST] or type(error).__name__
+
+
+def _bare(line: str) -> str:
+    """A line of a message without what only machines read."""
+    return _TEMPORARY_VIEW.sub("", _TAIL.sub("", _JAVA_CLASS.sub("", line))).strip()
 
 
 def _of_worker(message: str) -> str:
@@ -81,8 +93,8 @@ def is_final(error: BaseException) -> bool:
     """Whether a second attempt on the same data would meet the same error."""
     from pyspark.errors import AnalysisException
 
-    state = _STATE.search(_full(error))
-    return isinstance(error, AnalysisException) or (state is not None and state[1].startswith(_FINAL_STATES))
+    states = _STATE.findall(_full(error))
+    return isinstance(error, AnalysisException) or any(state.startswith(_FINAL_STATES) for state in states)
 
 
 def _where(message: str, place: Location) -> str:

@@ -15,14 +15,17 @@ from sparkassets.core.patterns import PathPattern, fingerprint, hidden
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import RunError, SourceError
 from sparkassets.ports import Pin
-from sparkassets.spark import partition_values
+from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.failures import run_error
+from sparkassets.spark.schemas import declared_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-    from pyspark.sql.types import StructType
 
 _GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+_PATH = "__sparkassets_path"
+_SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
+"""Spark writes ``file:/a`` and ``file:///a``, as the reader pleases."""
 _SHOWN = 5
 
 
@@ -166,13 +169,13 @@ def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec
                 f"the source {asset.name!r} has no files for this run, so its columns are unknown",
                 hint=f"declare the 'columns' of {asset.name!r}",
             )
-        return session.createDataFrame([], _schema(session, declared))
+        return session.createDataFrame([], declared_schema(session, declared))
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
     reader = session.read.format(source.kind).options(**_options(source))
     if source.kind == "csv":
         return _csv(session, reader, paths, declared, asset=asset, source=source)
     if source.kind == "json" and declared:
-        reader = reader.schema(_schema(session, declared))
+        reader = reader.schema(declared_schema(session, declared))
     frame = reader.load(paths)
     if source.kind == "parquet" and declared:
         _check_declared(frame, declared, session=session, asset=asset)
@@ -191,7 +194,7 @@ def _csv(
     """Names from the files' header, types from the declared columns, else strings."""
     given = _options(source)
     if given["header"].lower() != "true":
-        return (reader.schema(_schema(session, declared)) if declared else reader).load(paths)
+        return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
     names = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"}).load(paths).columns
     missing = [name for name in declared if name not in names]
     if missing:
@@ -199,7 +202,7 @@ def _csv(
             f"the files of {asset.name!r} have no column {', '.join(map(repr, missing))}",
             hint=f"their header is {', '.join(names)}",
         )
-    return reader.schema(_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
+    return reader.schema(declared_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
 
 
 def _options(source: SourceSpec) -> dict[str, str]:
@@ -215,37 +218,35 @@ def _with_field(session: SparkSession, frame: DataFrame, files: Sequence[FoundFi
     name, partition = _field_name(asset), asset.partition
     if name is None or partition is None:
         return frame
-    own = [sql.col(f"`{column}`") for column in frame.columns if column.lower() != name.lower()]
-    values = {file.path: partition_values.value(partition, file.start or 0) for file in files}
-    if len(set(values.values())) <= 1:
-        kind = "timestamp" if partition.by == "hour" else "date"
-        only = next(iter(values.values()), None)
-        return frame.select(*own, sql.lit(only).cast(kind).alias(name))
+    own = [sqltext.name(column) for column in frame.columns if column.lower() != name.lower()]
+    starts = {file.start or 0 for file in files}
+    if len(starts) <= 1:
+        only = partition_values.literal(partition, starts.pop()) if starts else "NULL"
+        kind = "TIMESTAMP" if partition.by == "hour" else "DATE"
+        return frame.selectExpr(*own, f"CAST({only} AS {kind}) AS {sqltext.name(name)}")
     import pyarrow as pa
 
-    paths = pa.array(list(values))
+    paths = pa.array([_SCHEME.sub("", file.path) for file in files])
+    values = [partition_values.value(partition, file.start or 0) for file in files]
     kinds = partition_values.arrow_type(partition)
-    slots = session.createDataFrame(pa.table({"_path": paths, name: pa.array(list(values.values()), kinds)}))
-    read_from = sql.url_decode(sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B")))
+    slots = session.createDataFrame(pa.table({_PATH: paths, name: pa.array(values, kinds)}))
+    encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
+    read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
+    unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))
     return (
-        frame.select(*own, read_from.alias("_path"))
-        .join(sql.broadcast(slots), "_path")
-        .select(*(sql.col(f"`{column}`") for column in frame.columns if column.lower() != name.lower()), name)
+        frame.select(*own, read_from.alias(_PATH))
+        .join(sql.broadcast(slots), _PATH, "left")
+        .select(*own, sql.coalesce(sql.col(sqltext.name(name)), unlisted).alias(name))
     )
 
 
 def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: SparkSession, asset: AssetSpec) -> None:
     actual = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
-    for field in _schema(session, declared).fields:
+    for field in declared_schema(session, declared).fields:
         wanted = field.dataType.simpleString()
         if actual.get(field.name) != wanted:
             found = actual.get(field.name, "not there")
             raise RunError(f"the column {field.name!r} of {asset.name!r} is declared as {wanted}, but it is {found}")
-
-
-def _schema(session: SparkSession, columns: Mapping[str, str]) -> StructType:
-    ddl = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
-    return session.createDataFrame([], ddl).schema
 
 
 def _field_name(asset: AssetSpec) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import instant
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.spark import sqltext
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 def value(partition: TimePartition, start: int) -> date | datetime:
     """What the column holds for the slot with that start: its local date, or for an hour its instant."""
     return instant(start) if partition.by == "hour" else partition.local_start(start).date()
+
+
+def literal(partition: TimePartition, start: int) -> str:
+    """`value` as SQL text."""
+    held = value(partition, start)
+    return sqltext.moment(start) if isinstance(held, datetime) else sqltext.day(held)
 
 
 def arrow_type(partition: TimePartition) -> pa.DataType:

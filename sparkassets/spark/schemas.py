@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import RunError
+from sparkassets.spark import sqltext
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,12 +29,16 @@ def declared_schema(session: SparkSession, columns: Mapping[str, str]) -> Struct
     """
     from pyspark.errors import PySparkException
 
-    for name, kind in columns.items():
-        try:
-            session.createDataFrame([], f"`{name}` {kind}")
-        except PySparkException:
-            raise RunError(f"the column {name!r} is declared as {kind!r}, which is no type of Spark") from None
-    return session.createDataFrame([], ", ".join(f"`{name}` {kind}" for name, kind in columns.items())).schema
+    ddl = [f"{sqltext.name(name)} {kind}" for name, kind in columns.items()]
+    try:
+        return session.createDataFrame([], ", ".join(ddl)).schema
+    except PySparkException:
+        for name, kind in columns.items():
+            try:
+                session.createDataFrame([], f"{sqltext.name(name)} {kind}")
+            except PySparkException:
+                raise RunError(f"the column {name!r} is declared as {kind!r}, which is no type of Spark") from None
+        raise
 
 
 def column_type(schema: StructType, column: str, *, owner: str) -> tuple[str, str]:
