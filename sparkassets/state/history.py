@@ -9,7 +9,8 @@ from sparkassets.state.columns import JOURNAL_COLUMNS, rows
 from sparkassets.state.files import DataFile
 from sparkassets.state.numbered import NumberedTable
 
-_FIRST_LOOK_ROWS = 500
+_FILTERED_LOOK_ROWS = 500
+"""How much is read at first for the newest few that pass a filter; without one it is just their number."""
 _GROWTH = 4
 
 
@@ -35,7 +36,8 @@ def matching(
         return _scan(journal, wanted)
     found: list[JournalRow] = []
     below = None
-    for start in _starts(journal.live_files(), after_seq=after_seq):
+    first_look = last if len(wanted) == 1 else max(last, _FILTERED_LOOK_ROWS)
+    for start in _starts(journal.live_files(), after_seq=after_seq, rows=first_look):
         part = [*wanted, f"seq >= {start}"] + ([f"seq < {below}"] if below is not None else [])
         found = [*_scan(journal, part), *found]
         if len(found) >= last:
@@ -44,19 +46,20 @@ def matching(
     return found[max(0, len(found) - last) :]
 
 
-def _starts(files: Sequence[DataFile], *, after_seq: int) -> Iterator[int]:
+def _starts(files: Sequence[DataFile], *, after_seq: int, rows: int) -> Iterator[int]:
     """First entries of ever longer parts of the journal, the newest part first, ending with ``after_seq + 1``.
 
-    Parts end where files end, so that no file is read twice; files hold entries that follow each other.
+    The first part has at least ``rows`` rows. Parts end where files end, so that no file is read twice; files hold
+    entries that follow each other.
     """
-    rows_wanted, rows_seen = _FIRST_LOOK_ROWS, 0
+    seen = 0
     for file in reversed(files):
         if file.first_seq is None or file.first_seq <= after_seq:
             break
-        rows_seen += file.count or 0
-        if rows_seen >= rows_wanted:
+        seen += file.count or 0
+        if seen >= rows:
             yield file.first_seq
-            rows_wanted, rows_seen = rows_wanted * _GROWTH, 0
+            rows, seen = rows * _GROWTH, 0
     yield after_seq + 1
 
 
