@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, cast
 from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from sparkassets.core.phrases import listing
 from sparkassets.core.statements import refuse_unless_select
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
@@ -42,6 +41,8 @@ NAMES: Final = frozenset(
     }
 )
 """What a template may name (DESIGN section 7); whoever renders provides a value for each."""
+
+_KNOWN: Final = "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run"
 
 FUNCTIONS: Final = ("range",)
 """Of Jinja's own functions, those that a query may need."""
@@ -126,7 +127,9 @@ def check(
         watermarked: Whether an inlet is read above a watermark.
     """
     judge = _Judge(template, asset, columns, params, dimensions, watermarked)
-    return sorted([*_statement(template.text), *judge.loading(), *judge.names(), *judge.filters(), *judge.members()])
+    loading = list(judge.loading())
+    statement = () if loading else _statement(template.text)
+    return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.members()])
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,7 @@ class _Judge:
                 yield self._fault(node, name, f"{name!r} must be followed by the name of an asset, such as {example}")
             elif node.ctx == "load" and name in unknown and name not in reported:
                 reported.add(name)
-                hint = did_you_mean(name, NAMES) or f"a template knows {listing(sorted(NAMES), last='and')}"
+                hint = did_you_mean(name, NAMES) or _KNOWN
                 yield self._fault(node, name, f"unknown name {name!r} in the template", hint)
 
     def filters(self) -> Iterator[Fault]:

@@ -114,8 +114,9 @@ def _code(
     modules: dict[str, Module] = {}
     for draft in assets.drafts.values():
         match wanted(draft, project):
-            case WantedSql(path) if path not in sql and (file := reader.file(reader.root / path)):
-                sql[path] = file
+            case WantedSql(paths):
+                found = next((file for path in paths if (file := reader.file(reader.root / path))), None)
+                sql |= {found.path: found} if found else {}
             case WantedModule(name) if name not in modules and (module := _module(name, reader)):
                 modules[name] = module
     return sql, modules

@@ -50,7 +50,7 @@ def test_what_a_template_sets_itself():
                 11,
                 3,
                 "unknown name 'xyz' in the template",
-                "a template knows " + ", ".join(sorted(NAMES - {"watermark"})) + " and watermark",
+                "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run",
             ),
         ),
         (

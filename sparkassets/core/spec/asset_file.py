@@ -46,15 +46,12 @@ def read_asset_files(
             if document is None:
                 continue
             draft = _draft(document, project, environment)
-            name = draft.name if draft else document.data.get("asset")
-            if draft and draft.name not in drafts:
+            if draft.sure("asset") and draft.name not in drafts:
                 drafts[draft.name] = draft
                 continue
-            if draft:
-                first = drafts[draft.name].at / "asset"
-                (draft.at / "asset").problem(f"the asset {name!r} is defined twice; first at {first.location}")
-            elif isinstance(name, str):
-                unreadable.add(name)
+            if draft.sure("asset"):
+                first = (drafts[draft.name].at / "asset").location
+                (draft.at / "asset").problem(f"the asset {draft.name!r} is defined twice; first at {first}")
             problems += document.problems
     return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
 
@@ -70,11 +67,9 @@ def _document(file: SourceFile, root: Node, problems: list[Problem]) -> Document
     return None
 
 
-def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, str]) -> AssetDraft | None:
+def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, str]) -> AssetDraft:
     values.read(document, environment=environment)
-    keys = shape(AssetFile, document)
-    if keys is None:
-        return None
+    keys = shape(AssetFile, document, stand_in={"asset": "unnamed"})
     at = At(document)
     _refuse_secrets(at, keys)
     _check_columns(at, keys)

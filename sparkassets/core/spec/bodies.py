@@ -26,9 +26,9 @@ GIVEN_ARGUMENTS: Final = frozenset({"context", "spark"})
 
 @dataclass(frozen=True, slots=True)
 class WantedSql:
-    """A SQL file; its path is from the project's folder."""
+    """A SQL file: the first of these paths that exists; they are from the project's folder."""
 
-    path: str
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,10 @@ def wanted(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule
     if draft.keys.python:
         module, _, _ = draft.keys.python.partition(":")
         return WantedModule(module) if _allowed(module, project) else None
-    return WantedSql(_sql_path(draft)) if _is_file(draft.keys.sql) else None
+    if not _is_file(draft.keys.sql):
+        return None
+    path = _sql_path(draft)
+    return WantedSql((path, beside(draft.file.path, path)))
 
 
 def _is_file(sql: str | None) -> bool:

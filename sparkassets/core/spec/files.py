@@ -21,6 +21,7 @@ from sparkassets.core.spec.kinds import (
     Plain,
     Text,
     ZoneText,
+    a_list,
     a_map,
     by_kind,
     kind_of,
@@ -54,10 +55,10 @@ class ProjectFile(_Map):
         default="./warehouse", description="An asset without `path` is written to <warehouse>/<asset>."
     )
     timezone: ZoneText = Field(default="UTC", description="Zone of the assets that name none.")
-    assets: list[Annotated[str, Expected("a folder of asset files")]] = Field(
+    assets: Annotated[list[Annotated[str, Expected("a folder of asset files")]], a_list("a list of folders")] = Field(
         default=["assets/"], description="Folders of asset files, from this file's folder."
     )
-    python: list[Annotated[str, Expected("the name of a package")]] = Field(
+    python: Annotated[list[Annotated[str, Expected("the name of a package")]], a_list("a list of packages")] = Field(
         default=[], description="Packages that functions may come from; nothing else is ever imported."
     )
     spark: dict[str, Plain] = Field(default={}, description="Settings of a session that sparkassets itself creates.")

@@ -55,7 +55,7 @@ def compile_inlets(draft: AssetDraft, named: Mapping[str, Mention], assets: Asse
         if refused := _refuse(draft, name, assets):
             draft.at.document.problems.append(mention.problem(refused[0], hint=refused[1]))
         elif name not in found and name in assets.drafts:
-            inlet = _Inlet(draft, assets.drafts[name], InletMap(), draft.at / "inlets")
+            inlet = _Inlet(draft, assets.drafts[name], InletMap(), draft.at / "partition")
             found[name] = inlet.compile(waits_only=False, location=mention.location)
     return found
 
@@ -91,7 +91,7 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
 
 
 class _Inlet:
-    """One inlet while it is compiled; ``at`` is where its options stand."""
+    """One inlet while it is compiled; ``at`` is where its options stand, or what its defaults are judged by."""
 
     def __init__(self, draft: AssetDraft, other: AssetDraft, options: InletMap, at: At) -> None:
         self.draft = draft
@@ -146,7 +146,7 @@ class _Inlet:
             message = (
                 f"no partition of {self.draft.name!r} between its start and end maps to one of {self.other.name!r}"
             )
-            self.at.problem(message, hint="compare start and end of the two assets")
+            self.at.key_problem(message, hint="compare start and end of the two assets")
         return mapping
 
     def _check_unmapped(self, down: TimePartition | None, up: TimePartition | None) -> None:

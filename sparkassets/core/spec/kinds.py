@@ -63,9 +63,17 @@ def by_kind(words: str, kind: Callable[[Any], str | None] = kind_of) -> Discrimi
 
 def a_map(words: str) -> BeforeValidator:
     """Says in words what is right where the value is no map; inside a map the errors are its own."""
+    return _of_kind("<map>", words)
 
+
+def a_list(words: str) -> BeforeValidator:
+    """Says in words what is right where the value is no list; inside a list the errors are its own."""
+    return _of_kind("<list>", words)
+
+
+def _of_kind(kind: str, words: str) -> BeforeValidator:
     def check(value: object) -> object:
-        if not isinstance(value, dict):
+        if kind_of(value) != kind:
             raise PydanticCustomError(EXPECTED, words)
         return value
 

@@ -129,8 +129,8 @@ def _judge_together(
             {"path", "write", "source"}
         ):
             place = at / ("path" if (at / "path").exists else "asset")
-            where = f"asset {first.name!r} at {first.location}"
-            place.problem(f"{second.name!r} and {first.name!r} replace the same target; the other is {where}")
+            what = f"asset {second.name!r} writes to the target of asset {first.name!r} ({first.location})"
+            place.problem(f"{what}, and one of them replaces it")
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

@@ -32,7 +32,7 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
     values.read(document, environment=environment)
     at = At(document)
     _refuse_left_over_templates(at)
-    keys = shape(ProjectFile, document) or ProjectFile(project="unnamed")
+    keys = shape(ProjectFile, document, stand_in={"project": "unnamed"})
     for key, text in (("state", keys.state), ("warehouse", keys.warehouse)):
         if secret := secret_in_text(text):
             (at / key).problem(f"'{key}' holds {secret}; events and messages are clear text", secret=True)

@@ -46,26 +46,33 @@ _WORDS: Final = {
 _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
 
 
-def shape(model: type[M], document: Document) -> M | None:
-    """The document as a model, without what is wrong in it, which becomes problems; None where too little is left."""
+def shape(model: type[M], document: Document, *, stand_in: Mapping[str, object]) -> M:
+    """The document as a model, without what is wrong in it, which becomes problems.
+
+    Args:
+        model: Of the kind of file.
+        document: Read.
+        stand_in: Values for the keys that no document may lack.
+    """
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
         findings = list(_findings(error, model, document.data))
     for finding in findings:
         finding.report(document)
-    return _salvage(model, document.data, findings)
+    return _salvage(model, document.data, findings, stand_in)
 
 
-def _salvage(model: type[M], whole: dict[str, Any], findings: list[_Finding]) -> M | None:
+def _salvage(model: type[M], whole: dict[str, Any], findings: list[_Finding], stand_in: Mapping[str, object]) -> M:
     """The model of what is left when every finding is cut out; what then misses a key is cut out too."""
     data = deepcopy(whole)
-    while all(_remove(data, finding.path) for finding in findings):
-        try:
-            return model.model_validate(data)
-        except ValidationError as error:
-            findings = list(_findings(error, model, data))
-    return None
+    for finding in findings:
+        _remove(data, finding.path)
+    data = {**stand_in, **data}
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        return _salvage(model, data, list(_findings(error, model, data)), stand_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ class _Finding:
 
     Attributes:
         at_key: Whether the key is at fault, else its value.
-        unreliable: Another top-level key that was probably meant.
+        unreliable: Another top-level key, missing or probably meant, that cannot be relied on.
     """
 
     path: Path
@@ -122,7 +129,7 @@ def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterat
     if isinstance(beside, dict) and any(refused_key(_general((*path[:-1], key))) for key in beside):
         return
     message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
-    yield _Finding(path[:-1], message)
+    yield _Finding(path[:-1], message, unreliable=str(path[0]))
 
 
 def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _Finding:
@@ -198,14 +205,11 @@ def _value(data: object, path: Path) -> object:
     return data
 
 
-def _remove(data: dict[str, Any], path: Path) -> bool:
-    """Removes the innermost key of the path that is there; False for the root."""
-    while path and isinstance(path[-1], int):
+def _remove(data: dict[str, Any], path: Path) -> None:
+    """Removes the innermost key of the path that is there."""
+    while path:
+        parent = _value(data, path[:-1])
+        if isinstance(parent, dict) and path[-1] in parent:
+            del parent[path[-1]]
+            return
         path = path[:-1]
-    if not path:
-        return False
-    parent = _value(data, path[:-1])
-    if isinstance(parent, dict) and path[-1] in parent:
-        del parent[path[-1]]
-        return True
-    return _remove(data, path[:-1])

@@ -27,7 +27,8 @@ def compiled(files, env=None):
     asset_files = [each for path, each in read.items() if path.endswith(".yml") and path != "project.yml"]
     assets = read_asset_files(asset_files, project=project, environment=env or {})
     wants = [wanted(draft, project) for draft in assets.drafts.values()]
-    sql = {want.path: read[want.path] for want in wants if isinstance(want, WantedSql) and want.path in read}
+    paths = [path for want in wants if isinstance(want, WantedSql) for path in want.paths]
+    sql = {path: read[path] for path in paths if path in read}
     return compile_project(project, assets, sql=sql, modules={})
 
 

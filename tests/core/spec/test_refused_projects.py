@@ -1,0 +1,319 @@
+"""What only shows when a whole project is looked at."""
+
+import pytest
+
+from tests.core.spec.in_memory import errors
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+sql: SELECT * FROM {{ inlets.c }}
+""",
+                "b.yml": """\
+asset: b
+sql: SELECT * FROM {{ inlets.a }}
+""",
+                "c.yml": """\
+asset: c
+schedule: a | b
+sql: SELECT 1
+""",
+            },
+            """\
+a.yml:1:8: the assets depend on each other in a cycle: a → c → a
+    asset: a
+           ^
+""",
+            id="a_cycle",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+schedule: x://b
+sql: SELECT 1
+""",
+                "b.yml": """\
+asset: b
+uri: x://b
+schedule: a
+sql: SELECT 1
+""",
+            },
+            """\
+a.yml:1:8: the assets depend on each other in a cycle: a → b → a
+    asset: a
+           ^
+""",
+            id="a_cycle_through_an_identity",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+sql: SELECT 1
+path: out/x
+""",
+                "b.yml": """\
+asset: b
+sql: SELECT 1
+path: ./out//x/
+""",
+            },
+            """\
+b.yml:3:7: asset 'b' writes to the target of asset 'a' (a.yml:1:8), and one of them replaces it
+    path: ./out//x/
+          ^^^^^^^^^
+""",
+            id="one_target_for_two",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+source: true
+""",
+                "b.yml": """\
+asset: a
+source: true
+retries: 1
+""",
+            },
+            """\
+b.yml:1:8: the asset 'a' is defined twice; first at a.yml:1:8
+    asset: a
+           ^
+b.yml:3:1: 'retries' has no meaning for a source: others write it, so nothing runs
+    retries: 1
+    ^^^^^^^
+""",
+            id="a_name_twice",
+        ),
+        pytest.param(
+            {},
+            """\
+project.yml:1:10: the project has no assets: there is no YAML file with an asset in assets/
+    project: shop
+             ^^^^
+""",
+            id="no_assets",
+        ),
+        pytest.param(
+            {
+                "project.yml": """\
+project: p
+assets: [x, y]
+""",
+                "a.yml": """\
+# nothing
+""",
+            },
+            """\
+project.yml:2:9: the project has no assets: there is no YAML file with an asset in x, y
+    assets: [x, y]
+            ^^^^^^
+""",
+            id="no_assets_in_the_folders",
+        ),
+        pytest.param(
+            {
+                "flights.yml": """\
+asset: flights
+source: csv
+path: landing/flights/{day}.csv
+partition: {by: day, column: day}
+end: 2025-01-01
+""",
+                "a.yml": """\
+asset: a
+start: 2025-02-01
+partition: {by: day, column: day}
+""",
+                "a.sql": """\
+SELECT * FROM {{ inlets.flights }}
+""",
+            },
+            """\
+a.yml:3:1: no partition of 'a' between its start and end maps to one of 'flights'
+    partition: {by: day, column: day}
+    ^^^^^^^^^
+  hint: compare start and end of the two assets
+""",
+            id="times_that_never_meet",
+        ),
+        pytest.param(
+            {
+                "flights.yml": """\
+asset: flights
+source: csv
+path: landing/flights/{day}.csv
+partition: {by: day, column: day}
+end: 2025-01-30
+""",
+                "a.yml": """\
+asset: a
+start: 2025-02-01
+partition: {by: day, column: day}
+inlets: {flights: {window: 3d}}
+""",
+                "a.sql": """\
+SELECT * FROM {{ inlets.flights }}
+""",
+            },
+            """\
+a.yml:4:10: no partition of 'a' between its start and end maps to one of 'flights'
+    inlets: {flights: {window: 3d}}
+             ^^^^^^^
+  hint: compare start and end of the two assets
+""",
+            id="a_window_that_never_meets",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+schedule: @daily
+""",
+                "b.yml": """\
+asset: b
+sql: SELECT * FROM {{ inlets.a }}
+""",
+                "c.yml": """\
+asset: c
+retries: x
+source: csv
+path: x
+""",
+                "d.yml": """\
+asset: d
+partition: {by: dya, column: d}
+sql: SELECT * FROM {{ inlets.c }}
+""",
+            },
+            """\
+a.yml:2:11: text that begins with '@' must be quoted
+    schedule: @daily
+              ^^^^^^
+  hint: write "@daily"
+c.yml:2:1: 'retries' has no meaning for a source: others write it, so nothing runs
+    retries: x
+    ^^^^^^^
+c.yml:2:10: 'retries' is 'x'; expected a whole number of at least 0
+    retries: x
+             ^
+d.yml:2:17: 'by' in 'partition' is 'dya'; expected hour, day, week, month, quarter or year
+    partition: {by: dya, column: d}
+                    ^^^
+  hint: did you mean 'day'?
+""",
+            id="what_follows_from_an_error_is_not_said",
+        ),
+        pytest.param(
+            {
+                "b.yml": """\
+asset: b
+retries: x
+type: 1
+sql: SELECT {{ y }}
+""",
+                "a.yml": """\
+asset: a
+foo: 1
+sql: SELECT 1
+""",
+                "project.yml": """\
+project: 1
+foo: 2
+""",
+            },
+            """\
+a.yml:2:1: unknown key 'foo' in asset 'a'
+    foo: 1
+    ^^^
+b.yml:2:10: 'retries' is 'x'; expected a whole number of at least 0
+    retries: x
+             ^
+b.yml:3:7: 'type' is 1; expected text
+    type: 1
+          ^
+  hint: put it in quotes
+b.yml:4:16: unknown name 'y' in the template
+    sql: SELECT {{ y }}
+                   ^
+  hint: there are inlets, outlets, partitions, params, watermark, run_id and the times of the run
+project.yml:1:10: 'project' is 1; expected a name of letters, digits and '_' that does not begin with a digit
+    project: 1
+             ^
+project.yml:2:1: unknown key 'foo' in the project file
+    foo: 2
+    ^^^
+  hint: known are assets, defaults, max_parallel_runs, project, python, spark, state, timezone, warehouse
+""",
+            id="everything_at_once_in_order_of_place",
+        ),
+        pytest.param(
+            {
+                "project.yml": """\
+project: p
+python: [jobs]
+""",
+                "a.yml": """\
+asset: a
+sql: SELECT 1
+python: jobs.x:f
+""",
+            },
+            """\
+a.yml:3:1: an asset runs either 'sql' or 'python', not both
+    python: jobs.x:f
+    ^^^^^^
+""",
+            id="sql_and_python",
+        ),
+        pytest.param(
+            {
+                "project.yml": """\
+project: p
+python: [jobs]
+""",
+                "a.yml": """\
+asset: a
+python: jobz.x:f
+""",
+            },
+            """\
+a.yml:2:9: the package 'jobz' is not allowed: 'python' in the project file lacks it
+    python: jobz.x:f
+            ^^^^^^
+  hint: did you mean 'jobs'?
+""",
+            id="a_package_that_is_not_allowed",
+        ),
+        pytest.param(
+            {
+                "project.yml": """\
+project: p
+python: [jobs]
+""",
+                "a.yml": """\
+asset: a
+python: jobs.x:f
+""",
+            },
+            """\
+a.yml:2:9: there is no module 'jobs.x': neither jobs/x.py nor jobs/x/__init__.py
+    python: jobs.x:f
+            ^^^^^^
+  hint: it must be in the project's folder or beside that folder
+""",
+            id="a_module_that_is_not_there",
+        ),
+    ],
+)
+def test_refused(files, expected):
+    assert errors(files) + "\n" == expected

@@ -1,0 +1,267 @@
+"""Templates that name what is not there, or are no SELECT."""
+
+import pytest
+
+from tests.core.spec.in_memory import errors
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+---
+asset: b
+sql: x.sql
+---
+asset: c
+sql: q.sql
+""",
+                "assets/d.yml": """\
+asset: d
+sql: d.sql
+""",
+                "assets/d.sql": """\
+SELECT 1
+""",
+            },
+            """\
+a.yml:1:8: asset 'a' has neither 'sql' nor 'python', and there is no file a.sql
+    asset: a
+           ^
+  hint: write its SELECT to a.sql
+a.yml:4:6: there is no file 'x.sql' in the project's folder
+    sql: x.sql
+         ^^^^^
+a.yml:7:6: there is no file 'q.sql' in the project's folder
+    sql: q.sql
+         ^^^^^
+assets/d.yml:2:6: there is no file 'd.sql' in the project's folder
+    sql: d.sql
+         ^^^^^
+  hint: did you mean 'assets/d.sql'? paths are from the project's folder
+""",
+            id="files_that_are_missing",
+        ),
+        pytest.param(
+            {
+                "flights.yml": """\
+asset: flights
+source: csv
+path: landing/flights/{day}.csv
+partition: {by: day, column: day}
+""",
+                "a.yml": """\
+asset: a
+params: {limit: 1}
+partition: {by: day, column: day}
+""",
+                "a.sql": """\
+SELECT {{ dss }}, {{ params.limt }}, {{ partition.dya }}
+FROM {{ inlets.flihgts }} JOIN {{ inlets.a }} {{ inlets.flights }}
+""",
+            },
+            """\
+a.sql:1:11: unknown name 'dss' in the template
+    SELECT {{ dss }}, {{ params.limt }}, {{ partition.dya }}
+              ^^^
+  hint: did you mean 'ds'?
+a.sql:1:29: unknown parameter 'limt'; 'params' has no such key
+    SELECT {{ dss }}, {{ params.limt }}, {{ partition.dya }}
+                                ^^^^
+  hint: did you mean 'limit'?
+a.sql:1:51: 'dya' is no partition column of asset 'a'
+    SELECT {{ dss }}, {{ params.limt }}, {{ partition.dya }}
+                                                      ^^^
+  hint: did you mean 'day'?
+a.sql:2:16: unknown asset 'flihgts'
+    FROM {{ inlets.flihgts }} JOIN {{ inlets.a }} {{ inlets.flights }}
+                   ^^^^^^^
+  hint: did you mean 'flights'?
+a.sql:2:42: asset 'a' cannot be its own inlet
+    FROM {{ inlets.flihgts }} JOIN {{ inlets.a }} {{ inlets.flights }}
+                                             ^
+  hint: in SQL, {{ outlets.<asset> }} is the target as it was before the run
+""",
+            id="unknown_names",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+""",
+                "a.sql": """\
+-- daily
+INSERT INTO t SELECT 1
+""",
+            },
+            """\
+a.sql:2:1: the SQL begins with 'INSERT'; expected one SELECT
+    INSERT INTO t SELECT 1
+    ^^^^^^
+  hint: write the SELECT only; sparkassets writes its rows as `write` says
+""",
+            id="an_insert",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+""",
+                "a.sql": """\
+SELECT 1
+FROM {{ inlets.x }
+""",
+            },
+            """\
+a.sql:2:1: the template is broken: unexpected '}'
+    FROM {{ inlets.x }
+    ^^^^^^^^^^^^^^^^^^
+""",
+            id="a_broken_template",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+""",
+                "a.sql": """\
+SELECT {{ ''.__class__.__mro__ }}
+""",
+            },
+            """\
+a.sql:1:14: '__class__' cannot be used: it would leave the template's sandbox
+    SELECT {{ ''.__class__.__mro__ }}
+                 ^^^^^^^^^
+a.sql:1:24: '__mro__' cannot be used: it would leave the template's sandbox
+    SELECT {{ ''.__class__.__mro__ }}
+                           ^^^^^^^
+""",
+            id="an_escape",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
+""",
+                "a.sql": """\
+{% include 'b.sql' %}
+""",
+            },
+            """\
+a.sql:1:4: 'include' cannot be used: a template stands alone
+    {% include 'b.sql' %}
+       ^^^^^^^
+  hint: name another asset as {{ inlets.<name> }}, or repeat the text
+""",
+            id="an_include",
+        ),
+        pytest.param(
+            {
+                "flights.yml": """\
+asset: flights
+source: csv
+path: landing/flights/{day}.csv
+partition: {by: day, column: day}
+columns: {dep_delay: int}
+""",
+                "a.yml": """\
+asset: a
+""",
+                "a.sql": """\
+SELECT {{ inlets.flights.dep_dely }}, {{ inlets.flights.day }} FROM {{ inlets.flights }}
+""",
+            },
+            """\
+a.sql:1:26: asset 'flights' declares no column 'dep_dely'
+    SELECT {{ inlets.flights.dep_dely }}, {{ inlets.flights.day }} FROM {{ inlets.flights }}
+                             ^^^^^^^^
+  hint: did you mean 'dep_delay'?
+""",
+            id="an_unknown_column",
+        ),
+        pytest.param(
+            {
+                "flights.yml": """\
+asset: flights
+source: csv
+path: landing/flights/{day}.csv
+partition: {by: day, column: day}
+columns: {id: int}
+""",
+                "a.yml": """\
+asset: a
+write: append
+inlets: {flights: {read: {after: ids}}}
+""",
+                "a.sql": """\
+SELECT {{ watermark.lo }} FROM {{ inlets.flights }}
+""",
+            },
+            """\
+a.sql:1:21: 'watermark' has no 'lo'
+    SELECT {{ watermark.lo }} FROM {{ inlets.flights }}
+                        ^^
+  hint: did you mean 'low'?
+a.yml:3:34: asset 'flights' declares no column 'ids'
+    inlets: {flights: {read: {after: ids}}}
+                                     ^^^
+  hint: did you mean 'id'?
+""",
+            id="an_unknown_column_as_watermark",
+        ),
+        pytest.param(
+            {
+                "flights.yml": """\
+asset: flights
+source: csv
+path: landing/flights/{day}.csv
+partition: {by: day, column: day}
+""",
+                "a.yml": """\
+asset: a
+sql: |
+  SELECT *
+  FROM {{ inlets.flihgts }}
+---
+asset: b
+sql: 'SELECT {{ xs }}'
+""",
+            },
+            """\
+a.yml:4:18: unknown asset 'flihgts'
+      FROM {{ inlets.flihgts }}
+                     ^^^^^^^
+  hint: did you mean 'flights'?
+a.yml:7:17: unknown name 'xs' in the template
+    sql: 'SELECT {{ xs }}'
+                    ^^
+  hint: there are inlets, outlets, partitions, params, watermark, run_id and the times of the run
+""",
+            id="sql_in_the_yaml",
+        ),
+        pytest.param(
+            {
+                "e.yml": """\
+asset: e
+source: true
+""",
+                "a.yml": """\
+asset: a
+sql: SELECT * FROM {{ inlets.e }}
+""",
+            },
+            """\
+a.yml:2:30: 'e' is known by its events only and cannot be read
+    sql: SELECT * FROM {{ inlets.e }}
+                                 ^
+  hint: only list it under 'inlets', to wait for it
+""",
+            id="what_has_no_rows",
+        ),
+    ],
+)
+def test_refused(files, expected):
+    assert errors(files) + "\n" == expected
