@@ -1,0 +1,85 @@
+import json
+
+import pytest
+
+from sparkassets.core.spec import json_schema
+from sparkassets.core.spec.editors import json_schema as schema_of
+from sparkassets.core.spec.files import AssetFile, ProjectFile
+
+
+def test_it_names_its_dialect_and_tells_the_files_apart():
+    schema = json_schema()
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["if"] == {"required": ["project"]}
+    assert (schema["then"], schema["else"]) == ({"$ref": "#/$defs/ProjectFile"}, {"$ref": "#/$defs/AssetFile"})
+
+
+def test_it_is_made_from_the_models():
+    definitions = json_schema()["$defs"]
+    assert list(definitions["AssetFile"]["properties"]) == list(AssetFile.model_fields)
+    assert list(definitions["ProjectFile"]["properties"]) == list(ProjectFile.model_fields)
+
+
+def test_every_reference_leads_somewhere():
+    for schema in (json_schema(), schema_of("asset"), schema_of("project")):
+        text = json.dumps(schema)
+        names = {part.partition('"')[0] for part in text.split("#/$defs/")[1:]}
+        assert names == set(schema["$defs"])
+        assert "x-definition" not in text
+
+
+def test_nothing_of_pydantic_shows():
+    assert '"title": "Asset' not in json.dumps(json_schema())
+    assert '"default": null' not in json.dumps(json_schema())
+
+
+def test_the_same_at_every_call():
+    assert json.dumps(json_schema()) == json.dumps(json_schema())
+
+
+def errors_in(document):
+    validators = pytest.importorskip("jsonschema", reason="a validator of JSON Schema is not installed")
+    validators.Draft202012Validator.check_schema(json_schema())
+    return [error.message for error in validators.Draft202012Validator(json_schema()).iter_errors(document)]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"project": "nyc_flights"},
+        {"project": "p", "assets": ["."], "spark": {"a": 8}, "defaults": {"retries": 1, "lease": "10m"}},
+        {"asset": "daily_delays", "partition": {"by": "day", "column": "day"}},
+        {"asset": "a", "source": True},
+        {"asset": "a", "source": "csv", "path": "x/{day}.csv", "options": {"header": True}, "settle": "15m"},
+        {"asset": "a", "inlets": ["b", "c"], "schedule": "manual"},
+        {"asset": "a", "inlets": {"b": None, "c": {"window": ["-6d", "0d"], "require": {"at_least": 20}}}},
+        {"asset": "a", "inlets": {"b": {"window": "7d", "require": "any", "read": {"after": "id"}}}, "write": "append"},
+        {"asset": "a", "schedule": {"cron": "0 6 * * *", "timezone": "Europe/Berlin", "start": "2025-01-01"}},
+        {"asset": "a", "schedule": {"any": ["a & b", ["c", {"all": ["d", {"uri": "x"}]}]]}},
+        {"asset": "a", "schedule": ["b", "c"], "strategy": {"date_range": {"lookback": "2d"}}},
+        {"asset": "a", "partition": "@daily", "strategy": "full_refresh", "columns": {"x": "int"}, "paused": False},
+    ],
+)
+def test_editors_take_what_is_right(document):
+    assert errors_in(document) == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"asset": "a-b"},
+        {"asset": "a", "shedule": "manual"},
+        {"asset": "a", "table": "main.raw.a"},
+        {"asset": "a", "strategy": "segments"},
+        {"asset": "a", "source": False},
+        {"asset": "a", "partition": {"column": "day"}},
+        {"asset": "a", "inlets": {"b": {"tolerance": "1h"}}},
+        {"asset": "a", "schedule": {"at": "0 6 * * *"}},
+        {"asset": "a", "schedule": {"any": ["a"], "all": ["b"]}},
+        {"asset": "a", "timeout": 90},
+        {"project": "p", "state": {"catalog": "main"}},
+    ],
+)
+def test_editors_mark_what_is_wrong(document):
+    assert errors_in(document)

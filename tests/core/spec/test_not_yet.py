@@ -1,0 +1,87 @@
+import json
+
+import pytest
+
+from sparkassets.core.spec import json_schema
+from sparkassets.core.spec.not_yet import KEYS, KINDS, VALUES, refused_key, refused_value
+from tests.core.spec.in_memory import errors, errors_of
+
+ASSET_KEYS = sorted(path for path in KEYS if not path.startswith("state."))
+
+
+def nested(path, value):
+    """YAML with a value at a dotted path; ``*`` is the inlet `flights`."""
+    for key in reversed(path.replace("*", "flights").split(".")):
+        value = {key: value}
+    return json.dumps({"asset": "a", **value})
+
+
+@pytest.mark.parametrize("path", ASSET_KEYS)
+def test_a_key_is_refused_by_name(path):
+    assert errors_of(nested(path, {"x": 1})).partition("\n")[0].endswith(f": {refused_key(path)}")
+
+
+@pytest.mark.parametrize(("path", "value"), [(path, value) for path, values in VALUES.items() for value in values])
+def test_a_value_is_refused_by_name(path, value):
+    assert errors_of(nested(path, value)).partition("\n")[0].endswith(f": {refused_value(path, value, '<text>')}")
+
+
+@pytest.mark.parametrize(("path", "kind"), KINDS)
+def test_a_kind_of_value_is_refused_by_name(path, kind):
+    assert kind == "<list>"
+    assert errors_of(nested(path, [])).partition("\n")[0].endswith(f": {refused_value(path, [], kind)}")
+
+
+def test_a_partition_by_a_cron_is_refused():
+    assert errors_of("asset: a\npartition: {by: '0 6 * * *', column: day}") == (
+        "a.yml:2:17: a partition by a cron is not supported yet\n"
+        "    partition: {by: '0 6 * * *', column: day}\n"
+        "                    ^^^^^^^^^^^"
+    )
+
+
+def test_a_state_in_a_catalog_is_refused():
+    assert "the key 'catalog' of 'state' is not supported yet" in errors(
+        {"project.yml": "project: p\nstate: {catalog: main, schema: ops}", "a.yml": "asset: a\nsource: true"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("outlets", "the key 'outlets' is not supported yet"),
+        ("inlets.*.tolerance", "the key 'tolerance' of an inlet is not supported yet"),
+        ("inlets.*.read.overlap", "the key 'overlap' of 'read' is not supported yet"),
+        ("schedule.at", "the key 'at' of 'schedule' is not supported yet"),
+        ("asset", None),
+    ],
+)
+def test_words_for_keys(path, message):
+    assert refused_key(path) == message
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("write", "upsert", "'write' cannot be 'upsert': it is not supported yet"),
+        ("inlets.*.read", "changes", "'read' cannot be 'changes': it is not supported yet"),
+        ("write", "replace", None),
+    ],
+)
+def test_words_for_values(path, value, message):
+    assert refused_value(path, value, "<text>") == message
+
+
+def test_the_schema_has_none_of_them():
+    definitions = json_schema()["$defs"]
+    maps = {
+        "": "AssetFile",
+        "inlets.*": "InletMap",
+        "inlets.*.read": "ReadMap",
+        "schedule": "CronMap",
+        "partition": "PartitionMap",
+        "strategy": "StrategyMap",
+    }
+    for path in ASSET_KEYS:
+        parent, _, key = path.rpartition(".")
+        assert parent == "write" or key not in definitions[maps[parent]]["properties"]
