@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
+from signal import SIGINT
 from typing import TYPE_CHECKING
 
 from sparkassets.cli.documents import print_json, summary_document
 from sparkassets.cli.render import print_summary
-from sparkassets.cli.reporting import Reporter, reporter
+from sparkassets.cli.reporting import reporter
 from sparkassets.cli.signals import InterruptedBySignalError, Stopper
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.errors import SparkAssetsError
-from sparkassets.runtime.progress import Summary
+from sparkassets.runtime.progress import Progress, RunResult, Summary
 
 if TYPE_CHECKING:
     from sparkassets.wiring import Project
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
 STDOUT, STDERR = 1, 2
 """File descriptors, which a JVM inherits."""
 
-Work = Callable[[Reporter], Summary]
-"""One invocation of the runtime, which tells a reporter how it goes."""
+Work = Callable[[Progress], Summary]
+"""One invocation of the runtime, which tells how it goes."""
 
 
 def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float | None = None) -> int:
@@ -39,11 +42,12 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
     terminal = Terminal.of(sys.stderr)
     stopper = Stopper(project.stop)
     done: list[Summary] = []
-    with stdout_for_one_document() if as_json else _as_it_is():
+    with stdout_for_one_document() if as_json else nullcontext():
         try:
             with stopper, project:
                 _ticks(project, work, stopper, terminal, done, as_json=as_json, every_seconds=every_seconds)
-        except InterruptedBySignalError:
+        except (InterruptedBySignalError, KeyboardInterrupt):
+            stopper.signum = stopper.signum or SIGINT
             terminal.print("interrupted")
         except SparkAssetsError as error:
             if stopper.signum is None:
@@ -77,7 +81,7 @@ def _ticks(
     while True:
         with reporter(project.spec, terminal) as progress:
             stopper.tell = progress.stopping
-            summary = work(progress)
+            summary = work(_Guarded(progress, stopper))
         quiet = bool(done) and not summary.runs and summary.ok  # a loop tells of a tick without news only once
         done.append(summary)
         if not as_json and not quiet:
@@ -85,6 +89,27 @@ def _ticks(
         if every_seconds is None or summary.interrupted:
             return
         stopper.idle(every_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guarded:
+    """A progress that takes the signals back once Spark has started: a plan comes first of all that follows."""
+
+    progress: Progress
+    stopper: Stopper
+
+    def planned(self, plan: Plan) -> None:
+        self.stopper.install()
+        self.progress.planned(plan)
+
+    def starting(self, what: str) -> None:
+        self.progress.starting(what)
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        self.progress.started(run, run_id)
+
+    def finished(self, result: RunResult) -> None:
+        self.progress.finished(result)
 
 
 @contextmanager
@@ -101,8 +126,3 @@ def stdout_for_one_document() -> Iterator[None]:
         stdout.flush()
         os.dup2(kept, STDOUT)
         os.close(kept)
-
-
-@contextmanager
-def _as_it_is() -> Iterator[None]:
-    yield

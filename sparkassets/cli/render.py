@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from sparkassets.cli.tables import Cell, Column, Row, print_table
+from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.core.instants import instant
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural, when
@@ -41,7 +42,7 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
     terminal.print(terminal.paint(f"plan at {when(plan.at)}", "bold"))
     if plan.runs:
         terminal.print("", f"runs {plural(len({run.asset for run in plan.runs}), 'asset')}:")
-        columns = [Column("asset"), Column("partitions"), Column("reason")]
+        columns = [Column("asset"), Column("partitions", free=True), Column("reason", free=True)]
         print_table(terminal, columns, [_planned(run, project) for run in plan.runs])
     else:
         terminal.print("", "nothing is due")
@@ -52,7 +53,12 @@ def print_waiting(items: Sequence[Waiting], project: ProjectSpec, terminal: Term
     """Writes why assets do not run; those that want nothing last and dimmed, or only their number."""
     wanting = [item for item in items if not item.quiet]
     resting = [item for item in items if item.quiet]
-    columns = [Column("asset"), Column("partitions"), Column("reason"), Column("until")]
+    columns = [
+        Column("asset"),
+        Column("partitions", free=True),
+        Column("reason", free=True),
+        Column("until (UTC)"),
+    ]
     if wanting:
         terminal.print("", "waits:")
         print_table(terminal, columns, [_waiting(item, project, "") for item in wanting])
@@ -73,7 +79,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
     if summary.runs:
         columns = [
             Column("asset"),
-            Column("partitions"),
+            Column("partitions", free=True),
             Column("status"),
             Column("rows", right=True),
             Column("seconds", right=True),
@@ -85,7 +91,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
     print_failures(summary.runs, terminal)
     if summary.faults:
         terminal.print("", terminal.paint("sources that could not be looked at:", "red"))
-        print_table(terminal, [Column("asset"), Column("reason")], [list(fault) for fault in summary.faults])
+        print_table(terminal, [Column("asset"), Column("reason", free=True)], [list(fault) for fault in summary.faults])
     said = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
     waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
     print_waiting(waiting, project, terminal, quiet=False)
@@ -96,7 +102,8 @@ def print_failures(results: Sequence[RunResult], terminal: Terminal) -> None:
     for result in results:
         if result.status != "failed":
             continue
-        terminal.print("", terminal.paint(f"{result.asset} failed: {clean(result.error)}", "red"))
+        lines = wrap(f"{result.asset} failed: {clean(result.error)}", terminal.width or sys.maxsize)
+        terminal.print("", *(terminal.paint(line, "red") for line in lines))
         if result.details:
             terminal.print(f"  the whole story: {result.details}")
 
@@ -122,12 +129,17 @@ def number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
+def clock(epoch: int | None) -> str:
+    """An instant in a table, UTC to the second; empty for None."""
+    return "" if epoch is None else f"{instant(epoch):%Y-%m-%d %H:%M:%S}"
+
+
 def _planned(run: PlannedRun, project: ProjectSpec) -> Row:
     return [Cell(run.asset, "green"), blocks_text(run.asset, run.blocks, project), run.reason]
 
 
 def _waiting(item: Waiting, project: ProjectSpec, style: str) -> Row:
-    until = "" if item.until is None else when(item.until)
+    until = clock(item.until)
     texts = (item.asset, blocks_text(item.asset, item.blocks, project), item.reason, until)
     return [Cell(text, style) for text in texts]
 

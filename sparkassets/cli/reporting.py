@@ -90,7 +90,7 @@ class Bars:
         self._terminal = terminal
         console = Console(
             file=terminal.stream,
-            width=terminal.width,
+            width=(terminal.width or 80) - len("^C"),  # which a terminal echoes at the end of the last line
             force_terminal=True,
             no_color=not terminal.colour,
             highlight=False,
@@ -114,12 +114,14 @@ class Bars:
     def planned(self, plan: Plan) -> None:
         """A plan with something to run was made."""
         total = self._done + len(self._running) + len(plan.runs)
+        self._progress.start()
         self._progress.update(self._whole, total=total)
         self._count()
 
     def starting(self, what: str) -> None:
-        """Something that takes seconds begins."""
-        self._progress.update(self._whole, description=f"starting {what}")
+        """Something that takes seconds begins; the bars make way for what it may print itself."""
+        self._progress.stop()
+        self._progress.console.print(f"starting {what}", style="dim")
 
     def started(self, run: PlannedRun, run_id: str) -> None:
         """A run began."""
@@ -136,7 +138,8 @@ class Bars:
             self._progress.remove_task(task)
         self._done += 1
         self._count()
-        self._progress.console.print(Text.from_ansi(ended_line(result, self._project, self._terminal)))
+        line = Text.from_ansi(ended_line(result, self._project, self._terminal))
+        self._progress.console.print(line, no_wrap=True, overflow="ellipsis")
 
     def stopping(self, text: str) -> None:
         """Tells that the invocation ends early, at the next redraw."""
@@ -156,10 +159,7 @@ class Bars:
     def _count(self) -> None:
         total = self._progress.tasks[0].total
         text = "" if total is None else f"{self._done}/{total:.0f}"
-        self._progress.update(self._whole, completed=self._done, count=text, description=self._doing())
-
-    def _doing(self) -> str:
-        return "runs" if self._running or self._done else "planned"
+        self._progress.update(self._whole, completed=self._done, count=text, description="runs")
 
 
 def named(run: PlannedRun | RunResult, project: ProjectSpec) -> str:

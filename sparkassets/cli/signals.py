@@ -32,21 +32,26 @@ class Stopper:
         self._stop = stop
         self._former: dict[int, Any] = {}
 
+    def install(self) -> None:
+        """Takes the signals, or takes them back: pyspark claims SIGINT whenever a session of its starts."""
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
+            for signum in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.signal(signum, self._handle)
+                self._former.setdefault(signum, handler)
+
     def idle(self, seconds: float) -> None:
         """Sleeps; a signal raises out of it."""
         time.sleep(seconds)
 
     def __enter__(self) -> Self:
-        """Installs the handlers."""
-        if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
-            for signum in (signal.SIGINT, signal.SIGTERM):
-                self._former[signum] = signal.signal(signum, self._handle)
+        """Takes the signals."""
+        self.install()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Restores the former handlers."""
+        """Gives them back."""
         for signum, handler in self._former.items():
             signal.signal(signum, handler)
 

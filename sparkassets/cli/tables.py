@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -11,16 +10,22 @@ from sparkassets.cli.terminal import Terminal, clean
 
 GAP = 2
 INDENT = 2
-LEAST = 8
-"""No column is made narrower than this."""
+LEAST = 15
+"""A column of free text is made no narrower than this; the others only when that is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; numbers stand to the right."""
+    """One column.
+
+    Attributes:
+        right: Numbers stand to the right.
+        free: Text that wraps where the table is too wide.
+    """
 
     title: str
     right: bool = False
+    free: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +48,29 @@ def print_table(terminal: Terminal, columns: Sequence[Column], rows: Sequence[Ro
     natural = [
         max(len(column.title), *(_longest(row[index].text) for row in grid)) for index, column in enumerate(shown)
     ]
-    widths = fit(natural, terminal.width)
+    widths = fit(natural, terminal.width, free=[column.free for column in shown])
     titles = [Cell(column.title, "bold") for column in shown]
     for row in [titles, *grid]:
         _print_row(terminal, row, shown, widths)
 
 
-def fit(natural: Sequence[int], width: int | None) -> list[int]:
-    """Column widths that fit into ``width``: the widest gives way first, none below `LEAST`.
+def fit(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> list[int]:
+    """Column widths that fit into ``width`` as far as possible: of the free columns the widest gives way first.
 
-    >>> fit([6, 40, 60], 80)
+    >>> fit([6, 40, 60], 80, free=[False, True, True])
     [6, 34, 34]
     """
     widths = list(natural)
     if width is None:
         return widths
     excess = sum(widths) + GAP * (len(widths) - 1) + INDENT - width
-    while excess > 0 and max(widths) > LEAST:
-        widest = max(widths)
-        at = [index for index, size in enumerate(widths) if size == widest]
-        widths[at[-1]] -= 1
-        excess -= 1
+    for among in ([index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))):
+        while excess > 0 and among:
+            widest = max(among, key=widths.__getitem__)
+            if widths[widest] <= LEAST:
+                break
+            widths[widest] -= 1
+            excess -= 1
     return widths
 
 
@@ -72,7 +79,7 @@ def _longest(text: str) -> int:
 
 
 def _print_row(terminal: Terminal, row: Sequence[Cell], columns: Sequence[Column], widths: Sequence[int]) -> None:
-    wrapped = [_wrap(cell.text, width) for cell, width in zip(row, widths, strict=True)]
+    wrapped = [wrap(cell.text, width) for cell, width in zip(row, widths, strict=True)]
     for lines in zip_longest(*wrapped, fillvalue=""):
         parts = []
         for line, cell, column, width in zip(lines, row, columns, widths, strict=True):
@@ -81,8 +88,33 @@ def _print_row(terminal: Terminal, row: Sequence[Cell], columns: Sequence[Column
         terminal.print(" " * INDENT + (" " * GAP).join(parts))
 
 
-def _wrap(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
+    """The lines of ``text``, none longer than ``width``.
+
+    A word that is too long is broken after its ``..`` if it is a range of keys, else anywhere.
+
+    >>> wrap("waits for flights 2013-01-01..2013-01-07", 22)
+    ['waits for flights', '2013-01-01..2013-01-07']
+    """
     lines: list[str] = []
     for part in text.split("\n"):
-        lines += [part] if len(part) <= width else textwrap.wrap(part, width, break_on_hyphens=False)
-    return lines or [""]
+        lines += [part] if len(part) <= width else _broken(part.split(), width)
+    return lines
+
+
+def _broken(words: Sequence[str], width: int) -> list[str]:
+    lines = [""]
+    for word in words:
+        for number, piece in enumerate([word] if len(word) <= width else _pieces(word, width)):
+            joint = " " if lines[-1] and not number else ""
+            if len(lines[-1]) + len(joint) + len(piece) <= width:
+                lines[-1] += joint + piece
+            else:
+                lines.append(piece)
+    return lines if lines[0] else lines[1:]
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    first, dots, rest = word.partition("..")
+    parts = [first + dots, rest] if dots and rest else [word]
+    return [part[at : at + width] for part in parts for at in range(0, len(part), width)]

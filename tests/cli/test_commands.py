@@ -169,8 +169,8 @@ def test_nothing_is_known_before_the_first_run(said, asked):
     assert said("events", "list") == (0, "no events\n", "")
     assert (asked("runs"), asked("events", "list")) == ([], [])
     assert lines(said("status")[1])[2:] == [
-        "  daily_revenue  date_range                            2 missing",
-        "  best_shops     full_refresh                          never",
+        "  daily_revenue                          2 missing",
+        "  best_shops                             never",
     ]
 
 
@@ -182,8 +182,8 @@ def test_status_after_a_run(said, asked):
         ("best_shops", None),
     ]
     table = lines(said("status")[1])
-    assert table[2].startswith("  daily_revenue  date_range    2025-01-01..2025-01-02  2 current  20")
-    assert table[3].startswith("  best_shops     full_refresh                          success    20")
+    assert table[2].startswith("  daily_revenue  2025-01-01..2025-01-02  2 current  20")
+    assert table[3].startswith("  best_shops                             success    20")
 
 
 def test_runs_are_listed(said, asked):
@@ -195,7 +195,7 @@ def test_runs_are_listed(said, asked):
     assert asked("runs", "--status", "failed") == []
     assert (
         lines(said("runs")[1])[0]
-        == "  started               asset          partitions              status   rows  seconds"
+        == "  started (UTC)        asset          partitions              status   rows  seconds"
     )
     code, _, err = said("runs", "--asset", "x")
     assert (code, err.splitlines()[0]) == (2, "error: no asset 'x' in project 'shop'")
@@ -244,7 +244,7 @@ def test_an_event_is_announced_and_listed(said, asked):
     assert asked("events", "list", "--last", "1") == [named]
     assert asked("events", "list", "--asset", "daily_revenue") == [named]
     table = lines(said("events", "list")[1])
-    assert table[0].split() == ["event", "at", "dataset", "partitions", "extra"]
+    assert table[0].split() == ["event", "at", "(UTC)", "dataset", "partitions", "extra"]
     assert table[1].endswith("  x-drop://inbox              id=010, note=ok, rows=3")
 
 

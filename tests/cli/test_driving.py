@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import threading
+from inspect import signature
 
 import pytest
 
 from sparkassets.cli.driving import drive
 from sparkassets.cli.signals import STOPPING
-from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.plan import Plan, Waiting
 from sparkassets.errors import SparkUnavailableError, StateError
 from sparkassets.runtime.progress import RunResult, Summary
 from tests.builders import asset, project, source
@@ -39,15 +40,22 @@ class Invocations:
         self.stopped.set()
         return self.running
 
-    def run(self, _):
+    def run(self, progress):
         self.running = True
         step = self.steps.pop(0)
         try:
             if isinstance(step, Exception):
                 raise step
-            return step() if callable(step) else step
+            return told(step, progress)
         finally:
             self.running = False
+
+
+def told(step, progress):
+    """What a step comes to."""
+    if not callable(step):
+        return step
+    return step(progress) if signature(step).parameters else step()
 
 
 def run(status="success", number=1):
@@ -208,3 +216,26 @@ def test_a_signal_between_two_ticks_ends_the_loop():
     made = Invocations(Summary((), ()))
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     assert driven(made, every_seconds=30) == 130
+
+
+def test_a_handler_that_spark_installs_is_replaced_by_the_first_plan(capfd):
+    def stopped(progress):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as pyspark does when its session starts
+        progress.planned(Plan(0))
+        os.kill(os.getpid(), signal.SIGINT)
+        return Summary((run("cancelled"),), (), interrupted=True)
+
+    made = Invocations(stopped)
+    assert driven(made) == 130
+    assert STOPPING in capfd.readouterr().err
+
+
+def test_a_keyboard_interrupt_while_spark_starts_is_an_interruption(capfd):
+    def starting():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert driven(Invocations(starting), as_json=True) == 130
+    captured = capfd.readouterr()
+    assert captured.err == "interrupted\n"
+    assert json.loads(captured.out)["interrupted"] is True

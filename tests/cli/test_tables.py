@@ -2,10 +2,10 @@
 
 import io
 
-from sparkassets.cli.tables import Cell, Column, fit, print_table
+from sparkassets.cli.tables import Cell, Column, fit, print_table, wrap
 from sparkassets.cli.terminal import Terminal
 
-COLUMNS = [Column("asset"), Column("rows", right=True), Column("reason")]
+COLUMNS = [Column("asset"), Column("rows", right=True), Column("reason", free=True)]
 
 
 def printed(rows, *, columns=COLUMNS, **terminal):
@@ -56,11 +56,18 @@ def test_control_characters_do_not_reach_the_terminal():
     assert printed([["a\x1b[2J", "", "x\ry"]])[1] == "  a?[2J  x?y"
 
 
+def test_only_a_range_that_is_too_long_is_broken_and_then_between_its_keys():
+    assert wrap("2013-01-01..2013-01-07 and 2013-01-09", 22) == ["2013-01-01..2013-01-07", "and 2013-01-09"]
+    assert wrap("2013-01-01..2013-01-07", 15) == ["2013-01-01..", "2013-01-07"]
+    assert wrap("x" * 12, 5) == ["xxxxx", "xxxxx", "xx"]
+    assert wrap("", 5) == [""]
+
+
 def test_a_cell_may_have_lines():
     assert printed([["a", "", "x\ny"]]) == ["  asset  reason", "  a      x", "         y"]
 
 
 def test_the_widest_column_gives_way_first_and_none_vanishes():
-    assert fit([6, 40, 60], 80) == [6, 34, 34]
-    assert fit([5, 5], 10) == [5, 5]
-    assert fit([100, 100], 12) == [8, 8]
+    assert fit([6, 40, 60], 80, free=[False, True, True]) == [6, 34, 34]
+    assert fit([5, 5], 10, free=[True, True]) == [5, 5]
+    assert fit([100, 100], 12, free=[False, True]) == [15, 15]

@@ -91,13 +91,25 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _print(terminal: Terminal, found: Sequence[Mapping[str, Any]]) -> None:
-    columns = [Column("event", right=True), Column("at"), Column("dataset"), Column("partitions"), Column("extra")]
+    columns = [
+        Column("event", right=True),
+        Column("at (UTC)"),
+        Column("dataset", free=True),
+        Column("partitions", free=True),
+        Column("extra", free=True),
+    ]
     print_table(terminal, columns, [_row(event) for event in found])
 
 
 def _row(event: Mapping[str, Any]) -> Row:
     extra = ", ".join(f"{key}={_plain(value)}" for key, value in event["extra"].items())
-    return [str(event["seq"]), event["at"], event["asset"] or event["uri"], ", ".join(event["partitions"]), extra]
+    return [
+        str(event["seq"]),
+        event["at"].replace("T", " ").rstrip("Z"),
+        event["asset"] or event["uri"],
+        ", ".join(event["partitions"]),
+        extra,
+    ]
 
 
 def _plain(value: object) -> str:

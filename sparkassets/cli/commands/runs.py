@@ -10,24 +10,23 @@ import click
 
 from sparkassets.cli.documents import print_json, run_document
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, blocks_text, number
+from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, number
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.journal.runs import RunStatus
-from sparkassets.core.planner.wording import when
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.runs import RunRecord
     from sparkassets.core.spec.model import ProjectSpec
 
 COLUMNS = [
-    Column("started"),
+    Column("started (UTC)"),
     Column("asset"),
-    Column("partitions"),
+    Column("partitions", free=True),
     Column("status"),
     Column("rows", right=True),
     Column("seconds", right=True),
-    Column("error"),
+    Column("error", free=True),
 ]
 
 
@@ -57,7 +56,7 @@ def command(folder: Path, asset: str | None, status: RunStatus | None, last: int
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
     return [
-        when(run.started),
+        clock(run.started),
         run.asset,
         blocks_text(run.asset, run.blocks, project),
         Cell(run.status, STATUS_STYLES[run.status]),

@@ -10,17 +10,23 @@ import click
 
 from sparkassets.cli.documents import print_json, status_document
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, number
+from sparkassets.cli.render import STATUS_STYLES, clock, number
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.planner.wording import when
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
 
-COLUMNS = [Column("asset"), Column("kind"), Column("partitions"), Column("state"), Column("last"), Column("next")]
+COLUMNS = [
+    Column("asset"),
+    Column("partitions", free=True),
+    Column("state", free=True),
+    Column("last (UTC)"),
+    Column("next (UTC)"),
+]
 COUNTS = ("current", "stale", "missing", "failed")
 SHOWN = 2
+MINUTES = len("2013-01-05 06:00")
 
 
 @click.command("status")
@@ -45,11 +51,10 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
 def _row(status: AssetStatus) -> Row:
     return [
         status.asset,
-        Cell(status.kind, "dim"),
         _covered(status),
         _state(status),
-        "" if status.last_at is None else when(status.last_at),
-        "" if status.next_at is None else when(status.next_at),
+        clock(status.last_at)[:MINUTES],
+        clock(status.next_at)[:MINUTES],
     ]
 
 
