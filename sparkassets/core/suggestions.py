@@ -15,11 +15,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     'known are schedule, strategy'
     """
     names = sorted(known)
-    if close := nearest(name, names):
-        return f"did you mean {close!r}?"
+    if meant := meant_by(name, names):
+        return meant
     few = 12
     verb = "is" if len(names) == 1 else "are"
     return f"known {verb} {', '.join(names)}" if 0 < len(names) <= few else None
+
+
+def meant_by(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the closest of ``known``; None when none is close."""
+    close = nearest(name, known)
+    return f"did you mean {close!r}?" if close else None
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -12,7 +12,7 @@ from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkassets.core.statements import refuse_unless_select
-from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class _Judge:
                 yield self._fault(node, name, f"{name!r} must be followed by the name of an asset, such as {example}")
             elif node.ctx == "load" and name in unknown and name not in reported:
                 reported.add(name)
-                hint = did_you_mean(name, NAMES) or _KNOWN
+                hint = meant_by(name, NAMES) or _KNOWN
                 yield self._fault(node, name, f"unknown name {name!r} in the template", hint)
 
     def filters(self) -> Iterator[Fault]:

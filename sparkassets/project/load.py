@@ -88,9 +88,8 @@ def _asset_paths(project: ProjectDraft, root: Path) -> Iterable[Path]:
             found |= dict.fromkeys(_yaml_files(path, deep=path != root))
         elif path.is_file():
             found[path] = None
-        else:
-            at = project.at / "assets"
-            (at / index if at.exists else at).problem(f"there is no folder {entry!r} in the project's folder")
+        elif (at := project.at / "assets").exists:
+            (at / index).problem(f"there is no folder {entry!r} in the project's folder")
     found.pop(root / PROJECT_FILE, None)
     return found
 

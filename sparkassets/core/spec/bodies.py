@@ -13,7 +13,7 @@ from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
 from sparkassets.core.spec.paths import beside, tidy
-from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.suggestions import meant_by
 from sparkassets.core.templating import Fault, Template, TemplateError
 from sparkassets.errors import Location, Problem
 
@@ -221,7 +221,7 @@ def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Map
     at = draft.at / "python"
     if not _allowed(name, project):
         package = name.partition(".")[0]
-        hint = did_you_mean(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
+        hint = meant_by(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
         at.text_problem(
             0,
             f"the package {package!r} is not allowed: 'python' in the project file lacks it",
@@ -242,7 +242,7 @@ def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Map
     function = module.functions.get(function_name)
     if function is None or function.is_async:
         what = "has no function" if function is None else "must not declare as 'async' the function"
-        hint = did_you_mean(function_name, module.functions) or "it must be a 'def' at the module's top level"
+        hint = meant_by(function_name, module.functions) or "it must be a 'def' at the module's top level"
         message = f"the module {name!r} {what} {function_name!r}"
         at.text_problem(len(name) + 1, message, width=len(function_name), hint=hint if function is None else None)
         return Body()

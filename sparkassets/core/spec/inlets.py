@@ -14,7 +14,7 @@ from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import InletMap, RequireMap
 from sparkassets.core.spec.model import InletSpec, ReadAfter, Require
-from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import Location
 
 _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)
@@ -78,12 +78,11 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
     if name == draft.name:
         return _OWN.format(name), _OWN_HINT
     if name not in assets.names:
-        argument = draft.keys.python is not None
-        hint = did_you_mean(name, assets.names - {draft.name})
-        if argument:
-            more = "an argument is an inlet, 'context' or 'spark'; params are in context.params"
-            return f"the argument {name!r} names no asset", hint or more
-        return f"unknown asset {name!r}", hint
+        others = assets.names - {draft.name}
+        if draft.keys.python is None:
+            return f"unknown asset {name!r}", did_you_mean(name, others)
+        hint = "an argument is an inlet, 'context' or 'spark'; params are in context.params"
+        return f"the argument {name!r} names no asset", meant_by(name, others) or hint
     other = assets.drafts.get(name)
     if other and other.source and other.source.kind == "events" and other.sure("path", "source"):
         return f"{name!r} is known by its events only and cannot be read", "only list it under 'inlets', to wait for it"

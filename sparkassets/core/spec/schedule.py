@@ -13,7 +13,7 @@ from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import CronMap
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.spec.times import Bounds, bounds
-from sparkassets.core.suggestions import did_you_mean, nearest
+from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.core.timetables import TimetableError, parse_timetable
 
 _TIME = re.compile(r"\s*(?:@|[0-9*?][0-9*?/,LW#-]*(?:\s|$))")
@@ -88,5 +88,5 @@ def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles) -> None:
         at.word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for itself")
     elif leaf.ref not in assets.names:
         others = assets.names - {draft.name}
-        hint = "did you mean 'manual'?" if nearest(leaf.ref, [_MANUAL]) else did_you_mean(leaf.ref, others)
+        hint = meant_by(leaf.ref, [_MANUAL]) or did_you_mean(leaf.ref, others)
         at.word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)

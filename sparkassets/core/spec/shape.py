@@ -15,7 +15,7 @@ from sparkassets.core.spec import files
 from sparkassets.core.spec.document import At, Document, Path
 from sparkassets.core.spec.kinds import EXPECTED, kind_of
 from sparkassets.core.spec.not_yet import refused_key, refused_value
-from sparkassets.core.suggestions import did_you_mean, nearest
+from sparkassets.core.suggestions import did_you_mean, meant_by, nearest
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -145,8 +145,7 @@ def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], da
     if kind == "literal_error":
         choices = [choice or "true" for choice in re.findall(r"'([^']*)'|True", context["expected"])]
         words = listing(choices)
-        meant = nearest(value, choices) if isinstance(value, str) else None
-        hint = f"did you mean {meant!r}?" if meant else None
+        hint = meant_by(value, choices) if isinstance(value, str) else None
     elif kind != EXPECTED:
         words = _WORDS.get(kind, words)
     if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
