@@ -86,6 +86,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     failure = f"{asset.name} {labels(failed, partition)}, which failed: {found.error}" if failed else holds.failure
     if failed:
         waiting += (Waiting(asset.name, f"failed: {found.error}", None, failed),)
+    waiting += _left_out(look, asset, partition, found.wanted | found.later)
     if found.later:
         first = partition.next(found.later.first)
         reason = f"{partition.key(found.later.first)} is not over before {when(first)}"
@@ -111,7 +112,7 @@ def _span(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetSt
         if not there:
             return RangeSet()
         first, last = min(coverage.first for coverage in there), max(coverage.last for coverage in there)
-        start = first if start is None else start
+        start = first if start is None else max(start, first)
         end = last if end is None else min(end, last)
     else:
         newest = look.over(partition)
@@ -119,6 +120,17 @@ def _span(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetSt
             start = state.coverage.first if state.coverage else partition.previous(newest)
         end = newest if end is None else min(end, newest)
     return partition.cover(RangeSet.of([(start, end)])) if start < end else RangeSet()
+
+
+def _left_out(look: Look, asset: AssetSpec, partition: TimePartition, span: RangeSet) -> tuple[Waiting, ...]:
+    """What the asset's start asks for although no inlet has anything of it: nothing could be computed from nothing."""
+    if asset.start is None or not span:
+        return ()
+    before = partition.inside(RangeSet.span(partition.ceil(asset.start), span.first))
+    if not before:
+        return ()
+    names = listing([inlet.name for inlet in asset.inlets.values() if inlet.mapping is not None])
+    return (Waiting(asset.name, f"before the first partition of {names}", None, before, quiet=True),)
 
 
 def _scheduled(

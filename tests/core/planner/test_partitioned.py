@@ -105,6 +105,15 @@ def test_bounds_of_the_asset_limit_what_is_wanted():
     assert story.due() == {"a": ["2025-01-02..2025-01-03"]}
 
 
+def test_what_lies_before_the_first_inlet_partition_is_left_out_and_named():
+    story = Story(project(source("s"), replace(asset("a", "s"), start=days("2024-12-25").first)))
+    story.observed("s", "2025-01-01..2025-01-02")
+    assert story.due() == {"a": ["2025-01-01..2025-01-02"]}
+    (left,) = [item for item in story.plan().waiting if item.asset == "a"]
+    assert (left.reason, left.quiet) == ("before the first partition of s", True)
+    assert story.keys("a", left.blocks) == ["2024-12-25..2024-12-31"]
+
+
 def test_a_dimension_makes_nothing_stale_but_is_required():
     story = Story(project(source("s"), source("d", by=None), asset("a", "s", "d")))
     story.observed("s", "2025-01-01")

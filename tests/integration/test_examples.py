@@ -1,0 +1,98 @@
+"""Examples that stand, run on data as their comments say."""
+
+import re
+import shutil
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets.wiring import Project
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+pytestmark = pytest.mark.spark
+
+
+def example(name: str, folder: Path) -> Path:
+    """A copy of an example whose catalog tables are paths."""
+    copy = shutil.copytree(EXAMPLES / name, folder / name)
+    for file in copy.glob("*.yml"):
+        text = re.sub(r"^table: \S+\.(\w+)$", r"path: lake/\1", file.read_text(), flags=re.MULTILINE)
+        file.write_text(text.replace("s3://lake/", "lake/"))
+    return copy
+
+
+def rows(folder: Path, asset: str) -> list[tuple]:
+    table = pa.table(DeltaTable(folder / "warehouse" / asset).scan())
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def ran(summary) -> list[tuple[str, str]]:
+    return [(result.asset, result.status) for result in summary.runs]
+
+
+def test_smallest(spark, tmp_path):
+    folder = example("00_smallest", tmp_path)
+    landing = folder / "landing" / "flights"
+    landing.mkdir(parents=True)
+    for day, delays in {"2025-03-01": (10, 20), "2025-03-02": (5,)}.items():
+        (landing / f"{day}.csv").write_text("origin,dep_delay\n" + "".join(f"JFK,{delay}\n" for delay in delays))
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("daily_delays", "success")]
+    assert rows(folder, "daily_delays") == [(date(2025, 3, 1), "JFK", 15.0), (date(2025, 3, 2), "JFK", 5.0)]
+    assert project.run(spark).runs == ()
+
+
+def test_daily_sales_need_every_hour_of_the_local_day(spark, tmp_path):
+    folder = example("01_daily_sales", tmp_path)
+    first = datetime(2025, 3, 29, 23, tzinfo=UTC)  # the day of the spring change has 23 hours in Berlin
+    hours = [first + timedelta(hours=n) for n in range(23)]
+
+    def write(some):
+        table = {"event_hour": some, "region": ["north"] * len(some), "amount": [1.0] * len(some)}
+        write_deltalake(folder / "lake/events", pa.table(table), mode="append")
+
+    write(hours[:22])
+    project = Project.load(folder, env={})
+    plan = project.plan()
+    assert plan.runs == ()
+    assert "waits for raw_events: 22 of 23 partitions, missing 2025-03-30T21" in [w.reason for w in plan.waiting]
+    write(hours[22:])
+    assert ran(project.run(spark)) == [("daily_sales", "success")]
+    assert rows(folder, "daily_sales") == [(date(2025, 3, 30), "north", 23.0)]
+
+
+def test_rolling_users_read_the_day_and_the_six_before(spark, tmp_path):
+    folder = example("02_rolling_users", tmp_path)
+    days = [date(2025, 3, 1) + timedelta(days=n) for n in range(10)]
+    table = pa.table({"event_date": days, "user_id": list(range(10))})
+    write_deltalake(folder / "lake/events", table, partition_by=["event_date"])
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("active_users_7d", "success")]
+    assert rows(folder, "active_users_7d") == [(day, min(n + 1, 7)) for n, day in enumerate(days)]
+    restated = pa.table({"event_date": [days[1]] * 2, "user_id": [1, 100]})
+    write_deltalake(
+        folder / "lake/events",
+        restated,
+        mode="overwrite",
+        predicate=f"event_date = '{days[1]}'",
+        partition_by=["event_date"],
+    )
+    (run,) = project.plan().runs
+    assert run.reason == "7 stale: events changed"
+    assert ran(project.run(spark)) == [("active_users_7d", "success")]
+    assert rows(folder, "active_users_7d")[1] == (days[1], 3)
+
+
+def test_a_dimension_is_read_whole_and_makes_nothing_stale(spark, tmp_path):
+    folder = example("10_fact_x_dimension", tmp_path)
+    sales = pa.table({"sales_day": [date(2025, 3, 1), date(2025, 3, 2)], "customer_id": [1, 2], "amount": [5, 6]})
+    write_deltalake(folder / "lake/sales", sales, partition_by=["sales_day"])
+    write_deltalake(folder / "lake/customers", pa.table({"customer_id": [1, 2], "segment": ["a", "b"]}))
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("sales_enriched", "success")]
+    assert [row[-1] for row in rows(folder, "sales_enriched")] == ["a", "b"]
+    write_deltalake(folder / "lake/customers", pa.table({"customer_id": [3], "segment": ["c"]}), mode="append")
+    assert project.run(spark).runs == ()
