@@ -52,13 +52,16 @@ SNAPSHOT_COLUMNS: Columns = {
     "body": "string",
 }
 
+_REQUIRED = frozenset({"seq", "commit", "at", "driver", "kind", "watermarks", "cursor", "body"})
+"""Columns that are never null: Delta refuses other programs' rows without them."""
+
 Row = TypeVar("Row", JournalRow, SnapshotRow)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def delta_schema(columns: Columns) -> Schema:
-    """The table's schema as Delta has it; every column may be null, so that later formats can leave one out."""
+    """The table's schema as Delta has it."""
     from deltalake import Field, Schema
     from deltalake.schema import ArrayType, PrimitiveType
 
@@ -69,7 +72,7 @@ def delta_schema(columns: Columns) -> Schema:
         "longs": ArrayType(PrimitiveType("long"), contains_null=True),
         "strings": ArrayType(PrimitiveType("string"), contains_null=True),
     }
-    return Schema([Field(name, types[kind]) for name, kind in columns.items()])
+    return Schema([Field(name, types[kind], nullable=name not in _REQUIRED) for name, kind in columns.items()])
 
 
 def arrow_table(columns: Columns, rows: Sequence[JournalRow] | Sequence[SnapshotRow]) -> pa.Table:

@@ -10,11 +10,17 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from deltalake.transaction import AddAction
 
+from sparkassets.state import refusals
+from sparkassets.state.columns import arrow_table
 from sparkassets.state.files import DataFile, milliseconds
 from sparkassets.state.numbered import NumberedTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FAN_IN = 16
 _AT_REST_BYTES = 16 * 2**20
@@ -63,15 +69,25 @@ def _merge(journal: NumberedTable, inputs: Sequence[DataFile], *, level: int) ->
     """Writes the merged file and commits it; False when another driver was first with one of the inputs."""
     import pyarrow as pa
 
+    schema = arrow_table(journal.columns, []).schema
     try:
-        merged = pa.concat_tables([journal.files.read_table(file.path) for file in inputs])
+        merged = pa.concat_tables([_read(journal, file.path, schema=schema) for file in inputs])
     except FileNotFoundError:
         return False  # another driver merged them an hour ago; damage is for readers to find
-    written, begun = journal.files.write(merged.sort_by("seq"), name=name(level + 1), data_change=False), time.time()
+    except (OSError, ValueError) as error:
+        raise refusals.unreadable(journal.uri, error) from error
+    with refusals.writing(journal.uri):
+        written = journal.files.write(merged.sort_by("seq"), name=name(level + 1), data_change=False)
+    begun = time.time()
     if _commit(journal, written, inputs, begun=begun):
         return True
     journal.files.delete([written.path])
     return False
+
+
+def _read(journal: NumberedTable, path: str, *, schema: pa.Schema) -> pa.Table:
+    """A file as this release would have written it; another program's may differ in what is nullable, for one."""
+    return journal.files.read_table(path).select(schema.names).cast(schema)
 
 
 def _commit(journal: NumberedTable, merged: AddAction, inputs: Sequence[DataFile], *, begun: float) -> bool:

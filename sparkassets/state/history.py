@@ -37,7 +37,7 @@ def matching(
     found: list[JournalRow] = []
     below = None
     first_look = last if len(wanted) == 1 else max(last, _FILTERED_LOOK_ROWS)
-    for start in _starts(journal.live_files(), after_seq=after_seq, rows=first_look):
+    for start in _starts(journal.live_files(), after_seq=after_seq, at_least=first_look):
         part = [*wanted, f"seq >= {start}"] + ([f"seq < {below}"] if below is not None else [])
         found = [*_scan(journal, part), *found]
         if len(found) >= last:
@@ -46,10 +46,10 @@ def matching(
     return found[max(0, len(found) - last) :]
 
 
-def _starts(files: Sequence[DataFile], *, after_seq: int, rows: int) -> Iterator[int]:
+def _starts(files: Sequence[DataFile], *, after_seq: int, at_least: int) -> Iterator[int]:
     """First entries of ever longer parts of the journal, the newest part first, ending with ``after_seq + 1``.
 
-    The first part has at least ``rows`` rows. Parts end where files end, so that no file is read twice; files hold
+    The first part has ``at_least`` so many rows. Parts end where files end, so that no file is read twice; files hold
     entries that follow each other.
     """
     seen = 0
@@ -57,9 +57,9 @@ def _starts(files: Sequence[DataFile], *, after_seq: int, rows: int) -> Iterator
         if file.first_seq is None or file.first_seq <= after_seq:
             break
         seen += file.count or 0
-        if seen >= rows:
+        if seen >= at_least:
             yield file.first_seq
-            rows, seen = rows * _GROWTH, 0
+            at_least, seen = at_least * _GROWTH, 0
     yield after_seq + 1
 
 

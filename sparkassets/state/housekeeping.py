@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from sparkassets.state import refusals
 from sparkassets.state.files import milliseconds
 from sparkassets.state.numbered import LOG_KEPT, NumberedTable
 
@@ -36,9 +37,14 @@ def keep(table: NumberedTable) -> None:
 
 
 def tidy(table: NumberedTable) -> None:
-    """Deletes the log entries that no reader needs and the files that no version of the last hour refers to."""
-    _delete_old_entries(table)
-    _delete_unreferenced(table)
+    """Deletes the log entries that no reader needs and the files that no version of the last hour refers to.
+
+    Raises:
+        StateError: The storage refuses.
+    """
+    with refusals.writing(table.uri):
+        _delete_old_entries(table)
+        _delete_unreferenced(table)
 
 
 def _last_checkpoint(table: NumberedTable) -> int:

@@ -100,6 +100,7 @@ class TestMerging:
             (state / "journal" / file.path).unlink()
         assert [row.seq for row in DeltaStore(str(state)).read_after(32)[1]] == list(range(33, 41))
         assert [row.seq for row in DeltaStore(str(state)).history(after_seq=32)] == list(range(33, 41))
+        assert [row.seq for row in DeltaStore(str(state)).history(last=5)] == [36, 37, 38, 39, 40]
 
     def test_a_driver_that_knows_the_commit_before_a_merge_is_told(self, state):
         store, other = DeltaStore(str(state)), DeltaStore(str(state))

@@ -98,7 +98,7 @@ def test_drivers_killed_at_any_moment(state, seed):
     survivor = DeltaStore(state)
     acknowledged: list[str] = []
     killed = 0
-    for turn in range(6):
+    for turn in range(4):
         workers = [Worker("live", state, f"{turn}-{number}") for number in range(2)]
         for worker in workers:
             worker.at_work()

@@ -179,6 +179,12 @@ class TestDamage:
         assert str(error).endswith("\n  hint: restore it from a backup; nothing was changed")
         assert len(str(error).splitlines()) == 2
 
+    @pytest.mark.parametrize("length", [0, 100])
+    def test_found_by_a_merge(self, state, length):
+        os.truncate(data_file(state, 5), length)
+        error = refusal(state, lambda store: store.maintain())
+        assert str(error).startswith(f"the table {state}/journal is damaged: ")
+
     def test_of_the_format(self, state):
         set_property(state / "journal", "sparkassets.format", "one")
         assert "its property sparkassets.format is 'one', expected a number" in str(refusal(state))
