@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["long", "timestamp", "string", "longs", "strings"]
 Columns = Mapping[str, Kind]
-"""Column names in the order of the table to their kinds; named as the fields of the row classes."""
+"""Column names in the order of the table to their kinds: the fields of a row class, in its order."""
 
 JOURNAL_COLUMNS: Columns = {
     "seq": "long",
@@ -113,8 +113,7 @@ def rows(columns: Columns, table: Table, make: type[Row]) -> list[Row]:
     A scan gives its batches in no order.
     """
     values = [_values(kind, table.column(name).to_pylist()) for name, kind in columns.items()]
-    names = tuple(columns)
-    found = [make(**dict(zip(names, row, strict=True))) for row in zip(*values, strict=True)]
+    found = list(map(make, *values))
     found.sort(key=lambda row: row.seq)
     return found
 
