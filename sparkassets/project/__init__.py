@@ -1,5 +1,6 @@
 """A project's folder as a compiled model: finds and reads its files; imports nothing of it."""
 
-from sparkassets.project.load import PROJECT_FILE, load
+from sparkassets.project.load import load
+from sparkassets.project.traces import PROJECT_FILE
 
 __all__ = ["PROJECT_FILE", "load"]

@@ -1,0 +1,130 @@
+"""A project's folder: where its files are, read and compiled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from sparkassets.core.spec.asset_file import read_asset_files
+from sparkassets.core.spec.bodies import Module, WantedModule, WantedSql, wanted
+from sparkassets.core.spec.document import SourceFile
+from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
+from sparkassets.core.spec.load import compile_project
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_file import read_project_file
+from sparkassets.errors import Location, Problem, SpecError
+from sparkassets.project.functions import read_module
+from sparkassets.project.traces import PROJECT_FILE, Trace
+
+_YAML = (".yml", ".yaml")
+
+
+def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str]) -> ProjectSpec:
+    """The project in a folder, compiled.
+
+    Args:
+        root: Absolute; holds the project file.
+        trace: Everything is read through it.
+        env: Variables for ``${…}``.
+
+    Raises:
+        SpecError: With every problem of every file, in order of place.
+    """
+    reader = _Reader(root, trace)
+    project_file = reader.file(root / PROJECT_FILE)
+    if project_file is None:
+        raise SpecError(reader.problems)
+    project = read_project_file(project_file, root=str(root), environment=env)
+    asset_files = [file for path in _asset_paths(project, reader) if (file := reader.file(path))]
+    assets = read_asset_files(asset_files, project=project, environment=env)
+    sql, modules = _code(project, assets, reader)
+    assets = AssetFiles(assets.drafts, assets.unreadable, (*assets.problems, *reader.problems))
+    return compile_project(project, assets, sql=sql, modules=modules)
+
+
+class _Reader:
+    """Reads text files; what is no UTF-8 becomes a problem."""
+
+    def __init__(self, root: Path, trace: Trace) -> None:
+        self.root = root
+        self.trace = trace
+        self.problems: list[Problem] = []
+
+    def file(self, path: Path) -> SourceFile | None:
+        """The file, or None where there is none that can be read."""
+        try:
+            content = self.trace.read(path)
+        except OSError as error:
+            self.problems.append(Problem(Location(_label(path)), f"cannot be read: {error.strerror}"))
+            return None
+        if content is None:
+            return None
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            column = error.start - content.rfind(b"\n", 0, error.start)
+            message = f"the byte 0x{content[error.start]:02x} is not UTF-8; files of a project are UTF-8 text"
+            self.problems.append(Problem(Location(_label(path), line, column), message))
+            return None
+        return SourceFile(_label(path), Path(os.path.relpath(path, self.root)).as_posix(), text)
+
+
+def _label(path: Path) -> str:
+    """The path as people know it: from where they stand when that is shorter."""
+    return min(os.path.relpath(path), str(path), key=len)
+
+
+def _asset_paths(project: ProjectDraft, reader: _Reader) -> Iterable[Path]:
+    """The files of the `assets` folders, by name within a folder; of the project's folder itself no subfolders."""
+    found: dict[Path, None] = {}
+    for index, entry in enumerate(project.keys.assets):
+        path = Path(os.path.normpath(reader.root / entry))
+        names = reader.trace.names(path)
+        if names is not None:
+            found |= dict.fromkeys(_yaml_files(path, names, reader.trace, deep=path != reader.root))
+        elif reader.trace.read(path) is not None:
+            found[path] = None
+        elif (at := project.at / "assets").exists:
+            (at / index).problem(f"there is no folder {entry!r} in the project's folder")
+    found.pop(reader.root / PROJECT_FILE, None)
+    return found
+
+
+def _yaml_files(folder: Path, names: list[str], trace: Trace, *, deep: bool) -> Iterator[Path]:
+    for name in names:
+        if name.startswith("."):
+            continue
+        if name.endswith("/"):
+            below = folder / name
+            if deep:
+                yield from _yaml_files(below, trace.names(below) or [], trace, deep=deep)
+        elif name.endswith(_YAML):
+            yield folder / name
+
+
+def _code(
+    project: ProjectDraft, assets: AssetFiles, reader: _Reader
+) -> tuple[dict[str, SourceFile], dict[str, Module]]:
+    """The SQL files and the modules that the assets want, as far as they exist."""
+    sql: dict[str, SourceFile] = {}
+    modules: dict[str, Module] = {}
+    for draft in assets.drafts.values():
+        match wanted(draft, project):
+            case WantedSql(paths):
+                found = next((file for path in paths if (file := reader.file(reader.root / path))), None)
+                sql |= {found.path: found} if found else {}
+            case WantedModule(name) if name not in modules and (module := _module(name, reader)):
+                modules[name] = module
+    return sql, modules
+
+
+def _module(name: str, reader: _Reader) -> Module | None:
+    """The module in the project's folder or beside it."""
+    relative = name.replace(".", "/")
+    for base in (reader.root, reader.root.parent):
+        for path in (base / f"{relative}.py", base / relative / "__init__.py"):
+            if file := reader.file(path):
+                return read_module(file, search_path=str(base))
+    return None
