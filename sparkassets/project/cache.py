@@ -11,7 +11,6 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-import sparkassets
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.project.traces import Trace
 
@@ -77,6 +76,6 @@ def _is_own(path: Path) -> bool:
 
 def _code() -> str:
     """Changes with the code that compiles projects, also where it is edited in place."""
-    package = Path(sparkassets.__file__).parent
+    package = Path(__file__).parents[1]
     files = [*(package / "core").rglob("*.py"), *(package / "project").glob("*.py")]
     return ",".join(f"{file.name}:{(status := file.stat()).st_mtime_ns}:{status.st_size}" for file in sorted(files))
