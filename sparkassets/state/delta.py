@@ -130,14 +130,13 @@ class DeltaStore:
             if watermarks.number >= seq:
                 return
             with refusals.writing(watermarks.uri):
-                table = arrow_table(SNAPSHOT_COLUMNS, rows)
-                written = [watermarks.files.write(table, name="snapshot")] if rows else []
+                written = watermarks.files.write(arrow_table(SNAPSHOT_COLUMNS, rows), name="snapshot")
             for _ in range(_TRIES):
-                if watermarks.commit(written, number=seq, overwrite=True):
+                if watermarks.commit([written], number=seq, overwrite=True):
                     self._after_commit(watermarks)
                     return
                 if watermarks.number >= seq:
-                    watermarks.files.delete([add.path for add in written])
+                    watermarks.files.delete([written.path])
                     return
             raise refusals.busy(watermarks.uri)
 
@@ -213,8 +212,8 @@ class DeltaStore:
         """A checkpoint when it is this commit's turn; when that fails the commit stands, and a later one makes it."""
         from sparkassets.state.housekeeping import CHECKPOINT_EVERY, checkpoint
 
-        if table.version % CHECKPOINT_EVERY == 0:
-            with contextlib.suppress(StateError):
+        with contextlib.suppress(StateError):
+            if table.version % CHECKPOINT_EVERY == 0:
                 checkpoint(table)
 
 

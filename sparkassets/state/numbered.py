@@ -229,8 +229,8 @@ class NumberedTable:
                 if failure is None:
                     return True  # the commit stands; the next call meets whatever is wrong
                 raise
-            if failure is None and self.version == before + 1:
-                return True
+            if failure is None and self.version <= before + 1:
+                return True  # also when the refresh does not see it yet, or the folder was moved away since
             if failure is not None and self.version == before:
                 raise refusals.unwritable(self.uri, failure) from failure
             return self._is_in(before + 1, adds, returned=failure is None)

@@ -173,6 +173,31 @@ def test_a_snapshot_beside_another_programs_commit(state, store):
     assert DeltaStore(str(state)).read(project="p").snapshot_seq == 1
 
 
+def test_a_commit_after_which_nothing_can_be_read_stands(state, store, tmp_path):
+    def vanish() -> None:
+        state.rename(tmp_path / "gone")
+
+    disturb(store, after=vanish)
+    store.append([row(2)], after=1)
+    with pytest.raises(StateError, match="is damaged: .*No such file or directory"):
+        store.read_after(0)
+    (tmp_path / "gone").rename(state)
+    assert store.read_after(0)[0] == 2
+
+
+def test_a_snapshot_without_rows_that_comes_second(state, store):
+    def newer() -> None:
+        driver = DeltaStore(str(state))
+        driver.append([row(2)], after=1)
+        driver.save_snapshot([], seq=2)
+
+    store.read(project="p")
+    disturb(store, "watermarks", before=newer)
+    store.save_snapshot([], seq=1)
+    image = DeltaStore(str(state)).read(project="p")
+    assert (image.snapshot_seq, list(image.snapshot), list(image.tail)) == (2, [], [])
+
+
 def test_a_checkpoint_that_fails_leaves_the_commit(state, store, monkeypatch):
     for seq in range(2, 20):
         store.append([row(seq)], after=seq - 1)
