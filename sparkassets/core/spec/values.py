@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from sparkassets.core.spec.scalars import plain_value, substitute
-from sparkassets.core.spec.yaml_text import UNTAGGED
+from sparkassets.core.spec.yaml_text import MOST_NESTED, UNTAGGED
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.document import Document
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NOTHING: Final = object()
 """Stands for a value that was refused, and makes its key be left out."""
 
-MOST_COPIES: Final = 10_000
+MOST_COPIES: Final = 1_000
 """Values that the aliases of one document may stand for, all together."""
 
 
@@ -44,6 +44,8 @@ class _Reader:
             return self._scalar(node, key)
         if id(node) in self.open:
             return self._refuse(node, key, "this value holds an alias of itself")
+        if len(self.open) > MOST_NESTED:
+            return self._refuse(node, key, f"this is nested more than {MOST_NESTED} levels deep")
         if id(node) in self.seen and not self._affords_copy(node, key):
             return _NOTHING
         self.seen.add(id(node))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +14,14 @@ from yaml.reader import Reader
 from yaml.scanner import Scanner
 
 if TYPE_CHECKING:
-    from yaml.error import Mark
+    from yaml._yaml import Mark as CMark
+    from yaml.error import Mark as PythonMark
     from yaml.nodes import Node
+
+    Mark = CMark | PythonMark
+
+MOST_NESTED: Final = 100
+"""Levels of lists and maps inside each other."""
 
 UNTAGGED: Final = ""
 """The tag of every node that has none in the text."""
@@ -80,6 +87,8 @@ class Composed:
 def compose(text: str, *, composer: type = NodeComposer) -> Composed:
     """The root nodes of the documents in ``text``, those without content left out."""
     roots: list[Node] = []
+    if deep := _too_deep(text, composer):
+        return Composed((), deep)
     try:
         loader = composer(text)
         while loader.check_node():
@@ -90,9 +99,24 @@ def compose(text: str, *, composer: type = NodeComposer) -> Composed:
         lines = split_lines(text[: error.position])
         message = f"the character U+{error.character:04X} cannot stand in YAML"
         return Composed((), Broken(len(lines), len(lines[-1]) + 1, 1, message))
-    except RecursionError:
-        return Composed(tuple(roots), Broken(1, 1, 1, "this is nested too deep"))
     return Composed(tuple(roots))
+
+
+def _too_deep(text: str, composer: type) -> Broken | None:
+    """Where collections are nested too deep: the C library would overflow its stack."""
+    if sum(text.count(opening) for opening in ("[", "{", "- ", "? ")) < MOST_NESTED:
+        return None  # nesting by indentation alone grows a file with the square of its depth
+    events, depth = composer(text), 0
+    with suppress(yaml.YAMLError):
+        while events.check_event():
+            event = events.get_event()
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MOST_NESTED:
+                    return _at(event.start_mark, 1, f"this is nested more than {MOST_NESTED} levels deep")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    return None
 
 
 def split_lines(text: str) -> list[str]:
@@ -148,8 +172,9 @@ def _explain(error: yaml.MarkedYAMLError, lines: list[str]) -> Broken:
     return _at(mark, 1, f"this is not YAML: {problem}")
 
 
-def _at(mark: Mark, width: int, message: str, hint: str | None = None) -> Broken:
-    return Broken(mark.line + 1, mark.column + 1, width, message, hint)
+def _at(mark: Mark | None, width: int, message: str, hint: str | None = None) -> Broken:
+    line, column = (mark.line, mark.column) if mark else (0, 0)
+    return Broken(line + 1, column + 1, width, message, hint)
 
 
 def _quoted(mark: Mark, lines: list[str], message: str) -> Broken:

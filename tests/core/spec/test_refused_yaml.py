@@ -178,3 +178,18 @@ a.yml:4:7: the environment has no variable 'NUMBER'
 )
 def test_refused(text, expected):
     assert errors_of(text) + "\n" == expected
+
+
+def test_many_levels_by_indentation():
+    text = "asset: a\nextra:\n" + "".join(f"{' ' * level}b:\n" for level in range(1, 120))
+    assert errors_of(text).partition("\n")[0] == "a.yml:103:102: this is nested more than 100 levels deep"
+
+
+def test_an_alias_that_explodes_is_told_once():
+    levels = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [
+        f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]" for before, name in zip("abcde", "bcdef", strict=True)
+    ]
+    text = "asset: a\nextra: {" + ", ".join(levels) + "}"
+    assert errors_of(text).partition("\n")[0] == "a.yml:2:12: aliases of this value multiply to more than 1000 copies"
+    assert errors_of(text).count("multiply") == 1

@@ -71,6 +71,18 @@ def test_documents_before_the_broken_place_are_there():
     assert composed.broken is not None
 
 
+@pytest.mark.parametrize("composer", [NodeComposer, PurePythonComposer])
+@pytest.mark.parametrize("text", ["[" * 20_000, "a: " + "{b: " * 5_000, "- " * 5_000])
+def test_what_would_overflow_the_stack(text, composer):
+    broken = compose(text, composer=composer).broken
+    assert broken is not None
+    assert broken.message == "this is nested more than 100 levels deep"
+
+
+def test_a_long_list_is_not_deep():
+    assert compose("a:\n" + "- [x]\n" * 500).broken is None
+
+
 def test_comments_alone_are_no_document():
     assert compose("# nothing\n").roots == ()
 
