@@ -53,7 +53,7 @@ def main() -> None:
         story = layered(count)
         times = measure(story)
         middle = statistics.median(times)
-        spread = f"{min(times):.0f}–{max(times):.0f}"
+        spread = f"{min(times):.0f}-{max(times):.0f}"
         print(f"{count:>7,} {count * 999:>12,} {middle:>16.0f} {spread:>14} {middle * 1000 / count:>13.1f}")
     rows: list[JournalRow] = story.rows
     begin = time.perf_counter()

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from sparkassets.core.partitions import TimePartition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, ProjectSpec, Schedule, SourceSpec, SqlBody
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.spark import SparkEngine
-
 from sparkassets.wiring import Backlog, Project
 from tests.builders import HERE, project
 
@@ -53,31 +51,21 @@ def wave(spark: Any, root: Path) -> None:
         spark.range(100).write.format("delta").mode("append").save(path)
 
     def by_hand(number: int) -> None:
-        todo: SimpleQueue[int] = SimpleQueue()
-        for n in range(WAVE):
-            todo.put(n)
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            list(pool.map(lambda n: write(n, number), range(WAVE)))
 
-        def work() -> None:
-            while True:
-                try:
-                    n = todo.get_nowait()
-                except Empty:
-                    return
-                frame = spark.read.format("delta").load(path).selectExpr("count(*) AS n")
-                (
-                    frame.write.format("delta")
-                    .mode("overwrite")
-                    .option("txnAppId", f"hand/{n}")
-                    .option("txnVersion", number)
-                    .option("userMetadata", "{}")
-                    .save(str(root / f"hand{n}"))
-                )
-
-        threads = [threading.Thread(target=work) for _ in range(PARALLEL)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def write(n: int, number: int) -> None:
+        (
+            spark.read.format("delta")
+            .load(path)
+            .selectExpr("count(*) AS n")
+            .write.format("delta")
+            .mode("overwrite")
+            .option("txnAppId", f"hand/{n}")
+            .option("txnVersion", number)
+            .option("userMetadata", "{}")
+            .save(str(root / f"hand{n}"))
+        )
 
     def run() -> None:
         summary = ours.run(spark)
@@ -146,7 +134,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def _row(what: str, values: list[float]) -> None:
-    print(f"  {what:<20} median {statistics.median(values):7.2f}   spread {min(values):.2f}–{max(values):.2f}")
+    print(f"  {what:<20} median {statistics.median(values):7.2f}   spread {min(values):.2f}-{max(values):.2f}")
 
 
 def _source(root: Path, partition: TimePartition | None) -> AssetSpec:

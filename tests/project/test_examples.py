@@ -1,6 +1,7 @@
 """The fifteen examples of the grammar: those that stand are valid, the others are refused by the keys still to come.
 
-A key that comes to stand must leave its example's list here: nothing is accepted and ignored, nothing is refused that works.
+A key that comes to stand must leave its example's list here: nothing is accepted and ignored, and nothing that works
+is refused.
 """
 
 import re

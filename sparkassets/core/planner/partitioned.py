@@ -86,7 +86,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     failure = f"{asset.name} {labels(failed, partition)}, which failed: {found.error}" if failed else holds.failure
     if failed:
         waiting += (Waiting(asset.name, f"failed: {found.error}", None, failed),)
-    waiting += _left_out(look, asset, partition, found.wanted | found.later)
+    waiting += _left_out(asset, partition, found.wanted | found.later)
     if found.later:
         first = partition.next(found.later.first)
         reason = f"{partition.key(found.later.first)} is not over before {when(first)}"
@@ -122,7 +122,7 @@ def _span(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetSt
     return partition.cover(RangeSet.of([(start, end)])) if start < end else RangeSet()
 
 
-def _left_out(look: Look, asset: AssetSpec, partition: TimePartition, span: RangeSet) -> tuple[Waiting, ...]:
+def _left_out(asset: AssetSpec, partition: TimePartition, span: RangeSet) -> tuple[Waiting, ...]:
     """What the asset's start asks for although no inlet has anything of it: nothing could be computed from nothing."""
     if asset.start is None or not span:
         return ()

@@ -74,11 +74,11 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do():
     from dataclasses import replace
 
     with pytest.raises(
-        StateError, match="the snapshot's row of 's' is damaged: .*\n  hint: delete the folder `watermarks`"
+        StateError, match=r"the snapshot's row of 's' is damaged: .*\n  hint: delete the folder `watermarks`"
     ):
         decode([replace(row, body="{")], journal_id="j")
     newer = json.dumps({**json.loads(row.body), "v": 99})
-    with pytest.raises(StateError, match="the snapshot has format 99, this version of sparkassets reads up to 1"):
+    with pytest.raises(StateError, match=r"the snapshot has format 99, this version of sparkassets reads up to 1"):
         decode([replace(row, body=newer)], journal_id="j")
 
 

@@ -141,6 +141,9 @@ def test_nothing_maps_to_nothing(mapping):
         (window("[-1d, -1d]"), "hour", "hour", "Europe/Berlin", "2025-10-27T02",
          ["2025-10-26T02+02:00..2025-10-26T02+01:00"]),
         (window("[-1d, -1d]"), "hour", "hour", "Europe/Berlin", "2025-03-31T02", ["2025-03-30T03"]),
+        # several days stand for the last one of a short month: each needs all of it
+        (window("[-1mo, -1mo]"), "hour", "hour", "UTC", "2025-03-27T05", ["2025-02-27T05"]),
+        (window("[-1mo, -1mo]"), "hour", "hour", "UTC", "2025-03-30T05", ["2025-02-28T00..2025-02-28T23"]),
     ],
 )  # fmt: skip
 def test_examples(mapping, down, up, zone, blocks, needs):

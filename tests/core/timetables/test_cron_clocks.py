@@ -64,7 +64,8 @@ def ticks_by_the_minute(cron, zone, first, last):
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_ticks_are_those_of_the_rule(zone):
-    for at, cron in zip(reversed(telling_changes(zone)), CRONS, strict=False):
+    turn = ZONES.index(zone) * 3 % len(CRONS)
+    for at, cron in zip(reversed(telling_changes(zone)), (CRONS * 2)[turn : turn + 7], strict=False):
         change = instant(at)
         day = change.astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, tzinfo=None, fold=0)
         expected = ticks_by_the_minute(cron, zone, day - 2 * DAY, day + 2 * DAY)
