@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import islice
 
-from sparkassets.core.instants import Duration, local_datetime, offsets
+from sparkassets.core.instants import Duration, local_datetime
 from sparkassets.core.partitions.grains import By, PartitionError
 from sparkassets.core.partitions.hours import HourGrid
 from sparkassets.core.partitions.ranges import RangeSet
@@ -71,12 +71,10 @@ class TimePartition:
         Args:
             edge: Start or end of a slot; epoch seconds.
             duration: How far; negative is back.
-            late: Whether an edge in a stretch that the clocks repeat counts as the stretch's end; else its beginning.
+            late: Where several hours have the same wall-clock time, or months end on the same day, whether the latest
+                result is meant; else the earliest.
         """
-        if duration.months or duration.days:
-            shown = _grid(self.by, self.timezone).shown(edge, late=late)
-            edge = offsets(self.timezone).boundary(duration.add_to_local(shown))
-        return edge + duration.seconds
+        return _grid(self.by, self.timezone).shift(edge, duration, late=late)
 
     # ----------------------------------------------------------------- sets of slots
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from sparkassets.core.instants import DAY, local_datetime, local_seconds, offsets
+from sparkassets.core.instants import DAY, Duration, local_datetime, local_seconds, offsets
 from sparkassets.core.partitions.grains import PartitionError
 
 HOUR = 3600
@@ -52,19 +52,23 @@ class HourGrid:
         """The full hour on the wall clock at the start of a slot."""
         return (start + self._clock.at(start)) // HOUR * HOUR
 
-    def shown(self, edge: int, *, late: bool) -> int:
-        """The full hour on the wall clock at an edge; it never descends when the edge ascends.
+    def shift(self, edge: int, duration: Duration, *, late: bool) -> int:
+        """The instant that long after an edge; it never descends when the edge ascends.
 
-        Args:
-            edge: Where.
-            late: In a stretch that is repeated, the latest hour that was reached; else the earliest still to come.
+        Where clock changes or the ends of months make several edges of one wall-clock time, and so would lead an edge
+        before that of an earlier one, it is the earliest of them all, or the latest if ``late``.
         """
-        local = self.nominal(edge)
-        if late:
-            passed = self._clock.changes(edge - 2 * DAY, edge + 1)
-            return max([local, *(-(-(change.at + change.before) // HOUR) * HOUR for change in passed)])
-        coming = self._clock.changes(edge, edge + 2 * DAY)
-        return min([local, *((change.at + change.after) // HOUR * HOUR for change in coming)])
+        if not duration.months and not duration.days:
+            return edge + duration.seconds
+        local = self._shown(edge, late=late)
+        moved = duration.add_to_local(local)
+        if duration.months:  # several days may have moved onto the last one of a short month
+            midnight = local // DAY * DAY
+            if late:
+                moved = max(moved, *(duration.add_to_local(midnight - days * DAY) + DAY for days in (1, 2, 3)))
+            else:
+                moved = min(moved, *(duration.add_to_local(midnight + days * DAY) for days in (1, 2, 3)))
+        return self._clock.boundary(moved) + duration.seconds
 
     def key(self, start: int) -> str:
         """The local date and hour of the slot with that start; with its UTC offset where the hour is repeated."""
@@ -95,6 +99,15 @@ class HourGrid:
         what = "has another offset" if match[2] else "is repeated"
         choices = " or ".join(match[1] + offset for offset in by_offset)
         raise PartitionError(f"partition key '{text}': the hour {what} in {self._timezone}; expected {choices}")
+
+    def _shown(self, edge: int, *, late: bool) -> int:
+        """The earliest full hour that the wall clock still shows after an edge; or the latest that it has reached."""
+        local = self.nominal(edge)
+        if late:
+            passed = self._clock.changes(edge - 2 * DAY, edge + 1)
+            return max([local, *(-(-(change.at + change.before) // HOUR) * HOUR for change in passed)])
+        coming = self._clock.changes(edge, edge + 2 * DAY)
+        return min([local, *((change.at + change.after) // HOUR * HOUR for change in coming)])
 
     def _occurrences(self, local: int) -> list[tuple[int, int]]:
         """The slots of the local hour that begins at ``local``, oldest first: none, one or two."""

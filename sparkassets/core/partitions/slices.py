@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkassets.core.instants import DAY, offsets
+from sparkassets.core.instants import DAY, Duration, offsets
 from sparkassets.core.partitions.grains import GRAINS, PartitionError
 
 
@@ -54,9 +54,11 @@ class SliceGrid:
         """00:00 of the slot's first day on the wall clock, also where the clocks skip it."""
         return self._grain.first_day(self._number(start)) * DAY
 
-    def shown(self, edge: int, *, late: bool) -> int:  # noqa: ARG002 - it shows 00:00 once, however often the clocks do
-        """00:00 on the wall clock of the first day after an edge."""
-        return self.nominal(edge)
+    def shift(self, edge: int, duration: Duration, *, late: bool) -> int:  # noqa: ARG002 - 00:00 is early and late
+        """The instant that long after an edge; it never descends when the edge ascends."""
+        if duration.months or duration.days:
+            edge = self._clock.boundary(duration.add_to_local(self.nominal(edge)))
+        return edge + duration.seconds
 
     def key(self, start: int) -> str:
         """The key of the slot with that start."""
