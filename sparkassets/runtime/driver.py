@@ -113,7 +113,7 @@ class Driver:
                 plan = self._until_idle(work)
         finally:
             self._shut_down()
-        self.ledger.tidy()
+        self.ledger.tidy(ending=True)
         return Summary(tuple(self._results), plan.waiting, tuple(self._faults.items()), self._stopping.is_set())
 
     # ------------------------------------------------------------------ the loop

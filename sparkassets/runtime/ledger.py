@@ -14,6 +14,8 @@ from sparkassets.ports import Clock, JournalStore
 
 SNAPSHOT_EVERY = 200
 """Entries in the tail from which a new snapshot is written: a cold start folds no more than about this many."""
+ROWS_PER_ENTRY = 20
+"""When a driver ends, how many rows of a snapshot one entry of the tail is worth: small projects end with a fresh one."""
 
 
 class Ledger:
@@ -69,9 +71,10 @@ class Ledger:
         """The state as it would be after ``entries``, which are not recorded."""
         return fold(self.state, self._rows(entries), commit=self.state.commit) if entries else self.state
 
-    def tidy(self, *, force: bool = False) -> None:
-        """Writes a snapshot when the tail has grown, and lets the store care for its files."""
-        if self.state.seq - self._snapshot_seq >= (1 if force else SNAPSHOT_EVERY):
+    def tidy(self, *, ending: bool = False) -> None:
+        """Writes a snapshot when the tail has grown enough to be worth it, and lets the store care for its files."""
+        tail, rows = self.state.seq - self._snapshot_seq, len(self.state.assets) + len(self.state.datasets)
+        if tail >= SNAPSHOT_EVERY or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)
             self._snapshot_seq = self.state.seq
             self._store.maintain()
