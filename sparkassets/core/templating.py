@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
+from jinja2 import StrictUndefined, TemplateAssertionError, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkassets.core.statements import refuse_unless_select
@@ -154,10 +154,9 @@ class Template:
         try:
             return cls(text, environment().parse(text))
         except TemplateSyntaxError as error:
-            line = _line(text, error.lineno)
-            column = len(line) - len(line.lstrip()) + 1
-            message = f"the template is broken: {(error.message or '').rstrip('.')}"
-            raise TemplateError(Fault(error.lineno, column, max(1, len(line.strip())), message)) from None
+            raise TemplateError(_broken(text, error)) from None
+        except RecursionError:
+            raise TemplateError(Fault(1, 1, 1, "the template is broken: it is nested too deep")) from None
 
     @cached_property
     def inlets(self) -> Mapping[str, tuple[int, int]]:
@@ -210,8 +209,10 @@ class _Judge:
         """Names outside the closed set, names of it that are set anew, and objects used without a member."""
         names = list(self.template.tree.find_all(nodes.Name))
         unknown = {node.name for node in names if node.ctx == "load"} - NAMES - set(FUNCTIONS)
-        if unknown:
+        if unknown and self._compiles() is None:
             unknown &= meta.find_undeclared_variables(self.template.tree)
+        else:
+            unknown -= {node.name for node in names if node.ctx != "load"}
         reported: set[str] = set()
         whole = {id(node.node) for node in self.template.members if member_of(node)}
         for node in names:
@@ -226,17 +227,30 @@ class _Judge:
                 hint = meant_by(name, NAMES) or _KNOWN
                 yield self._fault(node, name, f"unknown name {name!r} in the template", hint)
 
+    def _compiles(self) -> TemplateAssertionError | None:
+        """Why the template, which can be parsed, cannot be compiled; None where it can."""
+        try:
+            meta.find_undeclared_variables(self.template.tree)
+        except TemplateAssertionError as error:
+            return error
+        return None
+
     def filters(self) -> Iterator[Fault]:
-        """Filters and tests that Jinja does not have here."""
+        """Filters and tests that Jinja does not have here, and what else it only finds when it compiles."""
         known = environment()
+        unknown = False
         for node in self.template.tree.find_all(nodes.Filter):
             if node.name not in known.filters:
+                unknown = True
                 hint = did_you_mean(node.name, known.filters)
                 yield self._fault(node, node.name, f"unknown filter {node.name!r} in the template", hint)
         for test in self.template.tree.find_all(nodes.Test):
             if test.name not in known.tests:
+                unknown = True
                 hint = did_you_mean(test.name, known.tests)
                 yield self._fault(test, test.name, f"unknown test {test.name!r} in the template", hint)
+        if "{%" in self.template.text and not unknown and (error := self._compiles()):
+            yield _broken(self.template.text, error)
 
     def members(self) -> Iterator[Fault]:
         """Members that an object of the run does not have, and attempts to leave the sandbox."""
@@ -293,6 +307,14 @@ def _statement(text: str) -> Iterator[Fault]:
         before = text[: refused.position]
         column = refused.position - (before.rfind("\n") + 1) + 1
         yield Fault(before.count("\n") + 1, column, refused.width, refused.message, refused.hint)
+
+
+def _broken(text: str, error: TemplateSyntaxError) -> Fault:
+    """What Jinja says of a line; it knows no columns."""
+    line = _line(text, error.lineno)
+    column = len(line) - len(line.lstrip()) + 1
+    message = f"the template is broken: {(error.message or '').rstrip('.')}"
+    return Fault(error.lineno, column, max(1, len(line.strip())), message)
 
 
 def _line(text: str, number: int) -> str:

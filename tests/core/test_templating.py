@@ -114,6 +114,10 @@ def test_what_a_template_sets_itself():
             ),
         ),
         (
+            "{% block a %}{% endblock %}{% block a %}{% endblock %}SELECT 1",
+            (1, 1, 62, "the template is broken: block 'a' defined twice", None),
+        ),
+        (
             "{% set partitions = 1 %} SELECT 1",
             (1, 8, 10, "'partitions' is a name of the run and cannot be set", None),
         ),
@@ -125,6 +129,14 @@ def test_what_a_template_sets_itself():
 )
 def test_faults(sql, expected):
     assert messages(sql) == [expected]
+
+
+def test_unknown_names_beside_an_unknown_filter():
+    sql = "{% set x = 1 %}SELECT {{ x|uper }}, {{ y }}"
+    assert [fault.message for fault in faults(sql)] == [
+        "unknown filter 'uper' in the template",
+        "unknown name 'y' in the template",
+    ]
 
 
 def test_columns_of_inlets_that_declare_them():

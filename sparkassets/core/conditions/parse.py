@@ -13,6 +13,8 @@ from sparkassets.errors import InputError
 
 Path = tuple[str | int, ...]
 
+MOST_NESTED: Final = 100
+
 _TOKEN: Final = re.compile(
     rf"\s*(?:(?P<mark>[&|()])|\{{\s*uri:\s*(?P<identity>[^{{}}\s]*)\s*\}}"
     rf"|(?P<uri>{BARE_URI.pattern})|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?=[\s&|()]|$)|(?P<other>\S[^\s&|()]*))"
@@ -105,6 +107,8 @@ class _Text:
     def read(self) -> Condition:
         if _TIME.match(self.text):
             self._fail(_NOT_YET, width=len(self.text))
+        if self.text.count("(") > MOST_NESTED:
+            self._fail(f"a condition has at most {MOST_NESTED} parentheses", width=len(self.text))
         condition = self._any()
         if token := self._peek():
             self._refuse_operator(token)

@@ -37,6 +37,7 @@ _LENGTHS: Final = frozenset({"char", "character", "varchar"})
 _NESTED: Final = frozenset({"array", "map", "struct"})
 _KNOWN: Final = _PLAIN | _DECIMALS | _LENGTHS | _NESTED
 _MOST_DIGITS: Final = 38
+MOST_NESTED: Final = 100
 _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[A-Za-z_][A-Za-z0-9_]*|`[^`]+`)|(?P<number>[0-9]+)|(?P<mark>\S))")
 
 
@@ -62,6 +63,8 @@ def check_type(text: str) -> str:
     >>> check_type("array<struct<id: bigint, price: decimal(12,2)>>")
     'array<struct<id: bigint, price: decimal(12,2)>>'
     """
+    if text.count("<") > MOST_NESTED:
+        raise TypeNameError(f"a type has at most {MOST_NESTED} levels", position=0, width=len(text))
     reader = _Reader(text)
     reader.type()
     if reader.peek():

@@ -94,7 +94,8 @@ def compose(text: str, *, composer: type = NodeComposer) -> Composed:
         while loader.check_node():
             roots.append(loader.get_node())
     except yaml.MarkedYAMLError as error:
-        return Composed(tuple(roots), _explain(error, split_lines(text)))
+        lines = [*split_lines(text), ""]  # the parser may point behind the last line
+        return Composed(tuple(roots), _explain(error, lines))
     except yaml.reader.ReaderError as error:
         lines = split_lines(text[: error.position])
         message = f"the character U+{error.character:04X} cannot stand in YAML"
