@@ -61,8 +61,9 @@ def test_a_consumer_does_not_wait_for_a_branch_it_does_not_read():
     w.tell("s", "2025-01-01")
     done = threading.Event()
     w.engine.hooks["slow", "compute"] = lambda _: done.wait(10)
-    w.engine.hooks["b", "written"] = lambda _: done.set()
-    assert ran(w.driver().run([Tick()])) == ["a", "b", "slow"]
+    recorder = Recorder()
+    recorder.on_finish = lambda result: done.set() if result.asset == "b" else None
+    assert ran(w.driver(progress=recorder).run([Tick()])) == ["a", "b", "slow"]
 
 
 def test_a_failure_is_recorded_its_descendants_wait_and_the_rest_goes_on():
@@ -175,7 +176,7 @@ def test_a_timeout_fences_the_run_and_what_comes_late_does_not_land():
         gone.set()
 
     w.engine.hooks["a", "write"], w.engine.hooks["a", "written"] = slow, after
-    import sparkassets.runtime.execution as execution
+    from sparkassets.runtime import execution
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execution, "GRACE_SECONDS", 0.05)
