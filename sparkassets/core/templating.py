@@ -74,6 +74,9 @@ class Fault:
     hint: str | None = None
 
 
+_TOO_DEEP: Final = Fault(1, 1, 1, "the template is broken: it is nested too deep")
+
+
 class TemplateError(InputError):
     """A text that is no template.
 
@@ -129,7 +132,10 @@ def check(
     judge = _Judge(template, asset, columns, params, dimensions, watermarked)
     loading = list(judge.loading())
     statement = () if loading else _statement(template.text)
-    return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.members()])
+    try:
+        return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.members()])
+    except RecursionError:  # Jinja's compiler goes deeper than its parser
+        return [_TOO_DEEP]
 
 
 @dataclass(frozen=True)
@@ -152,11 +158,13 @@ class Template:
             TemplateError: With the line at fault.
         """
         try:
-            return cls(text, environment().parse(text))
+            template = cls(text, environment().parse(text))
+            _ = template.members  # whoever walks the tree later may trust that it is not too deep
         except TemplateSyntaxError as error:
             raise TemplateError(_broken(text, error)) from None
         except RecursionError:
-            raise TemplateError(Fault(1, 1, 1, "the template is broken: it is nested too deep")) from None
+            raise TemplateError(_TOO_DEEP) from None
+        return template
 
     @cached_property
     def inlets(self) -> Mapping[str, tuple[int, int]]:

@@ -131,6 +131,17 @@ def test_faults(sql, expected):
     assert messages(sql) == [expected]
 
 
+@pytest.mark.parametrize(
+    "sql", ["(" * 5_000, "not " * 500 + "xyz", "ds" + "|upper" * 500, "[" * 200 + "ds" + "]" * 200]
+)
+def test_what_is_nested_too_deep(sql):
+    try:
+        found = faults(f"{{% if ds %}}{{% endif %}}SELECT {{{{ {sql} }}}}")
+    except TemplateError as error:
+        found = [error.fault]
+    assert [fault.message for fault in found] in (["the template is broken: it is nested too deep"], [])
+
+
 def test_unknown_names_beside_an_unknown_filter():
     sql = "{% set x = 1 %}SELECT {{ x|uper }}, {{ y }}"
     assert [fault.message for fault in faults(sql)] == [
