@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
+BAR = 12
+"""Columns of a bar, so that the longest sentence beside it fits into 80."""
+
+
 class Reporter(Progress, Protocol):
     """A progress that has a screen to clear up."""
 
@@ -99,7 +103,7 @@ class Bars:
         count = TextColumn("{task.fields[count]}", markup=False)
         self._progress = Progress(
             name,
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=BAR),
             count,
             TimeElapsedColumn(),
             console=console,

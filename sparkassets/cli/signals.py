@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-STOPPING = "stopping: what runs is cancelled and recorded; again to quit at once"
+STOPPING = "stopping: cancelling runs; again to quit at once"
 
 
 class InterruptedBySignalError(BaseException):

@@ -1,0 +1,147 @@
+"""Cold starts of commands that need no Spark, at 100 assets, beside a bare Python (DESIGN section 10)."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+import sparkassets.spark
+from sparkassets import Project
+from sparkassets.runtime.progress import Summary
+from tests.runtime.fakes import FakeEngine
+
+ASSETS, SOURCES, DAYS, REPEATS = 100, 10, 28, 7
+BUDGETS = {"import sparkassets": 200, "plan": 500, "status": 500, "validate": 500, "run, nothing due": 500}
+"""Milliseconds."""
+
+
+def write_project(folder: Path) -> None:
+    """Ten sources of 28 daily files, and ninety daily assets in three layers above them."""
+    (folder / "assets").mkdir(parents=True)
+    (folder / "project.yml").write_text("project: hundred\nstate: ./state\nwarehouse: ./warehouse\nassets: [assets/]\n")
+    for number in range(SOURCES):
+        (folder / "landing" / f"s{number}").mkdir(parents=True)
+        for day in range(1, DAYS + 1):
+            (folder / "landing" / f"s{number}" / f"2025-01-{day:02}.csv").write_text("id,amount\n1,2\n")
+        (folder / "assets" / f"s{number}.yml").write_text(
+            f"asset: s{number}\nsource: csv\npath: landing/s{number}/{{day}}.csv\n"
+            "columns: {id: bigint, amount: double}\npartition: {by: day, column: day}\n"
+        )
+    for number in range(ASSETS - SOURCES):
+        inlet = f"s{number % SOURCES}" if number < 30 else f"a{number - 30}"
+        (folder / "assets" / f"a{number}.yml").write_text(f"asset: a{number}\npartition: {{by: day, column: day}}\n")
+        (folder / "assets" / f"a{number}.sql").write_text(
+            "SELECT day, id, sum(amount) AS amount FROM {{ inlets.INLET }} GROUP BY ALL\n".replace("INLET", inlet)
+        )
+
+
+def fill_state(folder: Path) -> Summary:
+    """Runs everything with an engine that only pretends, so that the journal is that of a project in use."""
+    engine = FakeEngine()
+    sparkassets.spark.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
+    return Project.load(folder).run()
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """That of a person with compiled packages, whose java would leave a trace."""
+    java = folder / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\ntouch {folder}/java-was-started\nexit 1\n")
+    java.chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    path = f"{java.parent}{os.pathsep}{os.environ['PATH']}"
+    return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "pyc"), "JAVA_HOME": str(java.parents[1]), "PATH": path}
+
+
+def cold(command: list[str], *, env: dict[str, str]) -> tuple[list[float], float]:
+    """(Milliseconds of each process after one that only fills caches, median milliseconds of CPU)."""
+    times, busy = [], []
+    for _ in range(REPEATS + 1):
+        before, begin = cpu_seconds(), time.perf_counter()
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        times.append((time.perf_counter() - begin) * 1000)
+        busy.append((cpu_seconds() - before) * 1000)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+    return times[1:], statistics.median(busy[1:])
+
+
+def cpu_seconds() -> float:
+    """What ended children have used: on a busy machine it tells more than the clock."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def requirements(name: str, found: dict[str, int]) -> dict[str, int]:
+    """The packages that installing ``name`` without extras brings, with their sizes in bytes."""
+    try:
+        package = distribution(name)
+    except PackageNotFoundError:
+        return found
+    files = [Path(str(file.locate())) for file in package.files or ()]
+    found[normal(package.name)] = sum(file.stat().st_size for file in files if file.is_file())
+    for line in package.requires or ():
+        needed = Requirement(line)
+        wanted = needed.marker is None or needed.marker.evaluate({"extra": ""})
+        if wanted and normal(needed.name) not in found:
+            requirements(needed.name, found)
+    return found
+
+
+def normal(name: str) -> str:
+    """A package's name as the index compares it."""
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def main() -> None:
+    """Prints the table."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_project(folder / "conf")
+        summary = fill_state(folder / "conf")
+        env = environment(folder)
+        program = str(Path(sys.executable).parent / "sparkassets")
+        project = ["--project", str(folder / "conf")]
+        commands = {
+            "python -c pass": [sys.executable, "-c", "pass"],
+            "import sparkassets": [sys.executable, "-c", "import sparkassets"],
+            "--help": [program, "--help"],
+            "validate": [program, "validate", *project],
+            "plan": [program, "plan", *project],
+            "plan --json": [program, "plan", "--json", *project],
+            "status": [program, "status", *project],
+            "runs": [program, "runs", *project],
+            "run, nothing due": [program, "run", *project],
+        }
+        print(f"cold starts at {ASSETS} assets, {len(summary.runs)} runs in the journal; medians of {REPEATS}")
+        print(f"{'':20} {'ms':>6} {'spread':>12} {'CPU ms':>7} {'bare Pythons':>13} {'budget':>10}")
+        bare = 0.0
+        for name, command in commands.items():
+            times, busy = cold(command, env=env)
+            middle = statistics.median(times)
+            bare = bare or middle
+            budget = BUDGETS.get(name)
+            verdict = "" if budget is None else f"{budget} " + ("ok" if middle <= budget else "OVER")
+            spread = f"{min(times):.0f}-{max(times):.0f}"
+            print(f"{name:20} {middle:>6.0f} {spread:>12} {busy:>7.0f} {middle / bare:>13.1f} {verdict:>10}")
+        print(f"java processes started: {'SOME' if (folder / 'java-was-started').exists() else 'none'}")
+    packages = requirements("sparkassets", {})
+    megabytes = sum(packages.values()) / 1e6
+    heaviest = max(packages, key=packages.__getitem__)
+    print(
+        f"installed without Spark: {len(packages)} packages (budget: fewer than 25), {megabytes:.0f} MB, "
+        f"of which {heaviest} {packages[heaviest] / 1e6:.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main()

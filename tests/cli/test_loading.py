@@ -1,0 +1,69 @@
+"""What each command loads: none starts Spark before something is due, and help loads next to nothing."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+LOADED = (
+    "import json, sys\n"
+    "from sparkassets.cli import main\n"
+    "code = main(sys.argv[1:])\n"
+    "print(json.dumps([code, sorted(name for name in sys.modules if '.' not in name)]), file=sys.stderr)\n"
+)
+SPARK = {"pyspark", "py4j", "delta"}
+HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich"}
+
+
+def loaded(*args, cwd):
+    """The top-level modules that a command has loaded when it ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *args], cwd=cwd, capture_output=True, text=True, check=True, timeout=60
+    )
+    code, names = json.loads(done.stderr.splitlines()[-1])
+    assert code == 0, done.stderr
+    return set(names)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["plan"],
+        ["plan", "--json"],
+        ["status"],
+        ["validate"],
+        ["graph"],
+        ["schema"],
+        ["explain", "daily_revenue"],
+        ["partitions", "daily_revenue"],
+        ["runs"],
+        ["events", "list"],
+        ["backfill", "daily_revenue", "--partition", "2025-01-01", "--dry-run"],
+    ],
+    ids=" ".join,
+)
+def test_a_look_loads_nothing_heavy(args, shop):
+    assert not loaded(*args, cwd=shop.parent) & HEAVY
+
+
+def test_what_only_writes_to_the_journal_loads_no_spark(shop):
+    assert not loaded("events", "add", "orders", cwd=shop.parent) & SPARK
+
+
+def test_a_run_with_nothing_due_loads_no_spark(shop):
+    for file in (shop / "landing/orders").iterdir():
+        file.unlink()
+    assert not loaded("run", cwd=shop.parent) & SPARK
+    assert not loaded("run", cwd=shop.parent) & HEAVY  # the journal is there now, and nothing is written
+
+
+def test_help_loads_no_project(tmp_path):
+    names = loaded("--help", cwd=tmp_path)
+    assert not names & (HEAVY | {"pydantic", "deltalake", "jinja2", "yaml", "croniter", "tenacity"})
+
+
+def test_the_package_itself_loads_next_to_nothing(tmp_path):
+    code = "import sys, sparkassets; print(sorted(set(sys.modules) & {'click', 'pydantic', 'deltalake', 'pyspark'}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
