@@ -344,6 +344,7 @@ class Project:
         for work in works:
             for name in work.select or ():
                 self.asset(name)
+        fixed = self._at(at)
         invocation = secrets.token_hex(6)
         os.environ["SPARKASSETS_INVOCATION"] = invocation
         self._store.create(project=self.spec.name)
@@ -358,7 +359,7 @@ class Project:
             identity=Identity(f"{socket.gethostname()}:{os.getpid()}", invocation),
             progress=progress or Silent(),
             explain_failure=self._explain_failure,
-            at=self._at(at),
+            at=fixed,
         )
         self._driver = driver
         try:
