@@ -91,8 +91,9 @@ def _import(body: PythonBody, package: str) -> ModuleType:
     with _IMPORTING:
         if body.search_path not in sys.path:
             sys.path.insert(0, body.search_path)
-        if not _is_from(sys.modules.get(package), body.search_path):
-            for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        loaded = [name for name in sys.modules if name == package or name.startswith(f"{package}.")]
+        if not all(_is_from(sys.modules[name], body.search_path) for name in loaded):
+            for name in loaded:
                 del sys.modules[name]
             sys.path.remove(body.search_path)
             sys.path.insert(0, body.search_path)
@@ -105,11 +106,9 @@ def _import(body: PythonBody, package: str) -> ModuleType:
         return module
 
 
-def _is_from(module: ModuleType | None, folder: str) -> bool:
-    if module is None:
-        return True
-    places = [module.__file__] if module.__file__ else list(getattr(module, "__path__", []))
-    return any(Path(place).resolve().is_relative_to(Path(folder).resolve()) for place in places)
+def _is_from(module: ModuleType, folder: str) -> bool:
+    """Whether the module is of ``folder``; a package without a file follows `sys.path`, so only its modules tell."""
+    return module.__file__ is None or Path(module.__file__).resolve().is_relative_to(Path(folder).resolve())
 
 
 def _ship_to_workers(package: ModuleType) -> None:
