@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from sparkassets.cache import cache_folder
+from sparkassets.core.assets import parse_uri, secrets_in
 from sparkassets.core.instants import epoch, parse_instant
 from sparkassets.core.journal import events, runs
 from sparkassets.core.journal.entries import EventEntry
@@ -121,7 +123,7 @@ class Project:
         Raises:
             SpecError: Something is wrong with its files; holds every problem.
         """
-        return cls(load(Path(folder), os.environ if env is None else env))
+        return cls(load(Path(folder), os.environ if env is None else env, cache=_cache()))
 
     # ------------------------------------------------------------------ looking
 
@@ -255,7 +257,9 @@ class Project:
         blocks = self._blocks(asset, partition) if asset is not None and partition is not None else RangeSet()
         if partition is not None and (asset is None or asset.partition is None):
             raise InputError(f"{target!r} has no partitions, so an event cannot name {partition!r}")
-        uri = asset.uri if asset is not None else target
+        for path, what in secrets_in(dict(extra or {})):
+            raise InputError(f"the extra {'.'.join(map(str, path))} holds {what}: events are clear text")
+        uri = asset.uri if asset is not None else parse_uri(target)
         entry = EventEntry(uri, asset.name if asset else None, blocks, dict(extra or {}))
         self._store.create(project=self.spec.name)
         ledger = self._ledger("events add")
@@ -398,6 +402,13 @@ class Project:
         except OSError:
             return redact(first), ""
         return redact(first), str(file)
+
+
+def _cache() -> Path | None:
+    try:
+        return cache_folder()
+    except RuntimeError:  # no home: nothing is kept
+        return None
 
 
 def host_identity() -> str:

@@ -6,7 +6,6 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -34,7 +33,7 @@ class Cache:
         key = "\0".join((str(root), str(Path.cwd()), sys.version, _code()))
         self.path = folder / "projects" / blake2b(key.encode(), digest_size=16).hexdigest()
 
-    def find(self, env: Mapping[str, str]) -> ProjectSpec | None:
+    def find(self) -> ProjectSpec | None:
         """The project, if it would compile to the same again; else None."""
         try:
             if not _is_own(self.path):
@@ -48,7 +47,7 @@ class Cache:
         trace, project = pickle.loads(payload)  # noqa: S301 - whole, the user's own, written by this very code
         return (
             project
-            if isinstance(trace, Trace) and isinstance(project, ProjectSpec) and trace.still_holds(env)
+            if isinstance(trace, Trace) and isinstance(project, ProjectSpec) and trace.still_holds()
             else None
         )
 

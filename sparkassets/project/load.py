@@ -28,13 +28,13 @@ def load(folder: Path, env: Mapping[str, str], *, cache: Path | None = None) -> 
         raise InputError(f"{found} {str(folder)!r}", hint="give the project's folder, or make one: sparkassets init")
     root = folder.resolve()
     kept = Cache(cache, root=root) if cache else None
-    project = kept.find(env) if kept else None
+    project = kept.find() if kept else None
     if project is None:
         # pydantic, PyYAML and Jinja take most of a cold start: only where something is compiled
         from sparkassets.project.folder import compile_folder
 
         trace = Trace()
         project = compile_folder(root, trace, env=Variables(env, trace))
-        if kept:
+        if kept and not trace.variables:  # what comes from the environment may be secret: it is not written down
             kept.keep(project, trace)
     return project

@@ -21,12 +21,12 @@ class Trace:
     Attributes:
         files: Path to a digest of the content; empty for a file that is not there.
         folders: Path to a digest of the names; empty for a folder that is not there.
-        variables: Name to a digest of the value; empty for a variable that is not set.
+        variables: Names of the variables that were asked for.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
+    variables: set[str] = field(default_factory=set)
 
     def read(self, path: Path) -> bytes | None:
         """The content of a file; None where there is none.
@@ -51,8 +51,8 @@ class Trace:
         self.folders[str(folder)] = _ABSENT if names is None else _digest("\n".join(names).encode())
         return names
 
-    def still_holds(self, env: Mapping[str, str]) -> bool:
-        """Whether all of it would be seen again as it was."""
+    def still_holds(self) -> bool:
+        """Whether the files and folders would be seen again as they were."""
         now = Trace()
         try:
             for folder in self.folders:
@@ -61,10 +61,7 @@ class Trace:
                 now.read(Path(file))
         except OSError:
             return False
-        variables = Variables(env, now)
-        for name in self.variables:
-            variables.get(name)
-        return now == self
+        return now.files == self.files and now.folders == self.folders
 
 
 class Variables(Mapping[str, str]):
@@ -75,8 +72,7 @@ class Variables(Mapping[str, str]):
         self._trace = trace
 
     def __getitem__(self, name: str) -> str:
-        value = self._env.get(name)
-        self._trace.variables[name] = _ABSENT if value is None else _digest(value.encode())
+        self._trace.variables.add(name)
         return self._env[name]
 
     def __iter__(self) -> Iterator[str]:

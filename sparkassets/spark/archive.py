@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from sparkassets.spark.cache import cache_folder
+from sparkassets.cache import cache_folder
 from sparkassets.spark.java import Java
 
 _ABANDONED_SECONDS = 3600

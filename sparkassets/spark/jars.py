@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark.cache import cache_folder
+from sparkassets.cache import cache_folder
 from sparkassets.spark.java import Java
 
 _CENTRAL = "https://repo1.maven.org/maven2/"

@@ -35,6 +35,8 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalog.spark_catalog": _CATALOG,
+    # Spark 4.2.0 hangs for ever in a Python UDF over Parquet (SPARK-58241)
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
 }
 _SUBMITTED = {"spark.log.level": "ERROR"}
 """``spark-submit`` has started the JVM without our logging, and says everything."""

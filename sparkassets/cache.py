@@ -1,4 +1,4 @@
-"""The folder where this machine keeps what Spark's start needs and what takes long to make."""
+"""The folder where this machine keeps what takes long to make: compiled projects, Delta's jars, class archives."""
 
 from __future__ import annotations
 
