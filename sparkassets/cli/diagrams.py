@@ -147,7 +147,7 @@ def text(project: ProjectSpec) -> Iterator[str]:
     for asset in project.assets.values():
         yield f"{asset.name}  ({', '.join(_facts(asset))})"
         for inlet in asset.inlets.values():
-            options = ", ".join(_options(inlet))
+            options = ", ".join(_options(asset, inlet))
             yield f"  {'waits for' if inlet.waits_only else 'reads'} {inlet.name}" + (
                 f" ({options})" if options else ""
             )
@@ -167,7 +167,8 @@ def _facts(asset: AssetSpec) -> Iterator[str]:
         yield "paused"
 
 
-def _options(inlet: InletSpec) -> Iterator[str]:
+def _options(asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
+    """What is not the default."""
     match inlet.mapping:
         case WindowMapping(low, _, True):
             yield f"window {low.text.removeprefix('-')}"
@@ -177,7 +178,7 @@ def _options(inlet: InletSpec) -> Iterator[str]:
             pass
     if inlet.read is not None:
         yield f"only after the highest {inlet.read.column}"
-    if inlet.require.kind != "all":
+    if inlet.require.kind != ("all" if asset.partition is not None else "any"):
         yield f"require {inlet.require.kind}" + (f" {inlet.require.count}" if inlet.require.count else "")
     if inlet.on_update == "ignore":
         yield "its updates make nothing stale"

@@ -40,8 +40,7 @@ def report(error: Exception, *, as_json: bool) -> int:
     known = as_known(error)
     terminal = Terminal.of(sys.stderr)
     if isinstance(known, SpecError):
-        count = len(known.problems)
-        terminal.print(*map(str, known.problems), "", f"{count} problem{'' if count == 1 else 's'}; nothing was done")
+        terminal.print(*map(str, known.problems), "", message_of(known))
     else:
         terminal.print(f"{terminal.paint('error:', 'red', 'bold')} {message_of(known)}")
         if known.hint:
@@ -69,7 +68,9 @@ def as_known(error: Exception) -> SparkAssetsError:
 
 
 def message_of(error: SparkAssetsError) -> str:
-    """What is wrong, without the hint."""
+    """What is wrong, without the hint; of a project that is not valid, how many problems it has."""
+    if isinstance(error, SpecError):
+        return f"{len(error.problems)} problem{'' if len(error.problems) == 1 else 's'} in the project's files"
     return str(error.args[0])
 
 

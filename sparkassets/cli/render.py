@@ -87,7 +87,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
         print_table(terminal, columns, [_ended(result, project) for result in summary.runs])
         terminal.print("", ending(summary))
     else:
-        terminal.print("interrupted before anything ran" if summary.interrupted else "nothing was due")
+        terminal.print("interrupted; no run ended" if summary.interrupted else "nothing was due")
     print_failures(summary.runs, terminal)
     if summary.faults:
         terminal.print("", terminal.paint("sources that could not be looked at:", "red"))

@@ -127,9 +127,11 @@ def test_every_problem_of_a_project_is_told(broken, capsys):
     captured = capsys.readouterr()
     assert captured.err == (
         "conf/a.yml:3:1: unknown key 'shedule'\n    shedule: x\n    ^^^^^^^\n  hint: did you mean 'schedule'?\n"
-        "conf/b.sql: the file is empty\n\n2 problems; nothing was done\n"
+        "conf/b.sql: the file is empty\n\n2 problems in the project's files\n"
     )
-    assert json.loads(captured.out)["error"]["problems"] == [
+    error = json.loads(captured.out)["error"]
+    assert (error["message"], error["hint"]) == ("2 problems in the project's files", None)
+    assert error["problems"] == [
         {
             "file": "conf/a.yml",
             "line": 3,

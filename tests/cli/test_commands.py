@@ -30,7 +30,7 @@ def test_validate_tells_every_problem_at_once(shop, said):
     assert "conf/assets/orders.yml:4:1: " in err
     assert "conf/assets/best_shops.sql:1:" in err
     assert "did you mean 'daily_revenue'?" in err
-    assert lines(err)[-1].endswith("problems; nothing was done")
+    assert lines(err)[-1].endswith(" problems in the project's files")
     code, out, err = said("validate", "--json")
     problems = json.loads(out)["problems"]
     assert (code, err) == (2, "")

@@ -129,7 +129,7 @@ def test_text_tells_the_options_of_inlets():
         "  reads a (window [-6d, 0s], require any, its updates make nothing stale)",
         "  runs by hand only",
         "after  (full_refresh, replace)",
-        "  waits for a (only after the highest seen_at)",
+        "  waits for a (only after the highest seen_at, require all)",
         "manual  (by day in UTC, date_range, replace, paused)",
         "  runs by hand only",
     ]

@@ -108,7 +108,7 @@ def test_a_source_that_vanished_is_said_once():
 
 
 def test_an_interrupted_invocation_says_so():
-    assert shown(print_summary, Summary((), (), interrupted=True)) == "interrupted before anything ran\n"
+    assert shown(print_summary, Summary((), (), interrupted=True)) == "interrupted; no run ended\n"
     stopped = Summary((result("delays", "cancelled"),), (), interrupted=True)
     assert "1 run: 1 cancelled; interrupted" in shown(print_summary, stopped)
 

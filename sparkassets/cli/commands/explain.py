@@ -11,6 +11,7 @@ import click
 
 from sparkassets.cli.documents import node_document, print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
+from sparkassets.cli.tables import LEAST, wrap
 from sparkassets.cli.terminal import Terminal, clean
 
 if TYPE_CHECKING:
@@ -33,25 +34,37 @@ def command(folder: Path, asset: str, partition: str | None, at: str | None, as_
         print_json(node_document(node))
     else:
         terminal = Terminal.of(sys.stdout)
-        terminal.print(_line(node, terminal), *_branches(node, terminal, ""))
+        terminal.print(*tree(node, terminal))
     return 0
 
 
-def _branches(node: Node, terminal: Terminal, indent: str) -> Iterator[str]:
+def tree(node: Node, terminal: Terminal, *, head: str = "", indent: str = "") -> Iterator[str]:
+    """The lines of an explanation.
+
+    Args:
+        node: What is explained, with what is below it.
+        terminal: Its width is kept.
+        head: What leads to the node's own line.
+        indent: What leads to the lines that follow.
+    """
     tee, end, bar = ("├─ ", "└─ ", "│  ") if terminal.unicode else ("|- ", "`- ", "|  ")
+    mark = _mark(node, terminal)
+    room = sys.maxsize if terminal.width is None else max(terminal.width - len(head) - len(mark), LEAST)
+    first, *rest = wrap(clean(node.text), room)
+    yield terminal.paint(head, "dim") + terminal.paint(mark, "green" if node.holds else "red") + first
+    for line in rest:
+        yield terminal.paint(indent, "dim") + " " * len(mark) + line
     for child in node.children:
         last = child is node.children[-1]
-        yield f"{terminal.paint(indent + (end if last else tee), 'dim')}{_line(child, terminal)}"
-        yield from _branches(child, terminal, indent + ("   " if last else bar))
+        below = indent + ("   " if last else bar)
+        yield from tree(child, terminal, head=indent + (end if last else tee), indent=below)
 
 
-def _line(node: Node, terminal: Terminal) -> str:
-    tick, cross = ("✓", "✗") if terminal.unicode else ("+", "-")
+def _mark(node: Node, terminal: Terminal) -> str:
     match node.holds:
         case True:
-            mark = terminal.paint(tick, "green") + " "
+            return "✓ " if terminal.unicode else "+ "
         case False:
-            mark = terminal.paint(cross, "red") + " "
+            return "✗ " if terminal.unicode else "- "
         case None:
-            mark = ""
-    return mark + clean(node.text)
+            return ""
