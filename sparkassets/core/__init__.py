@@ -1,1 +1,1 @@
-
+"""The pure core: values in, values out."""
