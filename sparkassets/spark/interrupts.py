@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sparkassets.errors import RunError
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _AGAIN_SECONDS = 0.5
@@ -53,7 +54,7 @@ class Interrupts:
         work = Work(f"sparkassets-{run}-{next(self._numbers)}")
         with self._lock:
             self._going[run].add(work)
-        session.addTag(work.tag)
+        _add_tag(session, work.tag)
         try:
             yield work
         except Exception as error:
@@ -66,7 +67,7 @@ class Interrupts:
                 self._going[run].discard(work)
                 if not self._going[run]:
                     del self._going[run]
-            session.removeTag(work.tag)
+            _remove_tag(session, work.tag)
 
     def cancel(self, session: SparkSession, run: str) -> None:
         """Interrupts the run's work, and again until its threads have noticed; returns at once."""
@@ -83,5 +84,29 @@ def _interrupt(session: SparkSession, work: Work) -> None:
     """A job may be submitted just after the first call, so one call is not enough."""
     while not work.ended.is_set():
         with contextlib.suppress(Exception):  # the session may be stopping; the run's own thread reports what counts
-            session.interruptTag(work.tag)
+            _interrupt_tag(session, work.tag)
         work.ended.wait(_AGAIN_SECONDS)
+
+
+def _context(session: SparkSession) -> SparkContext | None:
+    """The context of a classic session, None on Spark Connect.
+
+    The tags of a classic *session* belong to the thread that set them: another thread interrupts nothing with them.
+    Those of its context work across threads; Connect has no context, and its session's tags do.
+    """
+    return getattr(session, "sparkContext", None)
+
+
+def _add_tag(session: SparkSession, tag: str) -> None:
+    context = _context(session)
+    session.addTag(tag) if context is None else context.addJobTag(tag)
+
+
+def _remove_tag(session: SparkSession, tag: str) -> None:
+    context = _context(session)
+    session.removeTag(tag) if context is None else context.removeJobTag(tag)
+
+
+def _interrupt_tag(session: SparkSession, tag: str) -> None:
+    context = _context(session)
+    session.interruptTag(tag) if context is None else context.cancelJobsWithTag(tag)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import psutil
+import pytest
+
+from sparkassets.errors import RunError
+from tests.integration.orders import execute, order, rows, sql, table
+
+pytestmark = pytest.mark.spark
+
+LONG = "SELECT sum(a.id * b.id) AS n FROM range(1000000) a CROSS JOIN range(1000000) b"
+
+
+def test_a_long_job_is_interrupted_from_another_thread(engine, tmp_path):
+    report = table("report", tmp_path, **sql(LONG))
+    run = order(report)
+    raised = []
+
+    def attempt():
+        try:
+            execute(engine, run)
+        except RunError as error:
+            raised.append(error)
+
+    worker = threading.Thread(target=attempt)
+    worker.start()
+    time.sleep(3)
+    began = time.monotonic()
+    engine.cancel(run.run)
+    assert time.monotonic() - began < 0.5
+    worker.join(30)
+    assert time.monotonic() - began < 5
+    assert [str(error) for error in raised] == [f"{run.run} was cancelled"]
+    assert engine.transaction_version(report, run.app_id) is None
+
+
+def test_a_later_attempt_of_a_cancelled_run_is_not_cancelled(engine, spark, tmp_path):
+    report = table("report", tmp_path, **sql("SELECT 1 AS n"))
+    run = order(report)
+    engine.cancel(run.run)
+    execute(engine, run)
+    assert rows(spark, report) == [(1,)]
+
+
+def test_the_processes_that_may_write(engine):
+    engine.start()
+    (own, created), *others = engine.processes()
+    assert (own, created) == (os.getpid(), psutil.Process().create_time())
+    assert [psutil.Process(pid).name() for pid, _ in others] == ["java"]

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from textwrap import dedent
+
+import pytest
+
+from sparkassets.errors import RunError
+from sparkassets.spark import SparkEngine
+from tests.integration.orders import computed, execute, function, order, project, table
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def engine(spark):
+    return SparkEngine(project(python=("tasks",)), spark)
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    """Writes the module ``tasks.work`` and returns the folder it is found in."""
+
+    def write(code):
+        package = tmp_path / "project" / "tasks"
+        package.mkdir(parents=True, exist_ok=True)
+        (package / "__init__.py").touch()
+        (package / "work.py").write_text(dedent(code), encoding="utf-8")
+        return tmp_path / "project"
+
+    return write
+
+
+def failing(engine, run):
+    with pytest.raises(RunError) as error:
+        engine.compute(run, attempt=1)
+    assert "\tat " not in str(error.value)
+    return error.value
+
+
+def test_a_function_gets_inlets_context_and_session_by_name(engine, spark, flights, tasks, tmp_path):
+    folder = tasks("""
+        def totals(context, flights, spark):
+            context.extra["rows"] = flights.count()
+            (only,) = context.partitions
+            head = (context.asset, context.run_id, only.key, str(only.start), context.ds, context.params["n"])
+            return spark.createDataFrame([head], "a string, run string, day string, start string, ds string, n int")
+    """)
+    body = function(folder, "totals", "context", "flights", "spark", inlets=["flights"])
+    daily = table("daily", tmp_path, by="day", params={"n": 7}, **body)
+    interval = (datetime(2013, 1, 3, tzinfo=UTC), datetime(2013, 1, 4, tzinfo=UTC))
+    run = order(daily, flights, keys="2013-01-03", interval=interval)
+    computation = execute(engine, run)
+    assert computation.measures == {"extra": {"rows": 6}}
+    expected = ("daily", run.run, "2013-01-03", "2013-01-03 00:00:00+00:00", "2013-01-03", 7)
+    assert [tuple(row) for row in spark.read.format("delta").load(daily.place.path).collect()] == [expected]
+    (landed,) = engine.landed(daily, [run.run], app_id=run.app_id)
+    assert landed.measures == {"extra": {"rows": 6}}
+
+
+def test_functions_of_the_package_reach_the_workers(engine, flights, tasks, tmp_path):
+    folder = tasks("""
+        from pyspark.sql import functions as sql
+
+        def double(value):
+            return 2 * value
+
+        def doubled(flights):
+            return flights.select(sql.udf(double, "int")("delay").alias("delay")).distinct()
+    """)
+    run = order(table("report", tmp_path, **function(folder, "doubled", "flights", inlets=["flights"])), flights)
+    assert computed(engine, run) == [(20,), (40,), (60,)]
+
+
+def test_what_a_worker_raises_has_the_line_of_the_file(engine, flights, tasks, tmp_path):
+    folder = tasks("""
+        from pyspark.sql import functions as sql
+
+        def broken(value):
+            raise ValueError(f"no {value}")
+
+        def rows(flights):
+            return flights.limit(1).select(sql.udf(broken, "int")("day").alias("n"))
+    """)
+    run = order(table("report", tmp_path, **function(folder, "rows", "flights", inlets=["flights"])), flights)
+    with pytest.raises(RunError) as error:
+        execute(engine, run)
+    assert str(error.value) == f"report: {folder}/tasks/work.py:5: ValueError: no 2013-01-01"
+
+
+def test_what_a_function_raises_has_the_line_of_the_file_and_may_be_tried_again(engine, tasks, tmp_path):
+    folder = tasks("""
+        def fetch():
+            return ask()
+
+        def ask():
+            raise ConnectionError("the service is away")
+    """)
+    error = failing(engine, order(table("report", tmp_path, **function(folder, "fetch"))))
+    assert str(error) == f"{folder}/tasks/work.py:6: report: ConnectionError: the service is away"
+    assert error.retryable
+    assert isinstance(error.__cause__, ConnectionError)
+
+
+def test_what_spark_refuses_within_a_function_is_one_line(engine, flights, tasks, tmp_path):
+    folder = tasks("""
+        def rows(flights):
+            return flights.select("dely")
+    """)
+    run = order(table("report", tmp_path, **function(folder, "rows", "flights", inlets=["flights"])), flights)
+    error = failing(engine, run)
+    assert str(error).startswith(f"{folder}/tasks/work.py:3: report: AnalysisException: [UNRESOLVED_COLUMN")
+    assert "\n" not in str(error)
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def rows(): return None", "asset.yml:3:1: report: tasks.work:rows returned nothing, but a table needs"),
+        ("def rows(): return [1]", "asset.yml:3:1: report: tasks.work:rows returned a list, but a table needs"),
+        ("def other(): pass", "asset.yml:3:1: tasks.work has no function 'rows'"),
+        ("rows = 1", "asset.yml:3:1: tasks.work has no function 'rows'"),
+        ("import nosuch", "{folder}/tasks/work.py:1: tasks.work cannot be imported: ModuleNotFoundError: No module"),
+        ("def rows(:", "{folder}/tasks/work.py:1: tasks.work cannot be imported: SyntaxError: "),
+    ],
+)
+def test_functions_that_cannot_be_used(engine, tasks, tmp_path, code, message):
+    folder = tasks(code)
+    said = str(failing(engine, order(table("report", tmp_path, **function(folder, "rows")))))
+    assert said.startswith(message.format(folder=folder))
+
+
+def test_a_package_that_is_not_allowed_is_not_imported(spark, tasks, tmp_path):
+    folder = tasks("raise SystemExit")
+    error = failing(SparkEngine(project(), spark), order(table("report", tmp_path, **function(folder, "rows"))))
+    assert str(error) == (
+        "asset.yml:3:1: functions may not come from the package 'tasks'\n"
+        "  hint: the project allows none; see 'python' in project.yml"
+    )
+
+
+def test_extras_that_cannot_be_recorded_are_refused(engine, tasks, tmp_path):
+    folder = tasks("""
+        from datetime import date
+
+        def rows(context, spark):
+            context.extra["day"] = date(2013, 1, 1)
+            return spark.range(1)
+    """)
+    said = str(failing(engine, order(table("report", tmp_path, **function(folder, "rows", "context", "spark")))))
+    assert said == (
+        "asset.yml:3:1: report: context.extra['day'] is a date, which cannot be recorded\n"
+        "  hint: make it text, a number, a list or a dict of these"
+    )
+
+
+def test_two_projects_with_packages_of_one_name(engine, tasks, tmp_path):
+    code = "def rows(spark): return spark.range({n}).selectExpr('id AS {name}')"
+    first = tasks(code.format(n=1, name="a"))
+    assert computed(engine, order(table("report", tmp_path, **function(first, "rows", "spark")))) == [(0,)]
+    second = tmp_path / "second"
+    first.rename(second)
+    tasks(code.format(n=2, name="b"))
+    assert computed(engine, order(table("report", tmp_path, **function(first, "rows", "spark")))) != []
+    assert computed(engine, order(table("report", tmp_path, **function(second, "rows", "spark")))) == [(0,)]
+
+
+def test_a_function_without_inlets_and_session(engine, tasks, tmp_path):
+    folder = tasks("""
+        from pyspark.sql import SparkSession
+
+        def rows():
+            return SparkSession.active().sql("SELECT DATE'2013-01-01' AS day")
+    """)
+    assert computed(engine, order(table("report", tmp_path, **function(folder, "rows")))) == [(date(2013, 1, 1),)]
