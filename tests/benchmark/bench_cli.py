@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -20,7 +21,15 @@ from sparkassets.runtime.progress import Summary
 from tests.runtime.fakes import FakeEngine
 
 ASSETS, SOURCES, DAYS, REPEATS = 100, 10, 28, 7
-BUDGETS = {"import sparkassets": 200, "plan": 500, "status": 500, "validate": 500, "run, nothing due": 500}
+UNCOMPILED = "plan, project unseen"
+BUDGETS = {
+    "import sparkassets": 200,
+    "validate": 500,
+    "plan": 500,
+    UNCOMPILED: 500,
+    "status": 500,
+    "run, nothing due": 500,
+}
 """Milliseconds."""
 
 
@@ -59,13 +68,22 @@ def environment(folder: Path) -> dict[str, str]:
     java.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     path = f"{java.parent}{os.pathsep}{os.environ['PATH']}"
-    return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "pyc"), "JAVA_HOME": str(java.parents[1]), "PATH": path}
+    own = {"PYTHONPYCACHEPREFIX": str(folder / "pyc"), "SPARKASSETS_CACHE": str(folder / "cache")}
+    return {**kept, **own, "JAVA_HOME": str(java.parents[1]), "PATH": path}
 
 
-def cold(command: list[str], *, env: dict[str, str]) -> tuple[list[float], float]:
-    """(Milliseconds of each process after one that only fills caches, median milliseconds of CPU)."""
+def cold(command: list[str], *, env: dict[str, str], forget: bool) -> tuple[list[float], float]:
+    """(Milliseconds of each process after one that only fills caches, median milliseconds of CPU).
+
+    Args:
+        command: The process.
+        env: Its environment.
+        forget: Drops the compiled project before each.
+    """
     times, busy = [], []
     for _ in range(REPEATS + 1):
+        if forget:
+            shutil.rmtree(Path(env["SPARKASSETS_CACHE"]) / "projects", ignore_errors=True)
         before, begin = cpu_seconds(), time.perf_counter()
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         times.append((time.perf_counter() - begin) * 1000)
@@ -117,6 +135,7 @@ def main() -> None:
             "--help": [program, "--help"],
             "validate": [program, "validate", *project],
             "plan": [program, "plan", *project],
+            UNCOMPILED: [program, "plan", *project],
             "plan --json": [program, "plan", "--json", *project],
             "status": [program, "status", *project],
             "runs": [program, "runs", *project],
@@ -126,7 +145,7 @@ def main() -> None:
         print(f"{'':20} {'ms':>6} {'spread':>12} {'CPU ms':>7} {'bare Pythons':>13} {'budget':>10}")
         bare = 0.0
         for name, command in commands.items():
-            times, busy = cold(command, env=env)
+            times, busy = cold(command, env=env, forget=name == UNCOMPILED)
             middle = statistics.median(times)
             bare = bare or middle
             budget = BUDGETS.get(name)

@@ -20,6 +20,7 @@ def engine(monkeypatch):
 def shop(tmp_path, monkeypatch, capsys):
     """The project that `init` writes, in the folder ``conf`` of the current folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     assert main(["init"]) == 0
     capsys.readouterr()
     return tmp_path / "conf"
