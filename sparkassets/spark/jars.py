@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from sparkassets.errors import SparkUnavailableError
 from sparkassets.cache import cache_folder
+from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark.java import Java
 
 _CENTRAL = "https://repo1.maven.org/maven2/"

@@ -16,7 +16,7 @@ from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.statements import refuse_unless_select
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.templating import environment
-from sparkassets.errors import Location, RunError
+from sparkassets.errors import RunError
 from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
@@ -88,8 +88,9 @@ def _line_of(error: BaseException) -> int:
     return line
 
 
-def _at(body: SqlBody, line: int) -> Location:
-    return Location(body.location.file, max(body.location.line, 1) + line - 1)
+def _at(body: SqlBody, line: int) -> str:
+    """``file:line`` of a line of the template."""
+    return f"{body.location.file}:{max(body.location.line, 1) + line - 1}"
 
 
 class _Relations:
