@@ -46,9 +46,7 @@ class Cache:
             return None
         trace, project = pickle.loads(payload)  # noqa: S301 - whole, the user's own, written by this very code
         return (
-            project
-            if isinstance(trace, Trace) and isinstance(project, ProjectSpec) and trace.still_holds()
-            else None
+            project if isinstance(trace, Trace) and isinstance(project, ProjectSpec) and trace.still_holds() else None
         )
 
     def keep(self, project: ProjectSpec, trace: Trace) -> None:

@@ -15,7 +15,7 @@ from sparkassets.ports import Clock, JournalStore
 SNAPSHOT_EVERY = 200
 """Entries in the tail from which a new snapshot is written: a cold start folds no more than about this many."""
 ROWS_PER_ENTRY = 20
-"""When a driver ends, how many rows of a snapshot one entry of the tail is worth: small projects end with a fresh one."""
+"""When a driver ends, the rows of a snapshot that one entry of the tail is worth; a small project ends with a new one."""
 
 
 class Ledger:
