@@ -15,7 +15,9 @@ from sparkassets.ports import Clock, JournalStore
 SNAPSHOT_EVERY = 200
 """Entries in the tail from which a new snapshot is written: a cold start folds no more than about this many."""
 ROWS_PER_ENTRY = 20
-"""When a driver ends, the rows of a snapshot that one entry of the tail is worth; a small project ends with a new one."""
+"""When a driver ends, an entry of the tail is worth this many rows of a snapshot: small projects end with a new one."""
+CARE_EVERY = 32
+"""Commits after which the store is asked to care for its files; when nothing is due that is a look at its logs."""
 
 
 class Ledger:
@@ -31,12 +33,14 @@ class Ledger:
         self._driver = driver
         self._clock = clock
         self._snapshot_seq = 0
+        self._cared_for = 0
         self.state = State()
 
     def open(self) -> State:
         """Reads the snapshot and the tail; the journal must exist."""
         image = self._store.read(project=self._project)
         self._snapshot_seq = image.snapshot_seq
+        self._cared_for = image.commit
         state = decode(image.snapshot, journal_id=image.journal_id)
         self.state = fold(state, image.tail, commit=image.commit)
         return self.state
@@ -77,7 +81,9 @@ class Ledger:
         if tail >= SNAPSHOT_EVERY or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)
             self._snapshot_seq = self.state.seq
+        if self.state.commit // CARE_EVERY > self._cared_for // CARE_EVERY:
             self._store.maintain()
+        self._cared_for = self.state.commit
 
     def _rows(self, entries: Sequence[Entry]) -> list[JournalRow]:
         now, first = self._clock.now(), self.state.seq + 1
