@@ -62,10 +62,10 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
 
 
 def merged(done: Sequence[Summary], *, interrupted: bool) -> Summary:
-    """One summary of several ticks: all their runs, and what waits after the last."""
+    """One summary of several ticks: all their runs, and what waits after the last; nobody knows after a signal."""
     last = done[-1] if done else Summary((), ())
     runs = tuple(run for summary in done for run in summary.runs)
-    return Summary(runs, last.waiting, last.faults, interrupted)
+    return Summary(runs, () if interrupted else last.waiting, last.faults, interrupted)
 
 
 def _ticks(

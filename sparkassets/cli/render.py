@@ -88,24 +88,26 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
         terminal.print("", ending(summary))
     else:
         terminal.print("interrupted; no run ended" if summary.interrupted else "nothing was due")
-    print_failures(summary.runs, terminal)
+    for result in summary.runs:
+        if result.status == "failed":
+            print_failure(result.asset, result.error, result.details, terminal)
     if summary.faults:
         terminal.print("", terminal.paint("sources that could not be looked at:", "red"))
         print_table(terminal, [Column("asset"), Column("reason", free=True)], [list(fault) for fault in summary.faults])
+    if summary.interrupted:
+        return  # what waited before the end is out of date
     said = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
     waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
     print_waiting(waiting, project, terminal, quiet=False)
 
 
-def print_failures(results: Sequence[RunResult], terminal: Terminal) -> None:
-    """Writes the first line of each failure and the file that holds all of it."""
-    for result in results:
-        if result.status != "failed":
-            continue
-        lines = wrap(f"{result.asset} failed: {clean(result.error)}", terminal.width or sys.maxsize)
+def print_failure(name: str, error: str, details: str, terminal: Terminal) -> None:
+    """Writes the first line of a failure and the file that holds all of it; nothing where there is no error."""
+    if error:
+        lines = wrap(f"{name} failed: {clean(error)}", terminal.width or sys.maxsize)
         terminal.print("", *(terminal.paint(line, "red") for line in lines))
-        if result.details:
-            terminal.print(f"  the whole story: {result.details}")
+        if details:
+            terminal.print(f"  the whole story: {details}")
 
 
 def ending(summary: Summary) -> str:

@@ -10,8 +10,8 @@ from sparkassets.cli.terminal import Terminal, clean
 
 GAP = 2
 INDENT = 2
-LEAST = 15
-"""A column of free text is made no narrower than this; the others only when that is not enough."""
+LEAST, LAST_RESORT = 15, 8
+"""A column of free text is made no narrower than the first; where that is not enough, no column than the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,11 @@ def fit(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> l
     if width is None:
         return widths
     excess = sum(widths) + GAP * (len(widths) - 1) + INDENT - width
-    for among in ([index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))):
+    some, every = [index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))
+    for among, least in ((some, LEAST), (every, LAST_RESORT)):
         while excess > 0 and among:
             widest = max(among, key=widths.__getitem__)
-            if widths[widest] <= LEAST:
+            if widths[widest] <= least:
                 break
             widths[widest] -= 1
             excess -= 1

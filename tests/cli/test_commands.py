@@ -201,6 +201,27 @@ def test_runs_are_listed(said, asked):
     assert (code, err.splitlines()[0]) == (2, "error: no asset 'x' in project 'shop'")
 
 
+def test_failed_runs_are_listed_with_their_cause_below(shop, engine, said, asked):
+    def broken(_):
+        raise ValueError("no such column")
+
+    engine.hooks["best_shops", "compute"] = broken
+    (shop / "project.yml").write_text((shop / "project.yml").read_text() + "defaults: {retries: 0}\n")
+    said("run")
+    (run,) = asked("runs", "--status", "failed")
+    assert (run["asset"], run["error"], run["rows"]) == ("best_shops", "ValueError: no such column", None)
+    assert lines(said("runs")[1])[-3:] == [
+        "",
+        f"{run['run']} failed: ValueError: no such column",
+        f"  the whole story: {run['details']}",
+    ]
+    assert lines(said("status")[1])[-3:] == [
+        "  best_shops                             failed",
+        "",
+        "best_shops failed: ValueError: no such column",
+    ]
+
+
 def test_partitions_share_lines(shop, said, asked):
     said("run")
     (shop / "landing/orders/2025-01-04.csv").write_text("order_id,shop,amount\n")

@@ -70,4 +70,5 @@ def test_a_cell_may_have_lines():
 def test_the_widest_column_gives_way_first_and_none_vanishes():
     assert fit([6, 40, 60], 80, free=[False, True, True]) == [6, 34, 34]
     assert fit([5, 5], 10, free=[True, True]) == [5, 5]
-    assert fit([100, 100], 12, free=[False, True]) == [15, 15]
+    assert fit([100, 100], 60, free=[False, True]) == [41, 15]
+    assert fit([100, 100], 12, free=[False, True]) == [8, 8]

@@ -10,7 +10,7 @@ import click
 
 from sparkassets.cli.documents import print_json, run_document
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, number
+from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, number, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.journal.runs import RunStatus
@@ -26,7 +26,6 @@ COLUMNS = [
     Column("status"),
     Column("rows", right=True),
     Column("seconds", right=True),
-    Column("error", free=True),
 ]
 
 
@@ -51,6 +50,9 @@ def command(folder: Path, asset: str | None, status: RunStatus | None, last: int
         terminal.print("no runs")
         return 0
     print_table(terminal, COLUMNS, [_row(run, project.spec) for run in runs])
+    for run in runs:
+        if run.status == "failed":
+            print_failure(run.run, run.error, run.details, terminal)
     return 0
 
 
@@ -59,8 +61,7 @@ def _row(run: RunRecord, project: ProjectSpec) -> Row:
         clock(run.started),
         run.asset,
         blocks_text(run.asset, run.blocks, project),
-        Cell(run.status, STATUS_STYLES[run.status]),
+        Cell("adopted" if run.adopted else run.status, STATUS_STYLES[run.status]),
         number(run.rows),
         "" if run.seconds is None else f"{run.seconds:.1f}",
-        run.error or (f"recorded {run.adopted}" if run.adopted else ""),
     ]

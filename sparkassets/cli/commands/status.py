@@ -10,7 +10,7 @@ import click
 
 from sparkassets.cli.documents import print_json, status_document
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, clock, number
+from sparkassets.cli.render import STATUS_STYLES, clock, number, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
 
@@ -43,8 +43,7 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
     terminal = Terminal.of(sys.stdout)
     print_table(terminal, COLUMNS, [_row(status) for status in found])
     for status in found:
-        if status.error:
-            terminal.print("", terminal.paint(f"{status.asset} failed: {status.error}", "red"))
+        print_failure(status.asset, status.error or "", "", terminal)
     return 0
 
 
