@@ -29,14 +29,13 @@ STATUS_STYLES = {
 }
 
 
-def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = None, *, quiet: bool = True) -> None:
-    """Writes what runs, and below why the rest does not.
+def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = None) -> None:
+    """Writes what runs, and below why the rest does not; assets that want nothing come last and dimmed.
 
     Args:
         plan: From `Project.plan`.
         project: The plan's project.
         terminal: Where to; by default stdout.
-        quiet: Whether assets that want nothing are listed, dimmed; else they are counted.
     """
     terminal = terminal or Terminal.of(sys.stdout)
     terminal.print(terminal.paint(f"plan at {when(plan.at)}", "bold"))
@@ -46,11 +45,11 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         print_table(terminal, columns, [_planned(run, project) for run in plan.runs])
     else:
         terminal.print("", "nothing is due")
-    print_waiting(plan.waiting, project, terminal, quiet=quiet)
+    print_waiting(plan.waiting, project, terminal, quiet=True)
 
 
 def print_waiting(items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool) -> None:
-    """Writes why assets do not run; those that want nothing last and dimmed, or only their number."""
+    """Writes why assets do not run; with ``quiet`` also those that want nothing, dimmed."""
     wanting = [item for item in items if not item.quiet]
     resting = [item for item in items if item.quiet]
     columns = [

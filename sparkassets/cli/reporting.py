@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -109,7 +110,7 @@ class Bars:
             console=console,
             transient=True,
             expand=True,
-            redirect_stdout=False,  # the output of people's own functions; stderr is scrolled above the bars
+            redirect_stdout=sys.stdout.isatty(),  # what people's functions print scrolls above the bars; a pipe gets it
         )
         self._whole = self._progress.add_task("planning", total=None, count="")
         self._running: dict[str, TaskID] = {}
