@@ -1,0 +1,107 @@
+"""Sessions, each in a process of its own: what they print, what they refuse, and the archive they leave."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sparkassets.cache import cache_folder
+from sparkassets.spark.session import open_session
+
+pytestmark = pytest.mark.spark
+
+OWN = """
+import sys
+from sparkassets.spark.session import open_session
+session, created = open_session({"sparkassets.small_data": "true"}, name="own")
+again, created_again = open_session({}, name="again")
+assert created and not created_again and again is session
+session.range(3).write.format("delta").save(sys.argv[1])
+try:
+    session.sql(f"SELECT raise_error('bad row') FROM delta.`{sys.argv[1]}`").collect()
+except Exception as error:
+    assert "bad row" in str(error)
+options = session.sparkContext._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+print(*options, sep="\\n")
+"""
+GIVEN = """
+from pyspark.sql import SparkSession
+from sparkassets.errors import SparkUnavailableError
+from sparkassets.spark.session import open_session
+session = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+for zone in ("Europe/Amsterdam", "UTC"):
+    session.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        open_session({}, name="x")
+    except SparkUnavailableError as error:
+        print(error)
+"""
+
+
+def run(code, *arguments, **env):
+    command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
+    return subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def cache(spark, tmp_path):
+    """A cache of the test's own, with the jars that are there already."""
+    assert spark.version
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    (folder / "delta").symlink_to(cache_folder() / "delta")
+    return folder
+
+
+def test_the_second_start_uses_the_archive_of_the_first_and_both_are_quiet(cache, tmp_path):
+    first = run(OWN, tmp_path / "first", SPARKASSETS_CACHE=str(cache))
+    assert first.returncode == 0, first.stderr
+    assert "-XX:ArchiveClassesAtExit=" in first.stdout
+    archive = cache / "archive"
+    deadline = time.monotonic() + 120  # the JVM writes its archive after Python has ended
+    while not _written(archive) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    second = run(OWN, tmp_path / "second", SPARKASSETS_CACHE=str(cache))
+    assert second.returncode == 0, second.stderr
+    used = re.search(r"-XX:SharedArchiveFile=(.*)", second.stdout)
+    assert used is not None
+    assert Path(used[1]).parent == archive
+    for said in (first.stderr, second.stderr):
+        lines = [line for line in said.splitlines() if "incubator modules" not in line]
+        assert lines == []
+
+
+def _written(archive):
+    dumps = list(archive.glob("*.dump"))
+    return bool(dumps) and dumps[0].read_bytes()[:4] != b"\0\0\0\0" and dumps[0].stat().st_size > 10**7
+
+
+def test_a_session_in_another_time_zone_or_without_delta_is_refused():
+    said = run(GIVEN)
+    assert said.stdout.splitlines() == [
+        "the Spark session's time zone is Europe/Amsterdam, but it must be UTC",
+        '  hint: spark.conf.set("spark.sql.session.timeZone", "UTC")',
+        "the active Spark session does not know Delta",
+        (
+            "  hint: start it with spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and "
+            "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog, "
+            "or stop it and let sparkassets start one"
+        ),
+    ]
+
+
+def test_the_shared_session_is_small_and_in_utc(spark):
+    wanted = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.ui.enabled": "false",
+    }
+    assert {key: spark.conf.get(key) for key in wanted} == wanted
+    assert open_session({}, name="x") == (spark, False)

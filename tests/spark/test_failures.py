@@ -1,0 +1,80 @@
+"""Messages as Spark, py4j, Spark Connect and Python workers write them; nothing is started."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkassets.errors import Location
+from sparkassets.spark.failures import condition, first_line, is_conflict, is_final, run_error
+
+pytestmark = pytest.mark.spark  # asks pyspark for its exceptions
+
+READ = """An error occurred while calling o68.save.
+: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a.csv.  SQLSTATE: KD001
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:940)
+Caused by: org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed: [null].
+Parse Mode: FAILFAST.  SQLSTATE: 22023
+\t... 20 more
+Caused by: java.lang.NumberFormatException: For input string: "NA"
+\tat java.base/java.lang.NumberFormatException.forInputString(NumberFormatException.java:67)
+"""
+WORKER = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/lib/pyspark.zip/pyspark/worker.py", line 3602, in main
+    process()
+  File "/project/jobs/work.py", line 5, in broken
+    raise ValueError("no")
+  File "/lib/pyspark.zip/pyspark/sql/types.py", line 1, in x
+jobs.work.OwnError: no
+"""
+CONFLICT = (
+    "An error occurred while calling o1.save.\n: io.delta.exceptions.ConcurrentTransactionException: "
+    "[DELTA_CONCURRENT_TRANSACTION] This error occurs when multiple streaming queries are using the same checkpoint"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        (
+            "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\n== SQL (line 1) ==\nselect",
+            "[DIVIDE_BY_ZERO] Division by zero.",
+        ),
+        ("[X] no `a`. SQLSTATE: 42703; line 2 pos 7;\n'Project", "[X] no `a`."),
+        ("[X] no `a`, did you mean `_pyspark_ab12_r0`.`b`", "[X] no `a`, did you mean `b`"),
+        (READ, '[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a.csv. For input string: "NA"'),
+        (WORKER, "/project/jobs/work.py:5: jobs.work.OwnError: no"),
+        ("", "Exception"),
+    ],
+)
+def test_one_line_for_people(message, line):
+    assert first_line(Exception(message)) == line
+
+
+def test_conditions_are_read_from_any_error():
+    assert condition(Exception(CONFLICT)) == "DELTA_CONCURRENT_TRANSACTION"
+    assert is_conflict(Exception(CONFLICT))
+    assert not is_conflict(Exception(READ))
+    assert condition(Exception("boom")) == ""
+    wrapped = Exception("boom")
+    wrapped.__cause__ = Exception(CONFLICT)
+    assert condition(wrapped) == "DELTA_CONCURRENT_TRANSACTION"
+
+
+@pytest.mark.parametrize(
+    ("message", "final"),
+    [(READ, True), (CONFLICT, False), ("[X] syntax. SQLSTATE: 42601", True), ("Executor lost", False), (WORKER, False)],
+)
+def test_what_a_second_attempt_would_meet_again(message, final):
+    assert is_final(Exception(message)) is final
+    assert run_error(Exception(message), what="x").retryable is not final
+
+
+def test_the_line_of_the_file_is_counted_from_where_the_sql_begins():
+    error = Exception("[PARSE_SYNTAX_ERROR] Syntax error. SQLSTATE: 42601 (line 4, pos 3)\n\n== SQL ==")
+    assert (
+        str(run_error(error, what="a", place=Location("a.sql", 1, 1)))
+        == "a.sql:3: a: [PARSE_SYNTAX_ERROR] Syntax error."
+    )
+    assert str(run_error(error, what="a", place=Location("a.yml", 7, 3))).startswith("a.yml:9: ")
+    assert str(run_error(Exception("boom"), what="a", place=Location("a.sql"))) == "a.sql: a: boom"

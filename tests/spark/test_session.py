@@ -1,0 +1,107 @@
+"""What a session is configured with; none is started."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sparkassets.spark import session
+from sparkassets.spark.archive import Archive
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "MASTER", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(session, "delta_jars", lambda *_: [tmp_path / "delta-spark_2.13-1.jar"])
+    (tmp_path / "delta-spark_2.13-1.jar").touch()
+
+
+def configured(**settings):
+    given = {key.replace("__", "."): value for key, value in settings.items()}
+    conf = session._configuration(given, name="x")
+    own = {key.removeprefix("sparkassets."): value for key, value in given.items() if key.startswith("sparkassets.")}
+    return conf, session._bring_delta(conf, own)
+
+
+def test_what_the_user_sets_wins_and_what_is_ours_is_not_passed_on(tmp_path):
+    conf, archive = configured(
+        spark__ui__enabled="true",
+        spark__driver__extraJavaOptions="-Dmine=1",
+        spark__driver__extraClassPath="/mine.jar",
+        spark__sql__extensions="my.Extension",
+        sparkassets__small_data="true",
+    )
+    assert not [key for key in conf if key.startswith("sparkassets")]
+    assert conf["spark.ui.enabled"] == "true"
+    assert conf["spark.sql.shuffle.partitions"] == "2"
+    assert conf["spark.driver.extraJavaOptions"] == "-Dmine=1"
+    assert conf["spark.driver.extraClassPath"] == f"/mine.jar:{tmp_path}/delta-spark_2.13-1.jar"
+    assert conf["spark.sql.extensions"] == "my.Extension,io.delta.sql.DeltaSparkSessionExtension"
+    assert archive.dump is not None
+    assert "-XX:TieredStopAtLevel=1" in conf["spark.driver.defaultJavaOptions"]
+    assert "spark.jars" not in conf
+
+
+def test_a_fast_start_can_be_turned_off():
+    conf, archive = configured(sparkassets__fast_start="false", spark__jars__packages="a:b:1")
+    assert archive == Archive()
+    assert conf["spark.jars.packages"].startswith("a:b:1,io.delta:delta-spark_")
+    assert "spark.driver.extraClassPath" not in conf
+    assert "ArchiveClassesAtExit" not in conf["spark.driver.defaultJavaOptions"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"spark__jars__packages": "io.delta:delta-spark_4.2_2.13:4.4.0"},
+        {"spark__jars": "/opt/delta-spark_2.13-4.4.0.jar"},
+        {"spark__driver__extraClassPath": "/opt/delta-spark_2.13-4.4.0.jar"},
+    ],
+)
+def test_delta_that_is_there_is_left_alone(setting):
+    conf, archive = configured(**setting)
+    assert archive == Archive()
+    for key, value in setting.items():
+        assert conf[key.replace("__", ".")] == value
+
+
+def test_delta_of_the_installations_defaults_is_left_alone(tmp_path, monkeypatch):
+    defaults = (
+        "# a comment\n\nspark.jars.packages  io.delta:delta-spark_2.13:4.0.1\nspark.master=spark://x:7077\nbroken\n"
+    )
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(defaults)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
+    conf, archive = configured()
+    assert archive == Archive()
+    assert "spark.driver.extraClassPath" not in conf
+    assert "spark.driver.host" not in conf
+
+
+def test_a_class_path_with_a_folder_makes_no_archive(tmp_path, monkeypatch):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "core-site.xml").touch()
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
+    conf, archive = configured()
+    assert archive == Archive()
+    assert "delta-spark_2.13-1.jar" in conf["spark.driver.extraClassPath"]
+
+
+def test_the_executors_of_a_cluster_get_the_jars_too(tmp_path):
+    conf, _ = configured(spark__master="spark://x:7077", spark__jars="/mine.jar")
+    assert conf["spark.jars"] == f"/mine.jar,{(tmp_path / 'delta-spark_2.13-1.jar').as_uri()}"
+    assert "spark.driver.bindAddress" not in conf
+
+
+def test_local_workers_run_this_python(monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    configured()
+    import os
+
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
