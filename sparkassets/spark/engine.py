@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -138,7 +139,8 @@ class SparkEngine:
         """Stops the session if this engine created it."""
         with self._starting:
             if self._session is not None and self._created:
-                self._session.stop()
+                with contextlib.suppress(Exception):  # its JVM may be gone already, say by the same signal
+                    self._session.stop()
             self._session, self._created = None, False
 
     def _started(self) -> SparkSession:
