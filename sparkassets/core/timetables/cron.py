@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sparkassets.core.instants import DAY, epoch, format_instant, instant, offsets
 from sparkassets.core.timetables.base import Slot
 from sparkassets.core.timetables.fields import CronFields
 
 _YEAR = 366 * DAY
-_LOOK_BACK = 26 * 3600
+_PAGE = 31 * DAY
+"""How much of a long stretch is computed at once, in seconds."""
+_LOOK = 26 * 3600
 """Seconds that are looked through at first for one tick a day; for more ticks a day, less."""
 _WIDEN = 8
 _EARLIEST = epoch(datetime.fromisoformat("0003-01-01T00:00Z"))
@@ -57,19 +59,19 @@ class CronTimetable:
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
-        low = epoch(a + timedelta(microseconds=999_999))
+        low, high = max(epoch(a) + bool(a.microsecond), _EARLIEST), min(epoch(b) + 1, _LATEST)
         if self.start is not None:
             low = max(low, self.start)
         previous = self.tick_before(low)
-        begun = None if previous is None else instant(previous)
-        for tick in self.ticks(low, epoch(b) + 1):
-            over = instant(tick)
-            if previous is not None and begun is not None:
-                if self.end is not None and previous >= self.end:
+        begun = None if previous is None or (self.start is not None and previous < self.start) else instant(previous)
+        for start in range(low, high, _PAGE):
+            for tick in self.ticks(start, min(start + _PAGE, high)):
+                if self.end is not None and previous is not None and previous >= self.end:
                     return
-                if self.start is None or previous >= self.start:
+                over = instant(tick)
+                if begun is not None:
                     yield Slot(over, begun, over)
-            previous, begun = tick, over
+                previous, begun = tick, over
 
     def describe(self) -> str:
         """The rule for people, with its zone and bounds."""
@@ -82,46 +84,39 @@ class CronTimetable:
 
     def tick_after(self, epoch: int) -> int | None:
         """The first tick later than ``epoch``, whatever the bounds; None at the end of the calendar."""
-        for start in range(max(epoch + 1, _EARLIEST), _LATEST, _YEAR):
-            for tick in self.ticks(start, start + _YEAR):
-                return tick
+        start, length = max(epoch + 1, _EARLIEST), _LOOK // len(self.fields.times)
+        while start < _LATEST:
+            if ticks := self.ticks(start, start + length):
+                return ticks[0]
+            start, length = start + length, min(length * _WIDEN, _YEAR)
         return None
 
     def tick_before(self, epoch: int) -> int | None:
         """The last tick earlier than ``epoch``, whatever the bounds; None at the beginning of the calendar."""
-        end, length = min(epoch, _LATEST), _LOOK_BACK // len(self.fields.times)
+        end, length = min(epoch, _LATEST), _LOOK // len(self.fields.times)
         while end > _EARLIEST:
-            ticks = list(self.ticks(end - length, end))
-            if ticks:
+            if ticks := self.ticks(end - length, end):
                 return ticks[-1]
             end, length = end - length, min(length * _WIDEN, _YEAR)
         return None
 
-    def ticks(self, start: int, end: int) -> Iterator[int]:
+    def ticks(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending, whatever the bounds."""
-        clock = offsets(self.timezone)
+        clock, matching, every_hour = offsets(self.timezone), self.fields.between, self.fields.every_hour
+        found: list[int] = []
         at = start
         for change in clock.changes(start - DAY, end + DAY):
-            gap = change.after - change.before
-            if self.fields.every_hour or not gap:
-                yield from self._plain(at, min(change.at, end), change.before)
-                at = max(at, change.at)
-            elif gap < 0:  # the first occurrence of what is repeated is left out
-                yield from self._plain(at, min(change.at + gap, end), change.before)
-                at = max(at, change.at)
-            else:  # what is skipped moves into the time after the gap
-                yield from self._plain(at, min(change.at, end), change.before)
-                low, high = max(at, change.at), min(change.at + gap, end)
-                moved = self._plain(low, high, change.before)
-                yield from sorted({*moved, *self._plain(low, high, change.after)})
-                at = max(at, change.at + gap)
-        yield from self._plain(at, end, clock.at(max(at, start)))
-
-    def _plain(self, start: int, end: int, offset: int) -> Iterator[int]:
-        """The instants in ``[start, end)`` whose wall-clock time, by a fixed offset, matches."""
-        if start < end:
-            for local in self.fields.between(start + offset, end + offset):
-                yield local - offset
+            gap = 0 if every_hour else change.after - change.before
+            # before a change that goes back, the first occurrence of what is repeated is left out
+            found += matching(at, min(change.at + min(gap, 0), end), offset=change.before)
+            at = max(at, change.at)
+            if gap > 0:  # what is skipped moves into the time after the gap
+                until = min(change.at + gap, end)
+                moved = matching(at, until, offset=change.before)
+                found += sorted({*moved, *matching(at, until, offset=change.after)})
+                at = max(at, until)
+        found += matching(at, end, offset=clock.at(at))
+        return found
 
     def _slot(self, start: int | None, end: int | None) -> Slot | None:
         """The slot between two neighbouring ticks, if it is within the bounds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -45,14 +45,15 @@ class DayFields:
         """Whether any year has such a date."""
         return self.every_day or any(_matching_days(self, year) for year in _ALL_KINDS_OF_YEARS)
 
-    def between(self, first: int, last: int) -> Iterator[int]:
+    def between(self, first: int, last: int) -> Sequence[int]:
         """The numbers of the matching days from ``first`` to ``last``, inclusive, ascending."""
         if self.every_day:
-            yield from range(first, last + 1)
-            return
+            return range(first, last + 1)
+        found: list[int] = []
         for year in range(local_date(first).year, local_date(last).year + 1):
             matching = _matching_days(self, year)
-            yield from matching[bisect_left(matching, first) : bisect_right(matching, last)]
+            found += matching[bisect_left(matching, first) : bisect_right(matching, last)]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +70,23 @@ class CronFields:
     days: DayFields
     every_hour: bool = False
 
-    def between(self, start: int, end: int) -> Iterator[int]:
-        """The matching local times in ``[start, end)``, seconds on the wall clock, ascending."""
-        times = self.times
-        for day in self.days.between(start // DAY, (end - 1) // DAY):
-            midnight = day * DAY
-            if start <= midnight and midnight + DAY <= end:
-                for time in times:
-                    yield midnight + time
-            else:
-                for time in times[bisect_left(times, start - midnight) : bisect_left(times, end - midnight)]:
-                    yield midnight + time
+    def between(self, start: int, end: int, *, offset: int = 0) -> list[int]:
+        """The instants in ``[start, end)`` whose wall-clock time matches under a fixed UTC offset, ascending.
+
+        Args:
+            start: Epoch seconds.
+            end: Likewise.
+            offset: Seconds east of UTC; with 0, instants are local times.
+        """
+        if start >= end:
+            return []
+        first, last, times = (start + offset) // DAY, (end + offset - 1) // DAY, self.times
+        days, midnight = self.days.between(first, last), first * DAY - offset
+        if first == last:
+            times = times[bisect_left(times, start - midnight) : bisect_left(times, end - midnight)]
+            return [midnight + time for time in times] if days else []
+        found = [day * DAY - offset + time for day in days for time in times]
+        return found[bisect_left(found, start) : bisect_left(found, end)]
 
 
 def clock_times(hours: list[int], minutes: list[int]) -> tuple[int, ...]:

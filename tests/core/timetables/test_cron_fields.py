@@ -21,8 +21,11 @@ def by_croniter(cron, start, count):
 
 
 def by_fields(cron, start, count):
-    found = expand(cron).between(local_seconds(start), local_seconds(start) + 200 * 366 * 86_400)
-    return [local_datetime(time) for time, _ in zip(found, range(count), strict=False)]
+    fields, found, low, length = expand(cron), [], local_seconds(start), 86_400
+    while len(found) < count:
+        found += fields.between(low, low + length)
+        low, length = low + length, 2 * length
+    return [local_datetime(time) for time in found[:count]]
 
 
 def naive(text):

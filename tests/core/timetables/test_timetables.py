@@ -107,6 +107,9 @@ def test_bounds_without_a_tick_between_them_yield_nothing():
 def test_calendar_ends():
     assert utc("@yearly").first_after(datetime(9998, 6, 1, tzinfo=UTC)) is None
     assert utc("@yearly").last_at(datetime(2, 6, 1, tzinfo=UTC)) is None
+    far, farthest = datetime(9996, 6, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    assert [found.end.year for found in utc("@yearly").between(far, farthest)] == [9997]
+    assert list(utc("@yearly").between(farthest, farthest)) == []
 
 
 @pytest.mark.parametrize(
