@@ -1,0 +1,266 @@
+"""Real processes killed at each moment of a run: the next start loses nothing and doubles nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from textwrap import dedent
+
+import psutil
+import pytest
+from deltalake import DeltaTable
+
+from sparkassets import Project
+from tests.e2e.projects import COMMAND, environment, rows, sell, stamps, write
+
+pytestmark = pytest.mark.spark
+SCRIPT = Path(__file__).with_name("crashing.py")
+PATIENCE_SECONDS = 300
+PROJECT = {
+    "project.yml": """
+        project: shop
+        state: ../state
+        warehouse: ../warehouse
+        assets: [assets/]
+        defaults: {retries: 0}
+        spark: {sparkassets.small_data: "true"}
+    """,
+    "assets/sales.yml": """
+        asset: sales
+        source: delta
+        path: ../landed/sales
+        partition: {by: day, column: day}
+    """,
+    "assets/daily.yml": """
+        asset: daily
+        partition: {by: day, column: day}
+        sql: SELECT day, sum(amount) AS amount FROM {{ inlets.sales }} GROUP BY day
+    """,
+    "assets/ledger.yml": """
+        asset: ledger
+        inlets: {sales: {read: {after: id}}}
+        write: append
+        sql: SELECT id, amount FROM {{ inlets.sales }}
+    """,
+}
+SLOW = {
+    "conf/project.yml": PROJECT["project.yml"].replace("spark:", "python: [tasks]\n        spark:"),
+    "conf/assets/daily.yml": """
+        asset: daily
+        partition: {by: day, column: day}
+        python: tasks.work:daily
+    """,
+    "tasks/work.py": """
+        import time
+        from pathlib import Path
+
+        from pyspark.sql import functions as sql
+
+        HOME = Path(__file__).parents[1]
+
+
+        def daily(sales):
+            frame = sales.groupBy("day").agg(sql.sum("amount").alias("amount"))
+            if (HOME / "quick").exists():
+                return frame
+
+            def slowly(amount):
+                (HOME / "writing-by-a-worker").touch()
+                time.sleep(600)
+                return amount
+
+            return frame.withColumn("amount", sql.udf(slowly, "bigint", useArrow=False)("amount"))
+    """,
+}
+"""The same `daily` by a function whose Spark job does not end until there is a file ``quick``."""
+FIRST = [(1, "2025-01-01", 10), (2, "2025-01-01", 5)]
+SECOND = [(3, "2025-01-02", 7), (4, "2025-01-03", 1), (5, "2025-01-03", 2)]
+EXPECTED = {
+    "daily": {"2025-01-01": 15, "2025-01-02": 7, "2025-01-03": 3},
+    "ledger": {1: 10, 2: 5, 3: 7, 4: 1, 5: 2},
+}
+
+
+class Shop:
+    """A project with two assets, a `replace` by day and an `append` after a watermark, and its drivers."""
+
+    def __init__(self, home: Path, spark) -> None:
+        self.home = home
+        self.folder = write(home / "conf", PROJECT)
+        self.spark = spark
+        self.victims: list[Victim] = []
+
+    def sell(self, sales) -> None:
+        sell(self.home / "landed" / "sales", *sales)
+
+    def start(self, asset):
+        """The next start of a driver, in this process."""
+        return Project.load(self.folder).run(self.spark, select=[asset])
+
+    def victim(self, asset: str, moment: str) -> Victim:
+        """A driver that reached ``moment`` of its run and stands there."""
+        marker = self.home / f"{moment}-{len(self.victims)}"
+        command = [sys.executable, str(SCRIPT), str(self.folder), asset, moment, str(marker)]
+        return self._stopped(command, marker="writing-*" if moment == "writing" else marker.name)
+
+    def command(self, asset: str) -> Victim:
+        """`sparkassets run` while a task of its Spark job runs."""
+        return self._stopped([str(COMMAND), "run", "--select", asset], marker="writing-*")
+
+    def _stopped(self, command: list[str], *, marker: str) -> Victim:
+        self.victims.append(Victim(command, self.home))
+        return self.victims[-1].reaches(marker)
+
+    def history(self, asset: str, *kinds: str):
+        return Project.load(self.folder).history(asset=asset, kinds=kinds)
+
+    def table(self, asset: str) -> Path:
+        return self.home / "warehouse" / asset
+
+    def contents(self, asset: str):
+        if not DeltaTable.is_deltatable(str(self.table(asset))):
+            return {}
+        key = "day" if asset == "daily" else "id"
+        found = rows(self.table(asset), key, "amount")
+        assert len(dict(found)) == len(found), "a row is there twice"
+        return {str(key) if asset == "daily" else key: amount for key, amount in found}
+
+    def check(self, asset: str, *, runs: int) -> None:
+        """The target holds every row once; the journal tells of exactly these ``runs``; nothing is left to do."""
+        assert self.contents(asset) == EXPECTED[asset]
+        successes = [row.run for row in self.history(asset, "success")]
+        assert successes == [stamp["run"] for stamp in stamps(self.table(asset))]
+        assert len(set(successes)) == runs
+        project = Project.load(self.folder)
+        if asset == "daily":
+            assert dict(project.partitions(asset)) == dict.fromkeys(EXPECTED[asset], "current")
+        assert not [run for run in project.plan().runs if run.asset == asset]
+        assert self.start(asset).runs == ()
+        numbers = [row.seq for row in project.history()]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+class Victim:
+    """A driver in a process of its own, and the JVM below it."""
+
+    def __init__(self, command: list[str], home: Path) -> None:
+        self.home = home
+        self.said = home / "victim.txt"
+        temporary = environment(JAVA_TOOL_OPTIONS=f"-Djava.io.tmpdir={home}")
+        with self.said.open("w") as out:
+            self.process = subprocess.Popen(
+                command, cwd=home, env=temporary, stdout=out, stderr=out, start_new_session=True
+            )
+        self.jvm = psutil.Process()
+
+    def reaches(self, marker: str) -> Victim:
+        """Waits for a file that is named like ``marker``."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not list(self.home.glob(marker)):
+            assert self.process.poll() is None, self.said.read_text()
+            assert time.monotonic() < deadline, self.said.read_text()
+            time.sleep(0.02)
+        below = psutil.Process(self.process.pid).children(recursive=True)
+        (self.jvm,) = [process for process in below if process.name() == "java"]
+        return self
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def kill_and_wait_for_its_jvm(self) -> None:
+        self.kill()
+        self.jvm.wait(PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def shop(tmp_path, spark):
+    shop = Shop(tmp_path, spark)
+    yield shop
+    for victim in shop.victims:
+        victim.kill()
+
+
+@pytest.mark.parametrize("moment", ["claimed", "computed", "writing", "written", "recorded"])
+@pytest.mark.parametrize(("asset", "exists"), [("daily", False), ("ledger", True)])
+def test_the_next_start_loses_and_doubles_nothing(shop, asset, exists, moment):
+    shop.sell(FIRST)
+    if exists:
+        assert shop.start(asset).ok
+    shop.sell(SECOND)
+    shop.victim(asset, moment).kill_and_wait_for_its_jvm()
+    killed = shop.history(asset, "claim")[-1].run
+    assert (shop.contents(asset) == EXPECTED[asset]) == (moment in ("written", "recorded"))
+    assert (killed in [row.run for row in shop.history(asset, "success")]) == (moment == "recorded")
+    summary = shop.start(asset)
+    assert summary.ok
+    if moment == "recorded":
+        assert summary.runs == ()
+    else:
+        (settled,) = summary.runs
+        assert settled.adopted == (killed if moment == "written" else None)
+        assert settled.reason.startswith(f"takes over {killed}, which never ended")
+    shop.check(asset, runs=1 + exists)
+
+
+def test_a_driver_that_dies_while_it_takes_over_is_taken_over_too(shop):
+    shop.sell(FIRST)
+    assert shop.start("ledger").ok
+    shop.sell(SECOND)
+    for moment in ("computed", "fenced"):
+        shop.victim("ledger", moment).kill_and_wait_for_its_jvm()
+    first, second = [row.run for row in shop.history("ledger", "claim")][-2:]
+    (settled,) = shop.start("ledger").runs
+    assert settled.reason.startswith(f"takes over {first} and {second}, which never ended")
+    shop.check("ledger", runs=2)
+
+
+def test_nobody_takes_over_while_the_jvm_of_the_dead_driver_may_still_write(shop):
+    shop.sell(FIRST + SECOND)
+    victim = shop.victim("daily", "writing")
+    victim.jvm.suspend()
+    try:
+        victim.kill()
+        summary = shop.start("daily")
+        assert summary.runs == ()
+        (waiting,) = [each for each in summary.waiting if each.asset == "daily"]
+        assert waiting.reason.startswith(f"running: {shop.history('daily', 'claim')[-1].run} since ")
+        assert shop.contents("daily") == {}
+    finally:
+        victim.jvm.resume()
+    victim.jvm.wait(PATIENCE_SECONDS)
+    assert shop.start("daily").ok
+    shop.check("daily", runs=1)
+
+
+@pytest.mark.parametrize(
+    ("signum", "to_all", "code", "statuses"),
+    [
+        pytest.param(signal.SIGINT, True, 130, {"cancelled"}, id="Ctrl-C, which a terminal sends to all its processes"),
+        pytest.param(signal.SIGTERM, False, 143, {"cancelled"}, id="kill"),
+        pytest.param(signal.SIGTERM, True, 143, {"cancelled", "failed"}, id="the end of a service, its JVM included"),
+    ],
+)
+def test_a_signal_in_mid_run_loses_nothing(shop, signum, to_all, code, statuses):
+    write(shop.home, {name: dedent(text) for name, text in SLOW.items()})
+    shop.sell(FIRST + SECOND)
+    victim = shop.command("daily")
+    (os.killpg if to_all else os.kill)(victim.process.pid, signum)
+    assert victim.process.wait(PATIENCE_SECONDS) == code
+    said = victim.said.read_text()
+    assert "stopping: " in said
+    assert "1 run: 1 " in said
+    assert "error:" not in said
+    assert shop.contents("daily") == {}
+    (cancelled,) = Project.load(shop.folder).runs(asset="daily")
+    assert cancelled.status in statuses
+    assert Project.load(shop.folder).events(asset="daily") == []
+    victim.jvm.wait(PATIENCE_SECONDS)
+    (shop.home / "quick").touch()
+    (run,) = shop.start("daily").runs
+    assert run.status == "success"
+    shop.check("daily", runs=1)
