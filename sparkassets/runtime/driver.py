@@ -114,7 +114,9 @@ class Driver:
         finally:
             self._shut_down()
         self.ledger.tidy(ending=True)
-        return Summary(tuple(self._results), plan.waiting, tuple(self._faults.items()), self._stopping.is_set())
+        interrupted = self._stopping.is_set()
+        waiting = () if interrupted else plan.waiting  # what was planned before says nothing about afterwards
+        return Summary(tuple(self._results), waiting, tuple(self._faults.items()), interrupted)
 
     # ------------------------------------------------------------------ the loop
 
