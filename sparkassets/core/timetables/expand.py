@@ -91,14 +91,11 @@ def _plain(field: str, every: range) -> list[int | str]:
 
 def _by_croniter(text: str, written: Sequence[str]) -> tuple[Sequence[Values], Mapping[Any, set[Any]]]:
     """Croniter's expansion: the values of each field, and for weekdays their n by weekday."""
-    from croniter import CroniterError, croniter
+    from croniter import croniter
 
     for at, field in enumerate(written):
         _check(text, at, field)
-    try:
-        return croniter.expand(" ".join(written))
-    except CroniterError as error:
-        raise TimetableError(f"cron '{text}' is not valid: {error}") from error
+    return croniter.expand(" ".join(written))
 
 
 def _check(text: str, at: int, field: str) -> None:

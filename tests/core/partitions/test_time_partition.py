@@ -149,6 +149,12 @@ def test_day_with_an_awkward_midnight(zone, date, start):
     assert partition.local_start(at(start)) == datetime.fromisoformat(date)
 
 
+def test_minute_of_a_date_before_the_clocks_go_back_into_the_day_before():
+    partition = TimePartition("day", "America/St_Johns")
+    assert wall_clock(at("2006-10-29T02:30:30Z"), "America/St_Johns").isoformat() == "2006-10-29T00:00:30"
+    assert partition.key(partition.floor(at("2006-10-29T02:30:30Z"))) == "2006-10-28"
+
+
 def test_local_start_of_an_hour():
     partition = TimePartition("hour", "Europe/Berlin")
     assert partition.local_start(at("2025-10-26T01:00Z")) == datetime(2025, 10, 26, 2)  # noqa: DTZ001 - wall clock

@@ -178,6 +178,21 @@ def test_wrong_field(cron, name, field, hint):
     assert str(error.value) == f"cron '{cron}': {name} '{field}' is not valid; expected {expected}{hint}"
 
 
+words = st.sampled_from(
+    ["*", "?", "L", "W", "#", "-", "/", ",", "MON", "sun", "JAN", "dec", "H", "R", "@", "(", ")", "x"]
+)
+scraps = st.lists(words | st.integers(0, 99).map(str), min_size=1, max_size=4).map("".join)
+
+
+@given(st.lists(scraps, min_size=5, max_size=5).map(" ".join))
+def test_any_text_is_a_cron_or_a_clear_error(cron):
+    try:
+        wrong = "" if expand(cron).times else "no times"
+    except TimetableError as error:
+        wrong = str(error)
+    assert wrong == "" or wrong.startswith(f"cron '{cron}'")
+
+
 def test_leap_day_across_a_century():
     timetable = parse_timetable("0 0 29 2 *", timezone="UTC")
     slot = timetable.first_after(datetime.fromisoformat("2097-01-01T00:00Z"))
