@@ -55,7 +55,7 @@ def format_instant(instant: datetime) -> str:
     >>> format_instant(datetime(2025, 3, 21, 6, tzinfo=UTC))
     '2025-03-21T06:00:00Z'
     """
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def parse_instant(text: str, *, zone: str) -> datetime:
