@@ -89,10 +89,20 @@ class TemplateError(InputError):
         self.fault = fault
 
 
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, in which an asset or a parameter may have the name of a method of dicts: ``copy``, ``items``."""
+
+    def getattr(self, obj: object, attribute: str) -> object:
+        """A mapping's own key, else what Jinja makes of ``obj.attribute``."""
+        if isinstance(obj, Mapping) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The sandbox that parses and renders templates: names must exist, nothing is loaded, values cannot be changed."""
-    sandbox = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+    sandbox = _Sandbox(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
     sandbox.globals = {name: sandbox.globals[name] for name in FUNCTIONS}
     del sandbox.filters["attr"]
     return sandbox

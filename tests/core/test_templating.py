@@ -180,3 +180,10 @@ def test_the_sandbox():
     with pytest.raises(SecurityError):
         render("{{ x|map(attribute='__class__')|list }}{{ x.append(1) }}").render(x=[1])
     assert render("{% for i in range(2) %}{{ i }}{% endfor %}\n").render() == "01\n"
+
+
+def test_an_asset_may_have_the_name_of_a_method_of_dicts():
+    named = {"copy": "a", "items": "b"}
+    assert environment().from_string("{{ inlets.copy }} {{ inlets.items }} {{ params.keys() | list }}").render(
+        inlets=named, params={"x": 1}
+    ) == ("a b ['x']")
