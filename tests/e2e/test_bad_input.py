@@ -95,7 +95,7 @@ def test_a_project_that_is_wrong_does_nothing(home, said, daily, message):
     code, err = said("run")
     assert code == 2
     assert message in err
-    assert "nothing was done" in err
+    assert "in the project's files" in err
     assert everything(home) == before
 
 
