@@ -64,9 +64,14 @@ def prepare(java: Java, *, class_path: Sequence[Path], given_options: str) -> Ar
         return Archive()
     if ready.exists():
         quiet = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-        return Archive((*quiet, "-Xshare:auto", f"-XX:SharedArchiveFile={ready}"))
+        return Archive((*quiet, "-Xshare:auto", _option(f"-XX:SharedArchiveFile={ready}")))
     dump = folder / f"{ready.stem}.{uuid.uuid4().hex}.dump"
-    return Archive(("-Xlog:disable", f"-XX:ArchiveClassesAtExit={dump}"), dump)
+    return Archive(("-Xlog:disable", _option(f"-XX:ArchiveClassesAtExit={dump}")), dump)
+
+
+def _option(text: str) -> str:
+    """One option of Spark's list of JVM options, which is split at spaces."""
+    return f'"{text}"' if " " in text else text
 
 
 def _key(java: Java, class_path: Iterable[Path]) -> str:

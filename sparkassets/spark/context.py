@@ -45,6 +45,7 @@ class Context:
         data_interval_start, data_interval_end, logical_date: Aware, in the asset's time zone; None without an interval.
         schedule_date: The earliest time that the run might start; aware, in the asset's time zone.
         ds, ds_nodash, ts, ts_nodash, ts_nodash_with_tz: Texts of ``data_interval_start``; None without an interval.
+        watermark: Of the inlet that is read above one; None where none is, or several are.
         partitions: The blocks of the run, oldest first; empty for an asset without partitions.
         triggering_events: Asset or URI to the events that caused the run.
         extra: Free for a function to fill; it becomes the extra of the run's event.
@@ -63,7 +64,7 @@ class Context:
     ts_nodash_with_tz: str | None = None
     partitions: Sequence[Block] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
-    watermark: Watermark = Watermark()
+    watermark: Watermark | None = None
     triggering_events: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -73,7 +74,7 @@ class Context:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def context_of(order: RunOrder, *, watermark: Watermark) -> Context:
+def context_of(order: RunOrder, *, watermark: Watermark | None) -> Context:
     """The context of one attempt of a run."""
     asset = order.asset
     local = zone(asset.timezone)

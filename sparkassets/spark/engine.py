@@ -12,7 +12,7 @@ from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, Landed, RunOrder, Stamp
 from sparkassets.spark import target, writer
 from sparkassets.spark.computation import SparkComputation, held
-from sparkassets.spark.context import Context, Watermark, context_of
+from sparkassets.spark.context import Context, context_of
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
 from sparkassets.spark.interrupts import Interrupts
@@ -78,7 +78,7 @@ class SparkEngine:
                 inlets = read_inlets(session, order)
                 work.check(order.run)
                 marks = list(inlets.watermarks.values())
-                context = context_of(order, watermark=marks[0] if len(marks) == 1 else Watermark())
+                context = context_of(order, watermark=marks[0] if len(marks) == 1 else None)
                 frame = self._rows(session, order, inlets, context)
                 schema, there = frame.schema, target.target_of(order.asset)
                 whole = writer.replaces_whole(order)

@@ -121,6 +121,10 @@ def _open(path: str) -> DeltaTable | None:
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
+    if "%" in path:
+        raise RunError(
+            f"the path {path} holds a '%', which Delta's libraries take for an escape", hint="rename the folder"
+        )
     try:
         return DeltaTable(path)
     except TableNotFoundError:

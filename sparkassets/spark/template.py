@@ -124,6 +124,7 @@ class _Relations:
             name: _undefined(f"the run has no data interval, so {name!r} has no value")
             for name in ("data_interval_start", "data_interval_end", "logical_date", *_INTERVAL_TEXTS)
         }
+        unset["watermark"] = _undefined("the run has no watermark, or several: not one inlet alone is read after one")
         return {
             **unset,
             **values,

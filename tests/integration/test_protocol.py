@@ -12,9 +12,9 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.errors import RunError
-from sparkassets.ports import FenceConflictError, HistoryGoneError, TargetMissingError
+from sparkassets.ports import FenceConflictError, HistoryGoneError, Pin, TargetMissingError
 from sparkassets.spark.target import describe
-from tests.integration.orders import execute, order, rows, save, sql, stamp, table
+from tests.integration.orders import computed, execute, order, rows, save, sql, stamp, table
 
 pytestmark = pytest.mark.spark
 
@@ -178,6 +178,22 @@ def test_a_run_that_fenced_itself_is_not_in_however_short_the_log_is(engine, log
     DeltaTable(log.place.path).create_checkpoint()
     Path(log.place.path, "_delta_log", f"{0:020}.json").unlink()
     assert engine.landed(log, [run.run], app_id=run.app_id) == ()
+
+
+def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
+    odd = table("odd", tmp_path / "a b+ü", write="append", **sql(ONE))
+    run = order(odd)
+    execute(engine, run)
+    assert [each.version for each in engine.landed(odd, [run.run], app_id=run.app_id)] == [0]
+    copy = table("copy", tmp_path, **sql("SELECT * FROM {{ inlets.odd }}", "odd"))
+    assert len(computed(engine, order(copy, odd, pins={"odd": Pin("x", 1, version=0)}))) == 1
+    escaped = table("escaped", tmp_path / "a%20b", **sql(ONE))
+    with pytest.raises(RunError) as error:
+        engine.compute(order(escaped), attempt=1)
+    assert str(error.value) == (
+        f"the path {escaped.place.path} holds a '%', which Delta's libraries take for an escape\n"
+        "  hint: rename the folder"
+    )
 
 
 def test_what_a_commit_says_of_itself(log):

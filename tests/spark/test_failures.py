@@ -10,7 +10,7 @@ from sparkassets.spark.failures import condition, first_line, is_conflict, is_fi
 pytestmark = pytest.mark.spark  # asks pyspark for its exceptions
 
 READ = """An error occurred while calling o68.save.
-: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a.csv.  SQLSTATE: KD001
+: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error reading file:/a.csv.  SQLSTATE: KD001
 \tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:940)
 Caused by: org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed: [null].
 Parse Mode: FAILFAST.  SQLSTATE: 22023
@@ -42,7 +42,7 @@ CONFLICT = (
         ),
         ("[X] no `a`. SQLSTATE: 42703; line 2 pos 7;\n'Project", "[X] no `a`."),
         ("[X] no `a`, did you mean `_pyspark_ab12_r0`.`b`", "[X] no `a`, did you mean `b`"),
-        (READ, '[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a.csv. For input string: "NA"'),
+        (READ, '[FAILED_READ_FILE.NO_HINT] Encountered error reading file:/a.csv. For input string: "NA"'),
         (WORKER, "/project/jobs/work.py:5: jobs.work.OwnError: no"),
         ("", "Exception"),
     ],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 
-from sparkassets.spark import session
+from sparkassets.spark import settings
 from sparkassets.spark.archive import Archive
 
 pytestmark = pytest.mark.spark
@@ -17,15 +18,12 @@ def _alone(monkeypatch, tmp_path):
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "MASTER", "SPARK_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(session, "delta_jars", lambda *_: [tmp_path / "delta-spark_2.13-1.jar"])
+    monkeypatch.setattr(settings, "delta_jars", lambda *_: [tmp_path / "delta-spark_2.13-1.jar"])
     (tmp_path / "delta-spark_2.13-1.jar").touch()
 
 
-def configured(**settings):
-    given = {key.replace("__", "."): value for key, value in settings.items()}
-    conf = session._configuration(given, name="x")
-    own = {key.removeprefix("sparkassets."): value for key, value in given.items() if key.startswith("sparkassets.")}
-    return conf, session._bring_delta(conf, own)
+def configured(**given):
+    return settings.start_settings({key.replace("__", "."): value for key, value in given.items()}, name="x")
 
 
 def test_what_the_user_sets_wins_and_what_is_ours_is_not_passed_on(tmp_path):
@@ -81,6 +79,36 @@ def test_delta_of_the_installations_defaults_is_left_alone(tmp_path, monkeypatch
     assert archive == Archive()
     assert "spark.driver.extraClassPath" not in conf
     assert "spark.driver.host" not in conf
+    assert "spark.jars.packages" not in conf
+
+
+def test_what_the_installation_sets_wins_over_ours_and_lists_are_continued(tmp_path, monkeypatch):
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.ui.enabled true\nspark.driver.extraClassPath /theirs.jar\nspark.sql.extensions theirs.Extension\n"
+        "spark.driver.defaultJavaOptions -Dtheirs=1\n"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    conf, _ = configured(sparkassets__small_data="true")
+    assert "spark.ui.enabled" not in conf
+    assert conf["spark.driver.extraClassPath"] == f"/theirs.jar:{tmp_path}/delta-spark_2.13-1.jar"
+    assert conf["spark.sql.extensions"] == "theirs.Extension,io.delta.sql.DeltaSparkSessionExtension"
+    assert conf["spark.driver.defaultJavaOptions"].endswith(" -Dtheirs=1")
+
+
+def test_the_logging_of_the_installation_is_kept(tmp_path, monkeypatch):
+    assert "log4j2" in configured()[0]["spark.driver.defaultJavaOptions"]
+    (tmp_path / "log4j2.properties").touch()
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert "log4j2" not in configured()[0]["spark.driver.defaultJavaOptions"]
+
+
+def test_a_remote_session_needs_no_java(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    conf, archive = configured(spark__remote="sc://x")
+    assert conf["spark.remote"] == "sc://x"
+    assert conf["spark.sql.session.timeZone"] == "UTC"
+    assert archive == Archive()
+    assert not [key for key in conf if "Java" in key or "jars" in key]
 
 
 def test_a_class_path_with_a_folder_makes_no_archive(tmp_path, monkeypatch):
@@ -102,6 +130,4 @@ def test_local_workers_run_this_python(monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", "")
     monkeypatch.delenv("PYSPARK_PYTHON")
     configured()
-    import os
-
     assert os.environ["PYSPARK_PYTHON"] == sys.executable

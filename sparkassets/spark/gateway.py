@@ -1,0 +1,58 @@
+"""The JVM behind a classic session: the few things that must be done to it before there is a session.
+
+Nothing here is needed, or works, on Spark Connect.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def is_submitted() -> bool:
+    """Whether ``spark-submit`` started this process, with a JVM that runs already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def submitted_settings() -> dict[str, str]:
+    """What ``spark-submit`` was given."""
+    from pyspark import SparkConf
+
+    return dict(SparkConf(_jvm=_gateway().jvm).getAll())
+
+
+def has_class(name: str) -> bool:
+    """Whether the running JVM can load a class."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
+
+    try:
+        _class_loader().loadClass(name)
+    except Py4JJavaError:
+        return False
+    return True
+
+
+def add_jars(jars: Sequence[Path]) -> None:
+    """Adds to the class path of the running JVM, which its class loader takes as long as there is no session."""
+    jvm, loader = _gateway().jvm, _class_loader()
+    for jar in jars:
+        loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+
+
+def jvm_pid() -> int:
+    """The process of the JVM that pyspark started."""
+    pid: int = _gateway().proc.pid
+    return pid
+
+
+def _class_loader() -> Any:  # noqa: ANN401 - py4j has no types
+    return _gateway().jvm.java.lang.Thread.currentThread().getContextClassLoader()
+
+
+def _gateway() -> Any:  # noqa: ANN401 - py4j has no types
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()  # noqa: SLF001 - pyspark offers no other way to its JVM
+    return SparkContext._gateway  # noqa: SLF001 - likewise

@@ -1,0 +1,157 @@
+"""What a session that is started here is configured with: Delta, UTC, and what makes it start fast."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from sparkassets.spark import archive, gateway
+from sparkassets.spark.archive import Archive, jars_in
+from sparkassets.spark.jars import coordinates, delta_jars
+from sparkassets.spark.java import find_java
+
+EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+TIME_ZONE = "spark.sql.session.timeZone"
+_OWN = "sparkassets."
+_SMALL_DATA = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.ui.enabled": "false",
+}
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalog.spark_catalog": CATALOG,
+    # Spark 4.2.0 hangs for ever in a Python UDF over Parquet (SPARK-58241)
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+}
+_SUBMITTED = {"spark.log.level": "ERROR"}
+"""``spark-submit`` has started the JVM without our logging, and says everything."""
+_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_BRINGS_JARS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
+_JVM_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Spark puts these before ``spark.driver.extraJavaOptions``, which therefore stays whatever the user made it."""
+
+
+def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str, str], Archive]:
+    """The settings of a new session, and the class data archive that its JVM uses or makes.
+
+    Args:
+        settings: The user's; those under ``sparkassets.`` are for us and not passed on.
+        name: Of the application.
+
+    Raises:
+        SparkUnavailableError: No Java, or no Delta.
+    """
+    installed = _installed()
+    conf = _configuration(settings, installed, name=name)
+    if "spark.remote" in conf or "SPARK_REMOTE" in os.environ:
+        return conf, Archive()
+    if gateway.is_submitted():
+        if not gateway.has_class(EXTENSION):
+            jars = delta_jars(_spark_home(), find_java())
+            gateway.add_jars(jars)
+            _give_to_executors(conf, installed, jars)
+        return conf, Archive()
+    return conf, _start_jvm(conf, installed, settings)
+
+
+def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *, name: str) -> dict[str, str]:
+    """What the session is built with, but for Delta's jars: the user's settings over the installation's over ours."""
+    ours = {"spark.app.name": name, TIME_ZONE: "UTC", **_DEFAULTS}
+    if _is_true(settings.get("sparkassets.small_data")):
+        ours |= _SMALL_DATA
+    if gateway.is_submitted():
+        ours |= _SUBMITTED
+    given = {key: value for key, value in settings.items() if not key.startswith(_OWN)}
+    if _is_local({**installed, **given}):
+        ours |= _LOCAL
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    conf = {key: value for key, value in ours.items() if key not in installed} | given
+    extensions = [one for one in {**installed, **conf}.get("spark.sql.extensions", "").split(",") if one]
+    conf["spark.sql.extensions"] = ",".join([*extensions, *([] if EXTENSION in extensions else [EXTENSION])])
+    return conf
+
+
+def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Mapping[str, str]) -> Archive:
+    """Adds what brings Delta and makes the JVM start fast; says which archive is in use."""
+    java, home, made = find_java(), _spark_home(), Archive()
+    options = []
+    if not (_configuration_folder(home) / "log4j2.properties").exists():
+        options.append(f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}")
+    if _is_true(settings.get("sparkassets.small_data")):
+        # one compiler, and room for what it compiles: with 48 MB it fills up after some forty runs and stops
+        options += ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m"]
+    given = {**installed, **conf}
+    if not _brings_delta(given, home):
+        if settings.get("sparkassets.fast_start", "true").lower() == "false":
+            _append(conf, installed, "spark.jars.packages", [str(coordinates())])
+        else:
+            jars = delta_jars(home, java)
+            _append(conf, installed, "spark.driver.extraClassPath", map(str, jars), separator=os.pathsep)
+            _give_to_executors(conf, installed, jars)
+            if not _has_configuration_folder(home):
+                users = given.get("spark.driver.extraJavaOptions", "") + given.get(_JVM_OPTIONS, "")
+                made = archive.prepare(java, class_path=[*jars, *jars_in(home / "jars")], given_options=users)
+    conf[_JVM_OPTIONS] = " ".join([*made.options, *options, given.get(_JVM_OPTIONS, "")]).strip()
+    return made
+
+
+def _give_to_executors(conf: dict[str, str], installed: Mapping[str, str], jars: Sequence[Path]) -> None:
+    """Those of a cluster do not have the driver's class path."""
+    if not _is_local({**installed, **conf}):
+        _append(conf, installed, "spark.jars", [jar.as_uri() for jar in jars])
+
+
+def _append(
+    conf: dict[str, str], installed: Mapping[str, str], key: str, values: Iterable[str], *, separator: str = ","
+) -> None:
+    """Adds to a list among the settings, after what stands there."""
+    there = {**installed, **conf}.get(key, "")
+    conf[key] = separator.join([*([there] if there else []), *values])
+
+
+def _brings_delta(given: Mapping[str, str], home: Path) -> bool:
+    named = " ".join(given.get(key, "") for key in _BRINGS_JARS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return bool(re.search(r"delta-(spark|core)_", named)) or any((home / "jars").glob("delta-spark_*.jar"))
+
+
+def _installed() -> dict[str, str]:
+    """The settings that Spark itself adds to ours: those of ``spark-submit``, else of ``spark-defaults.conf``."""
+    if gateway.is_submitted():
+        return gateway.submitted_settings()
+    folder = _configuration_folder(_spark_home())
+    try:
+        lines = (folder / "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    pairs = (re.split(r"[\s=]+", line.strip(), maxsplit=1) for line in lines if line.strip()[:1] not in ("", "#"))
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == len(("key", "value"))}
+
+
+def _has_configuration_folder(home: Path) -> bool:
+    """Whether Spark's class path begins with a folder that holds files: the JVM makes no archive then."""
+    folder = _configuration_folder(home)
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def _configuration_folder(home: Path) -> Path:
+    return Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
+
+
+def _spark_home() -> Path:
+    import pyspark
+
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+
+
+def _is_local(conf: Mapping[str, str]) -> bool:
+    return conf.get("spark.master", os.environ.get("MASTER", "local[*]")).startswith("local")
+
+
+def _is_true(value: str | None) -> bool:
+    return (value or "").lower() == "true"

@@ -1,0 +1,89 @@
+"""How long it takes from nothing to the first Delta write: plain pyspark with Delta's own pip helper against ours.
+
+Each start is a process of its own; the three kinds alternate, so that all meet the same machine. Medians, with the
+spread. Before anything is measured each kind starts once, as the jars and the class data archive are made on first use.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPEATS = 3
+ARCHIVE_SECONDS = 120
+
+PLAIN = """
+from delta import configure_spark_with_delta_pip
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+session = configure_spark_with_delta_pip(builder).getOrCreate()
+"""
+OURS = """
+from sparkassets.spark.session import open_session
+session, _ = open_session({settings}, name="bench")
+"""
+WRITE = """
+import sys, time
+session.range(100).write.format("delta").save(sys.argv[1])
+print(time.time())
+"""
+KINDS = {
+    "plain": PLAIN + WRITE,
+    "ours": OURS.format(settings={}) + WRITE,
+    "small": OURS.format(settings={"sparkassets.small_data": "true"}) + WRITE,
+}
+NAMES = {"plain": "plain pyspark with Delta", "ours": "ours", "small": "ours, small-data profile"}
+BUDGETS = {"ours": 0.6, "small": 0.45}
+
+
+def main() -> None:
+    """Prints the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in KINDS:
+            _start(kind, Path(folder) / f"warm-{kind}")
+        _wait_for_archive()
+        _start("ours", Path(folder) / "adopts")
+        taken: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        for repeat in range(REPEATS):
+            for kind in KINDS:
+                taken[kind].append(_start(kind, Path(folder) / f"{kind}-{repeat}"))
+    plain = statistics.median(taken["plain"])
+    print(f"from nothing to the first Delta write, {REPEATS} starts each")
+    for kind, seconds in taken.items():
+        median = statistics.median(seconds)
+        ratio = f"{median / plain:5.2f} x (budget {BUDGETS[kind]} x)" if kind in BUDGETS else ""
+        print(f"{NAMES[kind]:28} {median:6.1f} s ({min(seconds):.1f} to {max(seconds):.1f})  {ratio}".rstrip())
+
+
+def _start(kind: str, table: Path) -> float:
+    """Seconds from the process's start to the end of its first write; its exit does not count."""
+    command = [sys.executable, "-W", "ignore", "-c", KINDS[kind], str(table)]
+    began = time.time()
+    # what Spark says is of no interest; a failure shows in the return code
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    return float(done.stdout.split()[-1]) - began
+
+
+def _wait_for_archive() -> None:
+    """Until no JVM that ended is still writing its archive."""
+    import psutil
+
+    deadline = time.monotonic() + ARCHIVE_SECONDS
+    while time.monotonic() < deadline:
+        writing = [
+            process
+            for process in psutil.process_iter(["name", "cmdline"])
+            if any("ArchiveClassesAtExit" in part for part in process.info["cmdline"] or ())
+        ]
+        if not writing:
+            return
+        time.sleep(0.5)
+
+
+if __name__ == "__main__":
+    main()
