@@ -101,8 +101,11 @@ def _adopt_dumps(ready: Path) -> None:
 def _is_being_written(dump: Path) -> bool:
     try:
         owner = json.loads(_owner_file(dump).read_text(encoding="utf-8"))
-        return bool(psutil.Process(owner["pid"]).create_time() == owner["created"])
-    except (FileNotFoundError, ValueError):
+        process = psutil.Process(owner["pid"])
+        # a container whose first process reaps nothing keeps the dead as zombies
+        same = abs(process.create_time() - float(owner["created"])) < 1.0
+        return same and process.status() != psutil.STATUS_ZOMBIE
+    except (FileNotFoundError, ValueError, KeyError):
         return time.time() - dump.stat().st_mtime < _ABANDONED_SECONDS
     except psutil.Error:
         return False
