@@ -81,8 +81,8 @@ class SparkEngine:
                 context = context_of(order, watermark=marks[0] if len(marks) == 1 else None)
                 frame = self._rows(session, order, inlets, context)
                 schema, there = frame.schema, target.target_of(order.asset)
-                whole = writer.replaces_whole(order)
-                writer.check_schema(session, order.asset, schema, None if whole else there)
+                free = writer.replaces_whole(order) or (there is not None and there.bare)
+                writer.check_schema(session, order.asset, schema, None if free else there)
                 return SparkComputation(frame, schema, there, context, inlets)
             except SparkAssetsError:
                 raise

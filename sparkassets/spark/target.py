@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _FIRST_LOOK = 8
 _WIDER = 8
+_MOST_FENCES = 64
+"""A table with more commits than this is not asked whether they are all fences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,14 @@ class Target:
     Attributes:
         table_id: Survives everything but the table's deletion.
         layout: Columns that its folders are named by.
+        bare: Nothing but fences is in it: the run that made it failed, so its columns bind nobody.
     """
 
     table_id: str
     version: int
     schema: StructType
     layout: tuple[str, ...]
+    bare: bool = False
 
 
 def path_of(asset: AssetSpec) -> str:
@@ -49,7 +53,18 @@ def target_of(asset: AssetSpec) -> Target | None:
         return None
     metadata = table.metadata()
     schema = spark_schema(table.schema().to_json())
-    return Target(str(metadata.id), table.version(), schema, tuple(metadata.partition_columns))
+    return Target(str(metadata.id), table.version(), schema, tuple(metadata.partition_columns), _is_bare(table))
+
+
+def _is_bare(table: DeltaTable) -> bool:
+    if table.version() >= _MOST_FENCES or not _is_fence(table.history(1)[0]):
+        return False
+    commits = table.history()
+    return len(commits) == table.version() + 1 and all(map(_is_fence, commits))
+
+
+def _is_fence(commit: Mapping[str, Any]) -> bool:
+    return '"kind":"fence"' in (commit.get("userMetadata") or "")
 
 
 def transaction_version(asset: AssetSpec, app_id: str) -> int | None:

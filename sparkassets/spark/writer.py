@@ -50,7 +50,10 @@ def write(order: RunOrder, frame: DataFrame, *, schema: StructType, target: Targ
     """
     asset = order.asset
     predicate = _predicate(asset, schema, order.blocks)
-    if replaces_whole(order):
+    if target is not None and target.bare:
+        guarded = frame if predicate is None else _guarded(frame, asset, schema, predicate)
+        writer, target = _stamped(guarded, stamp).mode("overwrite").option("overwriteSchema", "true"), None
+    elif replaces_whole(order):
         # a session may be set to replace only the partitions that the new rows have
         static = _stamped(frame, stamp).mode("overwrite").option("partitionOverwriteMode", "static")
         writer = static.option("overwriteSchema", "true")

@@ -96,3 +96,17 @@ def test_a_dimension_is_read_whole_and_makes_nothing_stale(spark, tmp_path):
     assert [row[-1] for row in rows(folder, "sales_enriched")] == ["a", "b"]
     write_deltalake(folder / "lake/customers", pa.table({"customer_id": [3], "segment": ["c"]}), mode="append")
     assert project.run(spark).runs == ()
+
+
+def test_a_first_run_that_failed_binds_nobody_to_its_columns(spark, tmp_path):
+    folder = example("00_smallest", tmp_path)
+    (folder / "landing" / "flights").mkdir(parents=True)
+    (folder / "landing" / "flights" / "2025-03-01.csv").write_text("origin,dep_delay\nJFK,10\n")
+    sql = folder / "daily_delays.sql"
+    right = sql.read_text()
+    sql.write_text("SELECT day, CAST(raise_error('boom') AS STRING) AS origin FROM {{ inlets.flights }}")
+    (folder / "daily_delays.yml").write_text((folder / "daily_delays.yml").read_text() + "retries: 0\n")
+    assert ran(Project.load(folder, env={}).run(spark)) == [("daily_delays", "failed")]
+    sql.write_text(right)
+    assert ran(Project.load(folder, env={}).run(spark)) == [("daily_delays", "success")]
+    assert rows(folder, "daily_delays") == [(date(2025, 3, 1), "JFK", 10.0)]
