@@ -86,9 +86,15 @@ def test_no_table_means_no_transaction_and_no_history(engine, log):
 
 def test_a_write_in_flight_fails_when_it_is_fenced(engine, spark, log):
     execute(engine, order(log))
-    slowly = "SELECT day, n FROM (SELECT DATE'2013-01-01' AS day, CAST(id AS INT) AS n FROM range(1)) WHERE {}"
-    slow = replace(log, **sql(slowly.format("java_method('java.lang.Thread', 'sleep', n + 4000L) IS NULL")))
-    zombie, newer = order(slow), order(log)
+    system = spark.sparkContext._jvm.java.lang.System
+    # says that it has begun, then waits half a minute at most for leave to end
+    waits = """
+        SELECT DATE'2013-01-01' AS day, CAST(id AS INT) AS n FROM range(0, 300, 1, 1)
+        WHERE java_method('java.lang.System', 'setProperty', 'test.begun', CAST(id AS STRING)) = 'never'
+        OR (java_method('java.lang.System', 'getProperty', concat('test.', substr('leave', 1, 5 + id * 0))) = 'null'
+            AND java_method('java.lang.Thread', 'sleep', 100L + id * 0) = 'never')
+    """
+    zombie, newer = order(replace(log, **sql(waits))), order(log)
     raised = []
 
     def write():
@@ -99,8 +105,10 @@ def test_a_write_in_flight_fails_when_it_is_fenced(engine, spark, log):
 
     worker = threading.Thread(target=write)
     worker.start()
-    time.sleep(2)
+    while system.getProperty("test.begun") is None:
+        time.sleep(0.1)
     engine.fence(newer, None, stamp=stamp(newer, kind="fence", version=2 * newer.epoch))
+    system.setProperty("test.leave", "now")
     worker.join(60)
     assert [str(error) for error in raised] == [
         "log: another writer committed to the target meanwhile (DELTA_CONCURRENT_TRANSACTION)"
