@@ -67,9 +67,12 @@ def test_the_second_start_uses_the_archive_of_the_first_and_both_are_quiet(cache
     deadline = time.monotonic() + 120  # the JVM writes its archive after Python has ended
     while not _written(archive) and time.monotonic() < deadline:
         time.sleep(0.5)
-    second = run(OWN, tmp_path / "second", SPARKASSETS_CACHE=str(cache))
-    assert second.returncode == 0, second.stderr
-    used = re.search(r"-XX:SharedArchiveFile=(.*)", second.stdout)
+    for attempt in range(6):  # an archive counts once the process that wrote it is gone
+        second = run(OWN, tmp_path / f"later{attempt}", SPARKASSETS_CACHE=str(cache))
+        assert second.returncode == 0, second.stderr
+        used = re.search(r"-XX:SharedArchiveFile=(.*)", second.stdout)
+        if used is not None:
+            break
     assert used is not None
     assert Path(used[1]).parent == archive
     for said in (first.stderr, second.stderr):
