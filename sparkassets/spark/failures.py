@@ -13,6 +13,8 @@ _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.D
 _CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+_WRAPPERS = ("[TASK_WRITE_FAILED", "Job aborted due to stage failure")
+"""Messages that only say that something failed; the cause says what."""
 _LONGEST = 1000
 _FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')
 _TEMPORARY_VIEW = re.compile(r"`?_pyspark_\w+`?\.")
@@ -58,8 +60,9 @@ def first_line(error: BaseException) -> str:
     message = _full(error)
     if "Traceback (most recent call last)" in message:
         return _of_worker(message)
-    said = _bare(_CALLED.sub("", message.strip()).partition("\n")[0])
-    causes = [_bare(line) for line in _CAUSE.findall(message)]
+    said, *causes = (_bare(line) for line in [message.partition("\n")[0], *_CAUSE.findall(message)])
+    while said.startswith(_WRAPPERS) and causes:
+        said, *causes = causes
     if said.startswith("[FAILED_READ_FILE") and causes:
         said = f"{said} {causes[-1]}"
     return said[:_LONGEST] or type(error).__name__
@@ -79,13 +82,28 @@ def _of_worker(message: str) -> str:
     return f"{where}{(said or lines)[-1].strip()}"
 
 
+def tells(error: BaseException, mark: str) -> bool:
+    """Whether the error or one of its causes holds a text."""
+    return mark in _full(error)
+
+
 def _full(error: BaseException) -> str:
+    """The message and those of all causes, each after ``Caused by:``."""
+    texts: list[str] = []
+    seen: BaseException | None = error
+    while seen is not None:
+        texts.append(_own(seen))
+        seen = getattr(seen, "_cause", None) or seen.__cause__
+    return "\nCaused by: ".join(texts)
+
+
+def _own(error: BaseException) -> str:
     described = getattr(error, "_desc", None) or getattr(error, "_message", None)
-    return str(described or error)
+    return _CALLED.sub("", str(described or error).strip())
 
 
 def _named(error: BaseException) -> str | None:
-    found = _CONDITION.search(_full(error)[:400])
+    found = _CONDITION.search(_own(error)[:400])
     return found[1] if found else None
 
 

@@ -9,7 +9,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, RunOrder, Stamp, TargetMissingError
 from sparkassets.spark import sqltext
-from sparkassets.spark.failures import condition, is_conflict, run_error
+from sparkassets.spark.failures import condition, is_conflict, run_error, tells
 from sparkassets.spark.predicates import LAID_OUT, inside, refuse_unfit_type
 from sparkassets.spark.schemas import column_type, declared_schema, refuse_misfit, refuse_unwritable
 from sparkassets.spark.target import Target, describe, path_of, target_of
@@ -65,7 +65,7 @@ def write(order: RunOrder, frame: DataFrame, *, schema: StructType, target: Targ
     try:
         _laid_out(writer, asset, schema, target).save(path_of(asset))
     except Exception as error:
-        if predicate is not None and (_OUTSIDE in str(error) or condition(error) == _REFUSED_BY_DELTA):
+        if predicate is not None and (tells(error, _OUTSIDE) or tells(error, _REFUSED_BY_DELTA)):
             raise _outside(order, frame, schema, predicate) from error
         raise _refused(error, asset) from error
 

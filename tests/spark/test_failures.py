@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkassets.errors import Location
-from sparkassets.spark.failures import condition, first_line, is_conflict, is_final, run_error
+from sparkassets.spark.failures import condition, first_line, is_conflict, is_final, run_error, tells
 
 pytestmark = pytest.mark.spark  # asks pyspark for its exceptions
 
@@ -49,6 +49,18 @@ CONFLICT = (
 )
 def test_one_line_for_people(message, line):
     assert first_line(Exception(message)) == line
+
+
+def test_a_message_that_only_wraps_gives_way_to_its_cause():
+    wrapped = Exception("[TASK_WRITE_FAILED] Task failed while writing rows to file:/x. SQLSTATE: 58030")
+    wrapped.__cause__ = Exception(READ)
+    assert first_line(wrapped) == first_line(Exception(READ))
+    assert is_final(wrapped)
+    assert tells(wrapped, "MALFORMED_RECORD_IN_PARSING")
+    assert not tells(wrapped, "anything else")
+    assert (
+        first_line(Exception("[TASK_WRITE_FAILED] Task failed. SQLSTATE: 58030")) == "[TASK_WRITE_FAILED] Task failed."
+    )
 
 
 def test_conditions_are_read_from_any_error():
