@@ -1,0 +1,61 @@
+"""Which run of one timetable belongs to a run of another (DESIGN section 5, Cron to cron)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sparkassets.core.timetables.base import Slot, Timetable
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A run of the downstream and the upstream run that it takes its data from.
+
+    Attributes:
+        upstream: None where the upstream has no run as early as that.
+        delta_seconds: The downstream's logical date minus the upstream's; None without an upstream run.
+        case: 1 where both fire at that instant, 2 where only the downstream does.
+    """
+
+    upstream: Slot | None
+    downstream: Slot
+    delta_seconds: int | None
+    case: Literal[1, 2]
+
+
+def aligned(upstream: Timetable, downstream: Timetable, at: datetime) -> Alignment | None:
+    """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run; None without one."""
+    own = aligned_slot(downstream, at)
+    if own is None:
+        return None
+    theirs = aligned_slot(upstream, own.end)
+    if theirs is None:
+        return Alignment(None, own, None, 2)
+    delta = own.start - theirs.start
+    return Alignment(theirs, own, delta.days * 86_400 + delta.seconds, 1 if theirs.end == own.end else 2)
+
+
+def aligned_slot(upstream: Timetable, end: datetime) -> Slot | None:
+    """The newest slot whose interval is over at ``end``; None where there is none as early.
+
+    The ends of the intervals count, not when their runs may start, so that a `delay` changes nothing.
+
+    >>> from sparkassets.core.timetables import parse_timetable
+    >>> slot = aligned_slot(parse_timetable("0 6 * * *", timezone="UTC"), datetime.fromisoformat("2025-03-22T05:00Z"))
+    >>> f"{slot.start:%d %H:%M} to {slot.end:%d %H:%M}"
+    '20 06:00 to 21 06:00'
+    """
+    near = upstream.last_at(end) or upstream.first_after(end)
+    if near is None:
+        return None
+    slot = upstream.last_at(end + (near.run_after - near.end)) or near  # a delay is much the same for all slots
+    while slot.end > end:
+        before = upstream.last_at(slot.run_after - timedelta(seconds=1))
+        if before is None:
+            return None
+        slot = before
+    while (later := upstream.first_after(slot.run_after)) is not None and later.end <= end:
+        slot = later
+    return slot

@@ -1,0 +1,105 @@
+"""Which upstream run belongs to a downstream run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.timetables import Slot, Timetable, parse_timetable
+from sparkassets.core.timetables.align import aligned, aligned_slot
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def cron(text: str, **bounds: str) -> Timetable:
+    return parse_timetable({"cron": text, **bounds}, timezone="UTC")
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """Another timetable whose runs start later."""
+
+    of: Timetable
+    delay: timedelta
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.of, name)
+
+    def _later(self, slot: Slot | None) -> Slot | None:
+        return None if slot is None else replace(slot, run_after=slot.run_after + self.delay)
+
+    def first_after(self, t: datetime) -> Slot | None:
+        return self._later(self.of.first_after(t - self.delay))
+
+    def last_at(self, t: datetime) -> Slot | None:
+        return self._later(self.of.last_at(t - self.delay))
+
+    def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
+        return (replace(s, run_after=s.run_after + self.delay) for s in self.of.between(a - self.delay, b - self.delay))
+
+
+# the timelines of the classic proposal
+@pytest.mark.parametrize(
+    ("upstream", "downstream", "now", "theirs", "own", "delta", "case"),
+    [
+        ("0 0 * * *", "0 0 */2 * *", "2025-03-21T00:00", "2025-03-20T00:00", "2025-03-19T00:00", -86400, 1),
+        ("0 6 * * *", "0 * * * *", "2025-03-22T04:00", "2025-03-20T06:00", "2025-03-22T03:00", 162000, 2),
+        ("0 6 * * *", "0 6 * * *", "2025-03-21T06:00", "2025-03-20T06:00", "2025-03-20T06:00", 0, 1),
+        ("0 6 * * *", "0 6 * * 1,3,5", "2025-03-21T06:00", "2025-03-20T06:00", "2025-03-19T06:00", -86400, 1),
+        ("0 6 * * 2,4", "0 6 * * *", "2025-03-21T06:00", "2025-03-18T06:00", "2025-03-20T06:00", 172800, 2),
+        ("0 6 * * 1,3,5", "0 6 * * *", "2025-03-21T06:00", "2025-03-19T06:00", "2025-03-20T06:00", 86400, 1),
+    ],
+)
+def test_execution_delta(
+    upstream: str, downstream: str, now: str, theirs: str, own: str, delta: int, case: int
+) -> None:
+    found = aligned(cron(upstream), cron(downstream), at(now))
+
+    assert found is not None
+    assert found.upstream is not None
+    assert (found.upstream.start, found.downstream.start) == (at(theirs), at(own))
+    assert (found.delta_seconds, found.case) == (delta, case)
+
+
+def test_between_two_ticks_it_is_the_downstream_run_before() -> None:
+    found = aligned(cron("0 6 * * *"), cron("0 6 * * *"), at("2025-03-21T17:45"))
+    assert found is not None
+    assert found.downstream.end == at("2025-03-21T06:00")
+
+
+def test_upstream_that_starts_too_late_has_no_run() -> None:
+    upstream = cron("0 6 * * *", start="2025-03-21T06:00Z")
+    found = aligned(upstream, cron("0 6 * * *"), at("2025-03-21T06:00"))
+    assert found is not None
+    assert (found.upstream, found.delta_seconds, found.case) == (None, None, 2)
+    assert aligned_slot(upstream, at("2025-03-22T06:00")) is not None
+
+
+def test_downstream_that_starts_too_late_has_no_alignment() -> None:
+    assert aligned(cron("@daily"), cron("@daily", start="2025-03-21"), at("2025-03-21T12:00")) is None
+
+
+def delayed(timetable: Timetable, delay: timedelta) -> Timetable:
+    return cast("Timetable", Delayed(timetable, delay))
+
+
+@given(
+    text=st.sampled_from(["@hourly", "@daily", "*/20 * * * *", "0 6 * * 1,3,5", "0 0 1 * *"]),
+    delay=st.integers(0, 40 * 24 * 60),
+    minutes=st.integers(0, 200 * 24 * 60),
+    start=st.sampled_from([None, "2025-03-01", "2025-06-01"]),
+)
+def test_delay_changes_nothing(text: str, delay: int, minutes: int, start: str | None) -> None:
+    timetable = cron(text, **({"start": start} if start else {}))
+    now = at("2025-01-01") + timedelta(minutes=minutes)
+
+    plain, late = aligned_slot(timetable, now), aligned_slot(delayed(timetable, timedelta(minutes=delay)), now)
+
+    assert (plain and (plain.start, plain.end)) == (late and (late.start, late.end))
+    assert plain == timetable.last_at(now)
