@@ -1,6 +1,6 @@
 """Timetables: what yields data intervals and the instants from which their runs may start."""
 
-from sparkassets.core.timetables.base import Slot, Timetable, TimetableError
+from sparkassets.core.timetables.base import Catchup, Slot, Ticks, Timetable, TimetableError
 from sparkassets.core.timetables.parse import parse_timetable
 
-__all__ = ["Slot", "Timetable", "TimetableError", "parse_timetable"]
+__all__ = ["Catchup", "Slot", "Ticks", "Timetable", "TimetableError", "parse_timetable"]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from sparkassets.errors import InputError
+
+
+Catchup = Literal["all", "latest", "rollup"]
+"""Every missed interval in order; only the newest; one run that spans all missed ones."""
 
 
 class TimetableError(InputError):
@@ -28,6 +32,22 @@ class Slot:
     end: datetime
 
 
+class Ticks(Protocol):
+    """The instants that a rule names, whatever its bounds: ascending, no two equal; all in epoch seconds."""
+
+    def after(self, epoch: int) -> int | None:
+        """The first tick later than ``epoch``; None when there is none."""
+
+    def before(self, epoch: int) -> int | None:
+        """The last tick earlier than ``epoch``; None when there is none."""
+
+    def between(self, start: int, end: int) -> list[int]:
+        """The ticks in ``[start, end)``, ascending."""
+
+    def describe(self) -> str:
+        """The rule for people, without zone and bounds."""
+
+
 class Timetable(Protocol):
     """A rule that yields slots, ascending by ``run_after``."""
 
@@ -46,6 +66,14 @@ class Timetable(Protocol):
     @property
     def end(self) -> int | None:
         """No interval begins at it or after; epoch seconds, None is open."""
+
+    @property
+    def catchup(self) -> Catchup | None:
+        """What becomes of missed intervals; None where it is not written."""
+
+    @property
+    def abutting(self) -> bool:
+        """Whether each interval begins where the one before ended."""
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none."""

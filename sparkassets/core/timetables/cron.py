@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sparkassets.core.instants import DAY, epoch, format_instant, instant, offsets
-from sparkassets.core.timetables.base import Slot
+from sparkassets.core.timetables.base import Catchup, Slot
 from sparkassets.core.timetables.fields import CronFields
 
 _YEAR = 366 * DAY
@@ -37,6 +37,12 @@ class CronTimetable:
     fields: CronFields
     start: int | None = None
     end: int | None = None
+    catchup: Catchup | None = None
+
+    @property
+    def abutting(self) -> bool:
+        """Each interval begins where the one before ended."""
+        return True
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none."""
