@@ -19,7 +19,7 @@ from sparkassets.cache import cache_folder
 from sparkassets.core.assets import parse_uri, secrets_in
 from sparkassets.core.instants import epoch, parse_instant
 from sparkassets.core.journal import events, runs
-from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.journal.entries import Entry, EventEntry, PauseEntry
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
 from sparkassets.core.journal.state import State
@@ -268,6 +268,31 @@ class Project:
         (row,) = ledger.commit(lambda _: [entry])
         return events.of_row(row, asset.partition if asset else None) or {}
 
+    def pause(self, *assets: str) -> list[str]:
+        """Stops these assets from running until they are resumed; what comes for them meanwhile is kept.
+
+        A run that is in progress ends as it would have. Returns those that ran before.
+
+        Raises:
+            InputError: One is not in the project, or is a source.
+        """
+        return self._set_paused(assets, paused=True)
+
+    def resume(self, *assets: str) -> list[str]:
+        """Lets these assets run again, with all that came meanwhile; returns those that were paused.
+
+        Raises:
+            InputError: One is not in the project, is a source, or is paused by its own YAML.
+        """
+        for name in assets:
+            spec = self.asset(name)
+            if spec.paused:
+                raise InputError(
+                    f"asset {name!r} is paused by `paused: true` in {spec.location.file}, which `resume` cannot change",
+                    hint="take that line out",
+                )
+        return self._set_paused(assets, paused=False)
+
     def asset(self, name: str) -> AssetSpec:
         """The asset of that name.
 
@@ -281,6 +306,32 @@ class Project:
         return asset
 
     # ------------------------------------------------------------------ inside
+
+    def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
+        for name in assets:
+            if self.asset(name).source is not None:
+                verb = "pause" if paused else "resume"
+                raise InputError(f"asset {name!r} is a source: others write it, so there is nothing to {verb}")
+
+        def decide(state: State) -> Sequence[Entry]:
+            specs = changed_specs(self.spec, state)
+            known = ((name, state.assets.get(name)) for name in dict.fromkeys(assets))
+            return [
+                *specs,
+                *(PauseEntry(name, paused) for name, asset in known if (asset is not None and asset.paused) != paused),
+            ]
+
+        rows = self._record("pause" if paused else "resume", decide)
+        return [row.asset for row in rows if row.kind in ("pause", "resume") and row.asset is not None]
+
+    def _record(self, what: str, decide: Callable[[State], Sequence[Entry]]) -> Sequence[JournalRow]:
+        """Commits what ``decide`` makes of the state, which is made when there is none yet."""
+        self._store.create(project=self.spec.name)
+        ledger = self._ledger(what)
+        ledger.open()
+        rows = ledger.commit(decide)
+        ledger.tidy()
+        return rows
 
     def _look(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> Look:
         for name in select or ():

@@ -21,6 +21,8 @@ COMMANDS = {
     "explain": "Show the whole decision for one asset.",
     "run": "Run what is due until nothing is.",
     "backfill": "Compute what is missing or stale in a stretch of time.",
+    "pause": "Stop assets from running; what comes for them meanwhile is kept.",
+    "resume": "Let paused assets run again.",
     "status": "Show what is known of every asset.",
     "partitions": "Show every partition of an asset.",
     "runs": "List runs.",

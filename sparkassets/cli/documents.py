@@ -71,6 +71,7 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "error": status.error,
         "running": status.running,
         "next_at": instant_text(status.next_at),
+        "paused": status.paused,
     }
 
 

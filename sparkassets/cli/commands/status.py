@@ -66,6 +66,8 @@ def _state(status: AssetStatus) -> Cell:
     """What needs attention first."""
     counts = {name: getattr(status, name) for name in COUNTS}
     told = ", ".join(f"{number(count)} {name}" for name, count in counts.items() if count)
+    if status.paused and not status.running:
+        return Cell(", ".join(filter(None, ["paused", told])), "yellow")
     if status.running:
         return Cell(", ".join(filter(None, ["running", told])), STATUS_STYLES["running"])
     if status.error:

@@ -178,7 +178,15 @@ class FailureEntry:
     seconds: float = 0.0
 
 
-Entry = SpecEntry | EventEntry | ObservedEntry | ClaimEntry | RenewEntry | SuccessEntry | FailureEntry
+@dataclass(frozen=True, slots=True)
+class PauseEntry:
+    """An asset stops running (``paused``), or goes on; what comes for it meanwhile is kept."""
+
+    asset: str
+    paused: bool
+
+
+Entry = SpecEntry | EventEntry | ObservedEntry | ClaimEntry | RenewEntry | SuccessEntry | FailureEntry | PauseEntry
 
 
 def to_row(entry: Entry, *, seq: int, at: datetime, driver: str) -> JournalRow:
@@ -238,6 +246,8 @@ def to_row(entry: Entry, *, seq: int, at: datetime, driver: str) -> JournalRow:
                 run=entry.run,
                 body=_failure_body(entry),
             )
+        case PauseEntry(asset, paused):
+            return JournalRow(**head, kind="pause" if paused else "resume", asset=asset, body=_body({}))
 
 
 def from_row(row: JournalRow) -> Entry:
@@ -328,6 +338,8 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 details=body["details"],
                 seconds=body["seconds"],
             )
+        case "pause" | "resume":
+            return PauseEntry(asset, row.kind == "pause")
         case other:
             raise ValueError(f"unknown kind {other!r}")
 

@@ -19,6 +19,7 @@ from sparkassets.core.journal.entries import (
     EventEntry,
     FailureEntry,
     ObservedEntry,
+    PauseEntry,
     RenewEntry,
     SpecEntry,
     SuccessEntry,
@@ -81,6 +82,8 @@ class _Fold:
                 self._success(entry, row)
             case FailureEntry():
                 self._failure(entry)
+            case PauseEntry(asset, paused):
+                self._assets[asset] = replace(self._assets[asset], paused=paused)
 
     # ------------------------------------------------------------------ specs
 
@@ -88,7 +91,7 @@ class _Fold:
         old = self._assets.get(name)
         if old is None or old.spec.uri != spec.uri:
             # what was computed stands elsewhere: at the new place nothing is there yet
-            asset = AssetState(name, spec, chain=old.chain if old else ())
+            asset = AssetState(name, spec, chain=old.chain if old else (), paused=bool(old and old.paused))
         else:
             asset = replace(old, spec=spec)
         if old is not None:
@@ -195,6 +198,8 @@ class _Fold:
             if cursor is not None:
                 changes["cursor"] = max(cursor, asset.cursor or cursor)
         rows = entry.extra.get("rows")
+        intervals = [asset.last.interval if asset.last else None, entry.interval]
+        latest = max((each for each in intervals if each is not None), key=lambda each: each[1], default=None)
         self._assets[entry.asset] = replace(
             asset,
             done=max(asset.done, entry.epoch),
@@ -202,7 +207,7 @@ class _Fold:
             version=entry.version,
             chain=(),
             failed=_without(asset.failed, blocks),
-            last=LastRun(entry.run, row.seq, epoch(row.at), rows if isinstance(rows, int) else None),
+            last=LastRun(entry.run, row.seq, epoch(row.at), rows if isinstance(rows, int) else None, latest),
             **changes,  # type: ignore[arg-type]  # keys are AssetState's own fields
         )
         self._publish(_ref(row, blocks or RangeSet(), entry.interval), row, whole=blocks is None)

@@ -98,7 +98,8 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "version": asset.version,
                 "chain": [_chain_to(link) for link in asset.chain],
                 "failed": [_failed_to(item) for item in asset.failed],
-                "last": [asset.last.run, asset.last.seq, asset.last.at, asset.last.rows] if asset.last else None,
+                "last": _last_to(asset.last) if asset.last else None,
+                "paused": asset.paused,
             }
         ),
     )
@@ -122,7 +123,8 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         version=body["version"],
         chain=tuple(_chain_from(name, link) for link in body["chain"]),
         failed=tuple(_failed_from(item) for item in body["failed"]),
-        last=LastRun(*body["last"]) if body["last"] else None,
+        last=_last_from(body["last"]) if body["last"] else None,
+        paused=body["paused"],
     )
 
 
@@ -158,6 +160,15 @@ def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetStat
         body["version"],
         tuple(_ref_from(uri, ref) for ref in body["recent"]),
     )
+
+
+def _last_to(last: LastRun) -> list[Any]:
+    return [last.run, last.seq, last.at, last.rows, last.interval]
+
+
+def _last_from(last: Sequence[Any]) -> LastRun:
+    run, seq, at, rows, interval = last
+    return LastRun(run, seq, at, rows, (interval[0], interval[1]) if interval else None)
 
 
 def _chain_to(link: ClaimState) -> dict[str, Any]:

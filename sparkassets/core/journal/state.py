@@ -92,12 +92,18 @@ class FailedBlocks:
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The newest success of an asset, for people."""
+    """The newest success of an asset.
+
+    Attributes:
+        interval: The latest data interval that any success of it had, epoch seconds; a backfill of an earlier one
+            changes nothing.
+    """
 
     run: str
     seq: int
     at: int
     rows: int | None = None
+    interval: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,7 @@ class AssetState:
         position: Of a source: its cursor.
         table_id, version: Of a source, or of the newest recorded commit.
         chain: Claims that are not settled, oldest first.
+        paused: Stopped by `pause`; what its YAML says of pausing is not here.
     """
 
     name: str
@@ -131,6 +138,7 @@ class AssetState:
     chain: tuple[ClaimState, ...] = ()
     failed: tuple[FailedBlocks, ...] = ()
     last: LastRun | None = None
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

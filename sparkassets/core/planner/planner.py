@@ -42,7 +42,7 @@ def decide(look: Look, asset: AssetSpec) -> Decision:
     unfenced = _unfenced(look, state)
     if unfenced is not None:
         return Decision(None, (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}: {unfenced}")
-    if asset.paused:
+    if asset.paused or state.paused:
         return Decision(None, (Waiting(asset.name, "paused", quiet=True),))
     if look.select is not None and asset.name not in look.select:
         return Decision(None, (Waiting(asset.name, "not selected", quiet=True),))

@@ -29,6 +29,7 @@ class AssetStatus:
         error: Why the newest run failed, when none succeeded since.
         running: The run that holds the claim.
         next_at: When its timetable fires next, epoch seconds.
+        paused: Its YAML or `pause` keeps it from running.
     """
 
     asset: str
@@ -45,6 +46,7 @@ class AssetStatus:
     error: str | None = None
     running: str | None = None
     next_at: int | None = None
+    paused: bool = False
 
 
 def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
@@ -84,6 +86,7 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
         error=state.failed[-1].error if state.failed else None,
         running=chain[-1].entry.run if chain else None,
         next_at=epoch(slot.run_after) if slot is not None else None,
+        paused=asset.paused or state.paused,
     )
 
 

@@ -1,0 +1,24 @@
+"""``sparkassets pause``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.pausing import report
+
+
+@click.command("pause")
+@click.argument("assets", metavar="ASSET…", nargs=-1, required=True)
+@project_option
+@json_option
+def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
+    """Stop ASSETs from running until `resume`; what comes for them meanwhile is kept.
+
+    A run in progress ends as it would have; a `backfill` that names an asset is done all the same.
+    """
+    changed = open_project(folder).pause(*assets)
+    report(assets, changed, done="paused", already="was paused already", as_json=as_json)
+    return 0

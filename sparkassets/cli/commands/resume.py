@@ -1,0 +1,21 @@
+"""``sparkassets resume``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.pausing import report
+
+
+@click.command("resume")
+@click.argument("assets", metavar="ASSET…", nargs=-1, required=True)
+@project_option
+@json_option
+def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
+    """Let paused ASSETs run again, with all that came meanwhile."""
+    changed = open_project(folder).resume(*assets)
+    report(assets, changed, done="resumed", already="was not paused", as_json=as_json)
+    return 0

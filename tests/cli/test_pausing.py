@@ -1,0 +1,66 @@
+"""`pause` and `resume`: a backlog is kept, never run."""
+
+import json
+
+import pytest
+
+from sparkassets.wiring import Project
+
+pytestmark = pytest.mark.usefixtures("shop", "engine")
+
+
+def test_a_paused_asset_does_not_run_and_keeps_its_backlog(engine, said, asked):
+    assert said("pause", "daily_revenue") == (0, "daily_revenue  paused\n", "")
+    assert asked("run")["runs"] == []
+    assert engine.started == 0
+    status = {item["asset"]: item for item in asked("status")}
+    assert status["daily_revenue"]["paused"] is True
+    assert status["daily_revenue"]["partitions"]["missing"] == 2
+    assert status["best_shops"]["paused"] is False
+    assert "daily_revenue" in said("status")[1]
+    assert "paused, 2 missing" in said("status")[1]
+    assert {"asset": "daily_revenue", "reason": "paused", "until": None, "partitions": None} in asked("plan")["waiting"]
+    assert said("resume", "daily_revenue") == (0, "daily_revenue  resumed\n", "")
+    assert [run["asset"] for run in asked("run")["runs"]] == ["daily_revenue", "best_shops"]
+
+
+def test_pausing_twice_says_so(said, asked):
+    assert asked("pause", "daily_revenue", "best_shops") == {"paused": ["daily_revenue", "best_shops"], "unchanged": []}
+    assert asked("pause", "daily_revenue") == {"paused": [], "unchanged": ["daily_revenue"]}
+    assert said("pause", "daily_revenue")[1] == "daily_revenue  was paused already\n"
+    assert asked("resume", "daily_revenue") == {"resumed": ["daily_revenue"], "unchanged": []}
+    assert said("resume", "daily_revenue")[1] == "daily_revenue  was not paused\n"
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_what_cannot_be_paused(verb, said):
+    code, out, err = said(verb, "daily_revenu")
+    assert (code, out) == (2, "")
+    assert err == "error: no asset 'daily_revenu' in project 'shop'\n  hint: did you mean 'daily_revenue'?\n"
+    code, _, err = said(verb, "orders")
+    assert (code, err) == (
+        2,
+        f"error: asset 'orders' is a source: others write it, so there is nothing to {verb}\n",
+    )
+    assert said(verb)[0] == 2
+
+
+def test_what_the_yaml_pauses_only_the_yaml_resumes(shop, said):
+    file = shop / "assets/daily_revenue.yml"
+    file.write_text(file.read_text() + "\npaused: true\n")
+    code, out, err = said("resume", "daily_revenue", "--json")
+    assert (code, json.loads(out)["error"]) == (
+        2,
+        {
+            "message": "asset 'daily_revenue' is paused by `paused: true` in conf/assets/daily_revenue.yml, "
+            "which `resume` cannot change",
+            "hint": "take that line out",
+        },
+    )
+
+
+def test_from_python():
+    project = Project.load("conf")
+    assert project.pause("daily_revenue", "daily_revenue") == ["daily_revenue"]
+    assert project.pause("daily_revenue") == []
+    assert project.resume("daily_revenue", "best_shops") == ["daily_revenue"]
