@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sparkassets.core.conditions import Any as AnyOf
@@ -28,9 +29,13 @@ from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, ProjectSpec, Schedule, SourceSpec
 from sparkassets.core.strategies import DateRange, FullRefresh
+from sparkassets.core.timetables import parse_timetable
 from sparkassets.errors import Location
 
 HERE = Location("test.yml", 1, 1)
+
+clock = partial(parse_timetable, timezone="UTC")
+"""Makes the timetables of conditions."""
 
 
 def at(text: str) -> int:
@@ -65,7 +70,7 @@ def asset(
     linked = {item.name: item for item in (_inlet(inlet) for inlet in inlets)}
     when = schedule if isinstance(schedule, Schedule) else Schedule()
     if isinstance(schedule, str):
-        when = Schedule(None, parse_condition(schedule), schedule)
+        when = Schedule(None, parse_condition(schedule, clock), schedule)
     strategy = DateRange() if by else FullRefresh()
     defaults: dict[str, Any] = {"strategy": strategy, "write": "replace", **more}
     made = AssetSpec(

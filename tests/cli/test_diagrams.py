@@ -8,7 +8,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.spec.model import InletSpec, ReadAfter, Require, Schedule, SourceSpec
 from sparkassets.core.timetables import parse_timetable
-from tests.builders import asset, project, source
+from tests.builders import asset, clock, project, source
 
 
 def gated():
@@ -53,7 +53,7 @@ def test_a_condition_becomes_gates_and_a_timetable_a_node():
 
 
 def test_a_uri_that_an_asset_writes_is_that_asset():
-    graph = graph_of(project(source("a"), asset("b", schedule=Schedule(None, parse_condition({"uri": "x-a"}), "x-a"))))
+    graph = graph_of(project(source("a"), asset("b", schedule=Schedule(None, parse_condition({"uri": "x-a"}, clock), "x-a"))))
     assert graph.edges == (Edge("a", "b", "triggers"),)
 
 

@@ -6,7 +6,7 @@ from sparkassets.cli.selection import selected
 from sparkassets.core.conditions import parse_condition
 from sparkassets.core.spec.model import Schedule
 from sparkassets.errors import InputError
-from tests.builders import asset, project, source
+from tests.builders import asset, clock, project, source
 
 SHOP = project(
     source("orders"),
@@ -14,7 +14,7 @@ SHOP = project(
     asset("clean", "orders"),
     asset("daily", "clean", "shops"),
     asset("report", "daily", by=None),
-    asset("alarm", schedule=Schedule(None, parse_condition({"uri": "x-orders"}), "x-orders"), by=None),
+    asset("alarm", schedule=Schedule(None, parse_condition({"uri": "x-orders"}, clock), "x-orders"), by=None),
     asset("mail", schedule="report", by=None),
 )
 

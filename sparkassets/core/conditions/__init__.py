@@ -2,7 +2,7 @@
 
 from sparkassets.core.conditions.evaluate import Verdict, evaluate
 from sparkassets.core.conditions.parse import ConditionError, parse_condition
-from sparkassets.core.conditions.tree import All, Any, Condition, Leaf, join_all, join_any
+from sparkassets.core.conditions.tree import All, Any, Condition, Leaf, Time, join_all, join_any
 
 __all__ = [
     "All",
@@ -10,6 +10,7 @@ __all__ = [
     "Condition",
     "ConditionError",
     "Leaf",
+    "Time",
     "Verdict",
     "evaluate",
     "join_all",

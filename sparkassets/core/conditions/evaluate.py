@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
 from typing import Generic, TypeVar
 
-from sparkassets.core.conditions.tree import All, Any, Condition, Leaf
+from sparkassets.core.conditions.tree import All, Any, Condition, Leaf, Time
 from sparkassets.core.partitions import RangeSet
 
 T = TypeVar("T", bool, RangeSet)
@@ -28,8 +28,17 @@ class Verdict(Generic[T]):
     value: T
     children: tuple[Verdict[T], ...] = ()
 
+    def used(self) -> Iterator[Leaf | Time]:
+        """The leaves that made it true: those below a part that does not hold are kept for another time."""
+        if not self.value:
+            return
+        if isinstance(self.node, Leaf | Time):
+            yield self.node
+        for child in self.children:
+            yield from child.used()
 
-def evaluate(condition: Condition, truth: Callable[[Leaf], T]) -> Verdict[T]:
+
+def evaluate(condition: Condition, truth: Callable[[Leaf | Time], T]) -> Verdict[T]:
     """The verdict on ``condition``; asks for the truth of every leaf, whatever the others say.
 
     Args:
@@ -37,7 +46,7 @@ def evaluate(condition: Condition, truth: Callable[[Leaf], T]) -> Verdict[T]:
         truth: A leaf's truth; sets of partitions are intersected under ``&`` and united under ``|``.
     """
     match condition:
-        case Leaf():
+        case Leaf() | Time():
             return Verdict(condition, truth(condition))
         case All(parts):
             children = tuple(evaluate(part, truth) for part in parts)

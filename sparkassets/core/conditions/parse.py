@@ -1,29 +1,38 @@
-"""Reading a condition: the text form ``a & (b | x-y://z)`` and the forms of YAML."""
+"""Reading a condition: the text form ``a & (b | x-y://z) & @daily`` and the forms of YAML.
+
+A time in the text form is a preset, a cron in quotes, or a schedule's map as JSON, which is what prints back.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from sparkassets.core.assets import AssetError, parse_uri
-from sparkassets.core.conditions.tree import BARE_URI, Condition, Leaf, join_all, join_any
+from sparkassets.core.conditions.tree import BARE_URI, Condition, Leaf, Time, join_all, join_any
 from sparkassets.core.phrases import shown
+from sparkassets.core.timetables import Timetable
 from sparkassets.errors import InputError
 
 Path = tuple[str | int, ...]
+Clock = Callable[[str | Mapping[str, object]], Timetable]
+"""Makes the timetable of a time's text or map."""
 
 MOST_NESTED: Final = 100
 
 _TOKEN: Final = re.compile(
     rf"\s*(?:(?P<mark>[&|()])|\{{\s*uri:\s*(?P<identity>[^{{}}\s]*)\s*\}}"
+    r"|(?P<preset>@[A-Za-z]+)|'(?P<cron>[^']*)'|(?P<map>\{\".*?\}(?=\s*(?:[&|)]|$)))"
     rf"|(?P<uri>{BARE_URI.pattern})|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?=[\s&|()]|$)|(?P<other>\S[^\s&|()]*))"
 )
-_TIME: Final = re.compile(r"\s*(?:@|[\d*][\d*/,\-]*\s+\S)")
+_TIME: Final = re.compile(r"\s*(?:@[A-Za-z]*\s*$|[0-9*?][0-9*?/,LW#-]*(?:\s|$))")
+_TIME_KEYS: Final = frozenset({"cron", "at", "every", "times", "sun", "timetable"})
 _WORDS: Final = {"and": "&", "or": "|", "AND": "&", "OR": "|", "&&": "&", "||": "|"}
-_NOT_YET: Final = "a time inside a condition is not supported yet; expected asset names and dataset URIs"
-_OPERAND: Final = "an asset name or a dataset URI"
-_MAP_HINT: Final = "a condition as a map is {any: [...]}, {all: [...]} or {uri: ...}"
+_OPERAND: Final = "an asset name, a dataset URI or a time"
+_MAP_HINT: Final = "a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}"
 
 
 class ConditionError(InputError):
@@ -44,48 +53,68 @@ class ConditionError(InputError):
         self.width = width
 
 
-def parse_condition(value: object, path: Path = ()) -> Condition:
-    """The condition that a text, a list (all of it) or a map (``any``, ``all``, ``uri``) says.
+def parse_condition(value: object, clock: Clock) -> Condition:
+    """The condition that a text, a list (all of it) or a map (``any``, ``all``, ``uri``, or a time) says.
 
     Args:
         value: As YAML gives it.
-        path: Where the value stands, for errors.
+        clock: Makes timetables; what it raises is the caller's.
 
     Raises:
         ConditionError: With the place at fault.
-
-    >>> parse_condition("a | b & x-drop://inbox").text()
-    'a | b & x-drop://inbox'
-    >>> parse_condition({"any": ["a & b", ["c", "d"]]}).text()
-    'a & b | c & d'
     """
-    match value:
-        case str():
-            return _Text(value, path).read()
-        case list():
-            return join_all(_children(value, path))
-        case {"any": choices, **rest} if not rest:
-            return join_any(_children(choices, (*path, "any")))
-        case {"all": parts, **rest} if not rest:
-            return join_all(_children(parts, (*path, "all")))
-        case {"uri": str(identity), **rest} if not rest:
-            return _uri_leaf(identity, (*path, "uri"), position=0)
-        case dict():
-            raise ConditionError(
-                f"a condition cannot be a map of {', '.join(map(str, value))}", hint=_MAP_HINT, path=path
-            )
-        case _:
-            raise ConditionError(
-                f"a condition cannot be {shown(value)}; expected asset names joined by & and |, a list or a map",
-                path=path,
-            )
+    return _Reader(clock).read(value, ())
 
 
-def _children(values: object, path: Path) -> list[Condition]:
-    if not isinstance(values, list) or not values:
-        found = "an empty list" if values == [] else shown(values)
-        raise ConditionError(f"expected a list with at least one condition, not {found}", path=path)
-    return [parse_condition(each, (*path, index)) for index, each in enumerate(values)]
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the forms of YAML."""
+
+    clock: Clock
+
+    def read(self, value: object, path: Path) -> Condition:
+        match value:
+            case str() if _TIME.match(value):
+                return self.time(value.strip(), path)
+            case str():
+                return _Text(value, path, self).read()
+            case list():
+                return join_all(self._children(value, path))
+            case {"any": choices, **rest} if not rest:
+                return join_any(self._children(choices, (*path, "any")))
+            case {"all": parts, **rest} if not rest:
+                return join_all(self._children(parts, (*path, "all")))
+            case {"uri": str(identity), **rest} if not rest:
+                return _uri_leaf(identity, (*path, "uri"), position=0)
+            case dict() if value.keys() & _TIME_KEYS:
+                return self.time(value, path)
+            case dict():
+                raise ConditionError(
+                    f"a condition cannot be a map of {', '.join(map(str, value))}", hint=_MAP_HINT, path=path
+                )
+            case _:
+                raise ConditionError(
+                    f"a condition cannot be {shown(value)}; expected asset names joined by & and |, a list or a map",
+                    path=path,
+                )
+
+    def time(self, value: str | Mapping[str, object], path: Path, *, position: int = 0) -> Time:
+        """The leaf of a time."""
+        try:
+            timetable = self.clock(value)
+        except InputError as error:
+            width = len(value) if isinstance(value, str) else 0
+            message = str(error.args[0])
+            raise ConditionError(message, hint=error.hint, path=path, position=position, width=width) from None
+        if not isinstance(value, str):
+            return Time(json.dumps(value, ensure_ascii=False), timetable)
+        return Time(value if value.startswith("@") else f"'{' '.join(value.split())}'", timetable)
+
+    def _children(self, values: object, path: Path) -> list[Condition]:
+        if not isinstance(values, list) or not values:
+            found = "an empty list" if values == [] else shown(values)
+            raise ConditionError(f"expected a list with at least one condition, not {found}", path=path)
+        return [self.read(each, (*path, index)) for index, each in enumerate(values)]
 
 
 def _uri_leaf(identity: str, path: Path, *, position: int) -> Leaf:
@@ -102,11 +131,10 @@ class _Text:
 
     text: str
     path: Path
+    reader: _Reader
     position: int = 0
 
     def read(self) -> Condition:
-        if _TIME.match(self.text):
-            self._fail(_NOT_YET, width=len(self.text))
         if self.text.count("(") > MOST_NESTED:
             self._fail(f"a condition has at most {MOST_NESTED} parentheses", width=len(self.text))
         condition = self._any()
@@ -136,10 +164,25 @@ class _Text:
             if token[kind] is not None:
                 self.position = token.end()
                 return _uri_leaf(token[kind], self.path, position=token.start(kind))
+        for kind in ("preset", "cron", "map"):
+            if token[kind] is not None:
+                self.position = token.end()
+                return self.reader.time(self._time(token, kind), self.path, position=token.start(kind))
         if not token["name"] or token["name"] in _WORDS:
             self._refuse_operand(token)
         self.position = token.end()
         return Leaf(token["name"])
+
+    def _time(self, token: re.Match[str], kind: str) -> str | Mapping[str, object]:
+        """What the clock is asked for."""
+        if kind != "map":
+            return token[kind]
+        try:
+            found: Mapping[str, object] = json.loads(token["map"])
+        except ValueError:
+            hint = "in the text form a time's map is JSON; as an item of {any: [...]} it is plain YAML"
+            self._fail(f"{token['map']} is no time", position=token.start("map"), width=len(token["map"]), hint=hint)
+        return found
 
     def _group(self, opening: re.Match[str]) -> Condition:
         self.position = opening.end()

@@ -1,11 +1,13 @@
-"""The tree of a condition: leaves are updates, joints are ``&`` and ``|``."""
+"""The tree of a condition: leaves are updates and times, joints are ``&`` and ``|``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
+
+from sparkassets.core.timetables import Timetable
 
 BARE_URI: Final = re.compile(r"[^\s&|(){}]*://[^\s&|(){}]*")
 
@@ -29,12 +31,40 @@ class Leaf:
         """Itself."""
         yield self
 
+    def times(self) -> Iterator[Time]:
+        """None."""
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A tick of a timetable has passed.
+
+    Attributes:
+        written: As the text form has it: a preset, a cron in quotes, or a map as JSON; its identity in the journal.
+    """
+
+    written: str
+    timetable: Timetable = field(compare=False)
+
+    def text(self) -> str:
+        """As people write it."""
+        return self.written
+
+    def leaves(self) -> Iterator[Leaf]:
+        """None."""
+        yield from ()
+
+    def times(self) -> Iterator[Time]:
+        """Itself."""
+        yield self
+
 
 @dataclass(frozen=True, slots=True)
 class All:
     """Every child holds. Children are at least two, different, and no ``All``."""
 
-    children: tuple[Leaf | Any, ...]
+    children: tuple[Leaf | Time | Any, ...]
 
     def text(self) -> str:
         """The children joined by ``&``; an inner ``|`` stands in parentheses.
@@ -45,33 +75,43 @@ class All:
         return " & ".join(f"({each.text()})" if isinstance(each, Any) else each.text() for each in self.children)
 
     def leaves(self) -> Iterator[Leaf]:
-        """The leaves, left to right."""
+        """The updates, left to right."""
         for child in self.children:
             yield from child.leaves()
+
+    def times(self) -> Iterator[Time]:
+        """The times, left to right."""
+        for child in self.children:
+            yield from child.times()
 
 
 @dataclass(frozen=True, slots=True)
 class Any:
     """At least one child holds. Children are at least two, different, and no ``Any``."""
 
-    children: tuple[Leaf | All, ...]
+    children: tuple[Leaf | Time | All, ...]
 
     def text(self) -> str:
         """The children joined by ``|``; ``&`` binds tighter, so nothing needs parentheses."""
         return " | ".join(each.text() for each in self.children)
 
     def leaves(self) -> Iterator[Leaf]:
-        """The leaves, left to right."""
+        """The updates, left to right."""
         for child in self.children:
             yield from child.leaves()
 
+    def times(self) -> Iterator[Time]:
+        """The times, left to right."""
+        for child in self.children:
+            yield from child.times()
 
-Condition = Leaf | All | Any
+
+Condition = Leaf | Time | All | Any
 
 
 def join_all(conditions: Iterable[Condition]) -> Condition:
     """All of the conditions, flattened and without repetition; a single one is itself."""
-    children: dict[Leaf | Any, None] = {}
+    children: dict[Leaf | Time | Any, None] = {}
     for each in conditions:
         children |= dict.fromkeys(each.children if isinstance(each, All) else (each,))
     return next(iter(children)) if len(children) == 1 else All(tuple(children))
@@ -79,7 +119,7 @@ def join_all(conditions: Iterable[Condition]) -> Condition:
 
 def join_any(conditions: Iterable[Condition]) -> Condition:
     """Any of the conditions, flattened and without repetition; a single one is itself."""
-    children: dict[Leaf | All, None] = {}
+    children: dict[Leaf | Time | All, None] = {}
     for each in conditions:
         children |= dict.fromkeys(each.children if isinstance(each, Any) else (each,))
     return next(iter(children)) if len(children) == 1 else Any(tuple(children))

@@ -14,7 +14,7 @@ from sparkassets.core.spec.files import CronMap
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.spec.times import Bounds, bounds
 from sparkassets.core.suggestions import did_you_mean, meant_by
-from sparkassets.core.timetables import TimetableError, parse_timetable
+from sparkassets.core.timetables import Timetable, TimetableError, parse_timetable
 
 _TIME = re.compile(r"\s*(?:@|[0-9*?][0-9*?/,LW#-]*(?:\s|$))")
 _MANUAL: Final = "manual"
@@ -40,8 +40,13 @@ def compile_schedule(draft: AssetDraft, inlets: Mapping[str, InletSpec], assets:
             return Schedule()
         case str() if _TIME.match(written):
             return _timetable(at, written, draft.own)
+    own = draft.own
+
+    def clock(value: str | Mapping[str, object]) -> Timetable:
+        return parse_timetable(value, timezone=own.timezone, start=own.start, end=own.end)
+
     try:
-        condition = parse_condition(written)
+        condition = parse_condition(written, clock)
     except ConditionError as error:
         for step in error.path:
             at = at / step

@@ -2,10 +2,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.conditions import All, Any, ConditionError, Leaf, evaluate, join_all, join_any, parse_condition
+from sparkassets.core.conditions import All, Any, ConditionError, Leaf, Time, evaluate, join_all, join_any
+from sparkassets.core.conditions import parse_condition as parse
 from sparkassets.core.partitions import RangeSet
+from tests.builders import clock
 
 A, B, C, D = (Leaf(name) for name in "abcd")
+DAILY = Time("@daily", clock("@daily"))
+SIX = Time("'0 6 * * *'", clock("0 6 * * *"))
+DATED = Time('{"cron": "0 6 * * *", "timezone": "Europe/Berlin"}', clock("0 6 * * *"))
+
+
+def parse_condition(value):
+    return parse(value, clock)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +36,10 @@ A, B, C, D = (Leaf(name) for name in "abcd")
         ("S3://Bucket/x", Leaf("s3://Bucket/x", is_uri=True)),
         ("a & {uri: //host/x}", All((A, Leaf("//host/x", is_uri=True)))),
         ({"uri": "s3://b/p?x=1&y=(2)"}, Leaf("s3://b/p?x=1&y=(2)", is_uri=True)),
+        ({"any": ["0 6 * * *", "a & b"]}, Any((SIX, All((A, B))))),
+        ({"all": ["@daily", "a"]}, All((DAILY, A))),
+        (["@daily", {"cron": "0 6 * * *", "timezone": "Europe/Berlin"}], All((DAILY, DATED))),
+        ("a & @daily | '0  6 * * *'", Any((All((A, DAILY)), SIX))),
     ],
 )
 def test_parsing(value, expected):
@@ -36,7 +49,7 @@ def test_parsing(value, expected):
 def leaves():
     names = st.sampled_from("abcd").map(Leaf)
     uris = st.sampled_from(["s3://b/x", "x-drop://inbox", "plain", "s3://b/(x)?y=1&z=2", "//host/a"])
-    return names | uris.map(lambda uri: Leaf(uri, is_uri=True))
+    return names | uris.map(lambda uri: Leaf(uri, is_uri=True)) | st.sampled_from([DAILY, SIX, DATED])
 
 
 conditions = st.recursive(
@@ -57,8 +70,8 @@ def test_text_reads_back(condition):
 @given(conditions, st.sets(st.sampled_from("abcd")))
 def test_sets_of_partitions_agree_with_truth(condition, true):
     span = RangeSet.span(0, 10)
-    by_bool = evaluate(condition, lambda leaf: leaf.ref in true)
-    by_sets = evaluate(condition, lambda leaf: span if leaf.ref in true else RangeSet())
+    by_bool = evaluate(condition, lambda leaf: leaf.text() in true)
+    by_sets = evaluate(condition, lambda leaf: span if leaf.text() in true else RangeSet())
     assert bool(by_sets.value) == by_bool.value
 
 
@@ -74,6 +87,13 @@ def test_a_verdict_keeps_its_reasons():
     assert [child.node for child in verdict.children[1].children] == [B, C]
 
 
+def test_only_what_made_it_true_is_used():
+    verdict = evaluate(parse_condition("a | (b & @daily) | (c & d)"), lambda leaf: leaf.text() in ("a", "c", "b"))
+    assert list(verdict.used()) == [A]
+    verdict = evaluate(parse_condition("a | (b & @daily)"), lambda leaf: leaf.text() in ("@daily", "b"))
+    assert list(verdict.used()) == [B, DAILY]
+
+
 def test_leaves_in_order():
     assert [leaf.ref for leaf in parse_condition("c | a & (b | d)").leaves()] == ["c", "a", "b", "d"]
 
@@ -81,9 +101,9 @@ def test_leaves_in_order():
 @pytest.mark.parametrize(
     ("value", "message", "path", "position", "width"),
     [
-        ("", "the condition ends where an asset name or a dataset URI is expected", (), 0, 1),
-        ("a &", "the condition ends where an asset name or a dataset URI is expected", (), 3, 1),
-        ("a & | b", "'|' stands where an asset name or a dataset URI is expected", (), 4, 1),
+        ("", "the condition ends where an asset name, a dataset URI or a time is expected", (), 0, 1),
+        ("a &", "the condition ends where an asset name, a dataset URI or a time is expected", (), 3, 1),
+        ("a & | b", "'|' stands where an asset name, a dataset URI or a time is expected", (), 4, 1),
         ("a b", "'b' stands where an operator is expected\n  hint: join the two with & or |", (), 2, 1),
         ("a (b)", "'(' stands where an operator is expected\n  hint: join the two with & or |", (), 2, 1),
         ("(a | b", "this parenthesis is not closed", (), 0, 1),
@@ -109,18 +129,21 @@ def test_leaves_in_order():
             12,
         ),
         (
-            {"any": ["a & b", "0 6 * * *"]},
-            "a time inside a condition is not supported yet; expected asset names and dataset URIs",
+            {"any": ["a & b", "0 6 31 2 *"]},
+            "cron '0 6 31 2 *' never fires: no year has such a day",
             ("any", 1),
             0,
-            9,
+            10,
         ),
         (
-            ["@daily", "a"],
-            "a time inside a condition is not supported yet; expected asset names and dataset URIs",
-            (0,),
-            0,
-            6,
+            'a & {"every": }',
+            (
+                '{"every": } is no time\n'
+                "  hint: in the text form a time's map is JSON; as an item of {any: [...]} it is plain YAML"
+            ),
+            (),
+            4,
+            11,
         ),
         ([], "expected a list with at least one condition, not an empty list", (), 0, 0),
         ({"any": "a"}, "expected a list with at least one condition, not 'a'", ("any",), 0, 0),
@@ -128,7 +151,7 @@ def test_leaves_in_order():
             {"any": ["a"], "all": ["b"]},
             (
                 "a condition cannot be a map of any, all\n"
-                "  hint: a condition as a map is {any: [...]}, {all: [...]} or {uri: ...}"
+                "  hint: a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}"
             ),
             (),
             0,

@@ -16,6 +16,7 @@ from sparkassets.core.spec.model import (
 )
 from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly
 from sparkassets.errors import Location
+from tests.builders import clock
 from tests.core.spec.in_memory import FLIGHTS, compiled, one
 
 DAILY = "asset: a\npartition: {by: day, column: day}\n"
@@ -84,7 +85,7 @@ def test_the_default_schedule_is_any_inlet_that_makes_stale():
         sql="SELECT 1 FROM {{ inlets.flights }}, {{ inlets.c }}, {{ inlets.b }}",
         **{"b.yml": "asset: b\nsql: SELECT 1", "c.yml": "asset: c\nsql: SELECT 1"},
     )
-    assert asset.schedule == Schedule(condition=parse_condition("flights | c"), text="flights | c", default=True)
+    assert asset.schedule == Schedule(condition=parse_condition("flights | c", clock), text="flights | c", default=True)
 
 
 def test_an_inlet_without_partitions_makes_nothing_stale():
@@ -187,7 +188,7 @@ def test_a_partition_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own(
 def test_conditions(text, condition):
     schedule = one(f"asset: a\nschedule: {text}", **{"b.yml": "asset: b\nsql: SELECT 1"}).schedule
     assert (schedule.text, schedule.default, schedule.timetable) == (condition, False, None)
-    assert schedule.condition == parse_condition(condition)
+    assert schedule.condition == parse_condition(condition, clock)
 
 
 def test_manual():

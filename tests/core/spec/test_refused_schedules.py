@@ -94,14 +94,14 @@ a.yml:2:22: the dataset URI 's3://b/*.csv' looks like a glob or a regular expres
         pytest.param(
             """\
 asset: a
-schedule: {any: [flights, '0 6 * * *']}
+schedule: {any: [flights, '0 6 31 2 *']}
 """,
             """\
-a.yml:2:28: a time inside a condition is not supported yet; expected asset names and dataset URIs
-    schedule: {any: [flights, '0 6 * * *']}
-                               ^^^^^^^^^
+a.yml:2:28: cron '0 6 31 2 *' never fires: no year has such a day
+    schedule: {any: [flights, '0 6 31 2 *']}
+                               ^^^^^^^^^^
 """,
-            id="a_time_inside_a_condition",
+            id="a_time_that_never_fires_inside_a_condition",
         ),
         pytest.param(
             """\
@@ -112,7 +112,7 @@ schedule: {any: [flights], all: [flights]}
 a.yml:2:11: a condition cannot be a map of any, all
     schedule: {any: [flights], all: [flights]}
               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint: a condition as a map is {any: [...]}, {all: [...]} or {uri: ...}
+  hint: a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}
 """,
             id="a_map_of_two",
         ),
