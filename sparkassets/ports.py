@@ -170,7 +170,8 @@ class RunOrder:
         inlets: The inlets' specs by name; ``pins`` has the same keys.
         interval: Data interval, both aware UTC, or None.
         schedule_date: The earliest time the run might start.
-        events: Asset name or URI to the events that caused the run, as in ``events list --json``.
+        events: Asset name or URI to the events that caused the run, as in ``events list --json`` and their source run.
+        previous_interval: The latest data interval of the asset's earlier successes, if it began before this run's.
     """
 
     asset: AssetSpec
@@ -183,6 +184,7 @@ class RunOrder:
     interval: tuple[datetime, datetime] | None
     schedule_date: datetime
     events: Mapping[str, Sequence[Mapping[str, Any]]]
+    previous_interval: tuple[datetime, datetime] | None = None
 
 
 CommitKind = Literal["data", "fence"]

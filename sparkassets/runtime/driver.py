@@ -17,7 +17,7 @@ from typing import Any
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal import events
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry
-from sparkassets.core.journal.state import ClaimState, State
+from sparkassets.core.journal.state import ClaimState, LastRun, State
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.planner.look import Look
@@ -93,6 +93,11 @@ class Driver:
     _engine: Engine | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _renewed: float = 0.0
+    _writers: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for asset in self.project.assets.values():
+            self._writers.setdefault(asset.uri, []).append(asset.name)
 
     def stop(self) -> None:
         """Asks the driver to cancel its runs, record that, and end; safe in a signal handler."""
@@ -263,16 +268,17 @@ class Driver:
             interval=(instant(entry.interval[0]), instant(entry.interval[1])) if entry.interval else None,
             schedule_date=instant(entry.schedule_date),
             events=self._triggering(run),
+            previous_interval=_previous(state.assets[asset.name].last, entry.interval),
         )
 
     def _triggering(self, run: PlannedRun) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The events under every name of their dataset, the name of an asset first."""
         found: dict[str, list[Mapping[str, Any]]] = {}
         for ref in run.events:
             source = self.project.assets.get(ref.asset) if ref.asset else None
             event = events.of_ref(ref, source.partition if source else None)
-            for key in dict.fromkeys([ref.asset, ref.uri]):
-                if key is not None:
-                    found.setdefault(key, []).append(event)
+            for key in dict.fromkeys([*filter(None, [ref.asset]), *self._writers.get(ref.uri, ()), ref.uri]):
+                found.setdefault(key, []).append(event)
         return found
 
     # ------------------------------------------------------------------ recording
@@ -437,6 +443,13 @@ def _clean(active: _Active) -> bool:
 def _counts(metrics: Mapping[str, int]) -> dict[str, int]:
     names = {"numOutputRows": "rows", "numFiles": "files", "numOutputBytes": "bytes"}
     return {short: metrics[name] for name, short in names.items() if name in metrics}
+
+
+def _previous(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[datetime, datetime] | None:
+    """The interval of the last success, unless the run's own is as early: a backfill has nothing before it."""
+    if last is None or last.interval is None or (interval is not None and last.interval[0] >= interval[0]):
+        return None
+    return instant(last.interval[0]), instant(last.interval[1])
 
 
 def _files(source: AssetSpec, position: Mapping[str, Any], ranges: RangeSet | None) -> dict[str, Any]:

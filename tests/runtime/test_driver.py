@@ -1,12 +1,15 @@
 import threading
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from sparkassets.core.spec.model import Schedule
+from sparkassets.core.timetables import parse_timetable
 from sparkassets.errors import RunError, SourceError
 from sparkassets.runtime.work import Backfill, Tick
 from sparkassets.state import MemoryStore
-from tests.builders import asset, days, project, source
+from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, Recorder, World
 
 
@@ -273,3 +276,34 @@ def test_progress_is_told():
     recorder = Recorder()
     w.driver(progress=recorder).run([Tick()])
     assert [result.status for result in recorder.results] == ["success"]
+
+
+def test_a_run_knows_the_interval_of_the_last_success_and_a_backfill_only_an_earlier_one():
+    daily = Schedule(parse_timetable("@daily", timezone="UTC"), text="@daily")
+    w = world(asset("report", by=None, schedule=daily))
+    seen = []
+    w.engine.hooks["report", "compute"] = lambda order: seen.append((order.interval, order.previous_interval))
+    w.driver().run([Tick()])
+    w.clock.instant += timedelta(days=2)
+    w.driver().run([Tick()])
+    report = w.project.assets["report"]
+    w.driver().run([Backfill(report, None, interval=(at("2025-01-31"), at("2025-02-01")), force=True)])
+    w.clock.instant += timedelta(days=1)
+    w.driver().run([Tick()])
+    (first, second, again, last) = seen
+    assert first[1] is None
+    assert second[1] == first[0] == again[0]
+    assert again[1] is None, "the newest success is later than what is computed again"
+    assert last[1] == second[0]
+
+
+def test_events_are_told_under_every_name_of_their_dataset():
+    twin = replace(source("twin"), uri="x-s")
+    w = world(source("s"), twin, asset("a", schedule="twin", by=None))
+    w.tell("s", "2025-01-01")
+    seen = []
+    w.engine.hooks["a", "compute"] = lambda order: seen.append(order.events)
+    w.driver().run([Tick()])
+    (events,) = seen
+    assert list(events) == ["s", "twin", "x-s"]
+    assert [event["partitions"] for event in events["twin"]] == [["2025-01-01"]]
