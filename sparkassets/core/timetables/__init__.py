@@ -1,6 +1,8 @@
 """Timetables: what yields data intervals and the instants from which their runs may start."""
 
 from sparkassets.core.timetables.base import Catchup, Slot, Ticks, Timetable, TimetableError
+from sparkassets.core.timetables.continuous import Continuous
+from sparkassets.core.timetables.once import Once
 from sparkassets.core.timetables.parse import parse_timetable
 
-__all__ = ["Catchup", "Slot", "Ticks", "Timetable", "TimetableError", "parse_timetable"]
+__all__ = ["Catchup", "Continuous", "Once", "Slot", "Ticks", "Timetable", "TimetableError", "parse_timetable"]

@@ -9,13 +9,28 @@ from typing import Literal, Protocol
 
 from sparkassets.errors import InputError
 
-
 Catchup = Literal["all", "latest", "rollup"]
 """Every missed interval in order; only the newest; one run that spans all missed ones."""
 
 
 class TimetableError(InputError):
-    """A schedule is not a timetable, or can never fire."""
+    """A schedule is not a timetable, or can never fire.
+
+    Attributes:
+        path: Keys and indices from the schedule's value to the value at fault.
+        at_key: Whether the last key of the path is at fault, else its value.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, path: tuple[str | int, ...] = (), at_key: bool = False
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.at_key = at_key
+
+    def below(self, *path: str | int) -> TimetableError:
+        """The same error of a value that stands at a path."""
+        return TimetableError(str(self.args[0]), hint=self.hint, path=(*path, *self.path), at_key=self.at_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,11 @@ class CronFields:
     days: DayFields
     every_hour: bool = False
 
+    @property
+    def most_a_day(self) -> int:
+        """How many times a matching day has."""
+        return len(self.times)
+
     def between(self, start: int, end: int, *, offset: int = 0) -> list[int]:
         """The instants in ``[start, end)`` whose wall-clock time matches under a fixed UTC offset, ascending.
 

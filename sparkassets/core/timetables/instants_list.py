@@ -1,0 +1,45 @@
+"""A list of instants, each a tick."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+from sparkassets.core.instants import format_instant, instant
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class InstantTicks:
+    """Exactly these instants.
+
+    Attributes:
+        instants: Epoch seconds; ascending, no two equal.
+    """
+
+    instants: tuple[int, ...] = ()
+
+    def after(self, epoch: int) -> int | None:
+        """The first tick later than ``epoch``; None when there is none."""
+        at = bisect_right(self.instants, epoch)
+        return self.instants[at] if at < len(self.instants) else None
+
+    def before(self, epoch: int) -> int | None:
+        """The last tick earlier than ``epoch``; None when there is none."""
+        at = bisect_left(self.instants, epoch)
+        return self.instants[at - 1] if at else None
+
+    def between(self, start: int, end: int) -> list[int]:
+        """The ticks in ``[start, end)``, ascending."""
+        return list(self.instants[bisect_left(self.instants, start) : bisect_left(self.instants, end)])
+
+    def describe(self) -> str:
+        """The first of them, and how many more there are.
+
+        >>> InstantTicks((0, 60)).describe()
+        '1970-01-01T00:00:00Z, 1970-01-01T00:01:00Z'
+        """
+        shown = ", ".join(format_instant(instant(each)) for each in self.instants[:_SHOWN])
+        more = len(self.instants) - _SHOWN
+        return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,143 @@
+"""The timetable of any rule: its ticks, shaped into intervals, between bounds, delayed and widened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sparkassets.core.instants import DAY, Duration, epoch, format_instant, instant
+from sparkassets.core.timetables.base import Catchup, Slot, Ticks
+from sparkassets.core.timetables.shapes import Shape, spread
+from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
+
+_PAGE = 31 * DAY
+"""How much of a long stretch is computed at once, in seconds."""
+_NONE = Duration()
+
+
+@dataclass(frozen=True, slots=True)
+class TickTimetable:
+    """Slots from the ticks of a rule, ascending by ``run_after``, then by ``start``.
+
+    Two of them share a ``run_after`` only where a calendar length ends at one instant for both: one month from
+    30 January and from 31 January, or a day later where the clocks skip.
+
+    Attributes:
+        text: The rule as it was written.
+        timezone: Whose wall clock it follows; also of the days and months of ``delay`` and ``window``.
+        ticks: The rule.
+        shape: How its ticks become intervals.
+        start: No interval begins before it; one may begin at it. Epoch seconds, None is open.
+        end: No interval begins at it or after. Epoch seconds, None is open.
+        delay: So long after its interval's end a run may start; not negative.
+        window: The interval is so long, up to its end, instead; the bounds judge it before. Above 0.
+        catchup: What becomes of missed intervals; None where it is not written.
+    """
+
+    text: str
+    timezone: str
+    ticks: Ticks
+    shape: Shape
+    start: int | None = None
+    end: int | None = None
+    delay: Duration = _NONE
+    window: Duration | None = None
+    catchup: Catchup | None = None
+
+    @property
+    def abutting(self) -> bool:
+        """Whether each interval begins where the one before ended."""
+        return self.shape.abutting and self.window is None
+
+    def first_after(self, t: datetime) -> Slot | None:
+        """The first slot with ``run_after`` later than ``t``; None when there is none."""
+        after, (least, most) = epoch(t), self._reach()
+        first, last = self._first_tick(), self._last_tick()
+        best: tuple[int, int, int] | None = None
+        tick = self.ticks.after(max(after - most, first - 1))
+        while tick is not None and tick <= last and (best is None or tick + least <= best[0]):
+            for found in self._found(tick, tick + 1):
+                if found[0] > after and (best is None or found < best):
+                    best = found
+            if best and least == most:
+                break
+            tick = self.ticks.after(tick)
+        return self._slot(*best) if best else None
+
+    def last_at(self, t: datetime) -> Slot | None:
+        """The newest slot with ``run_after`` not later than ``t``; None when there is none."""
+        at, (least, most) = epoch(t), self._reach()
+        first, last = self._first_tick(), self._last_tick()
+        best: tuple[int, int, int] | None = None
+        tick = self.ticks.before(min(at - least, last) + 1)
+        while tick is not None and tick >= first and (best is None or tick + most >= best[0]):
+            for found in self._found(tick, tick + 1):
+                if found[0] <= at and (best is None or found > best):
+                    best = found
+            if best and least == most:
+                break
+            tick = self.ticks.before(tick)
+        return self._slot(*best) if best else None
+
+    def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
+        """The slots with ``a <= run_after <= b``, oldest first."""
+        low, high, (least, most) = epoch(a) + bool(a.microsecond), epoch(b), self._reach()
+        first = max(low - most, self._first_tick())
+        last = min(high - least, self._last_tick())
+        if least != most:
+            yield from (self._slot(*each) for each in sorted(self._found(first, last + 1)) if low <= each[0] <= high)
+            return
+        plain = self.window is None and self.delay == _NONE
+        reached, over = None, instant(0)
+        for page in range(first, last + 1, _PAGE):
+            for begin, end in self.shape.intervals(self.ticks, page, min(page + _PAGE, last + 1)):
+                if plain:  # neighbours share an instant: made once
+                    begun = over if begin == reached else instant(begin)
+                    reached, over = end, begun if begin == end else instant(end)
+                    yield Slot(over, begun, over)
+                else:
+                    yield self._slot(self.delay.add_to(end, self.timezone), begin, end)
+
+    def describe(self) -> str:
+        """The rule for people, with its zone and bounds."""
+        parts = [self.text, f"({self.timezone})"]
+        bounds = (("from", self.start), ("until", self.end))
+        parts += [f"{word} {format_instant(instant(bound))}" for word, bound in bounds if bound is not None]
+        parts += [f"delayed by {self.delay.text}"] if self.delay != _NONE else []
+        parts += [f"over {self.window.text}"] if self.window else []
+        parts += [f"catchup {self.catchup}"] if self.catchup else []
+        return " ".join(parts)
+
+    def _reach(self) -> tuple[int, int]:
+        """The least and the most that ``run_after`` lies after a tick."""
+        delay, shape = spread(self.delay), self.shape.reach
+        return shape[0] + delay[0], shape[1] + delay[1]
+
+    def _first_tick(self) -> int:
+        """The tick of the first interval that ``start`` allows."""
+        if self.start is None:
+            return EARLIEST
+        begin = self.ticks.after(self.start - 1)
+        tick = None if begin is None else self.shape.tick_of(self.ticks, begin)
+        return LATEST if tick is None else tick
+
+    def _last_tick(self) -> int:
+        """The tick of the last interval that ``end`` allows."""
+        if self.end is None:
+            return LATEST - 1
+        begin = self.ticks.before(self.end)
+        if begin is None:
+            return EARLIEST
+        tick = self.shape.tick_of(self.ticks, begin)
+        return LATEST - 1 if tick is None else tick
+
+    def _found(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """``run_after`` and the interval, before it is widened, of the ticks in ``[start, end)``."""
+        for begin, over in self.shape.intervals(self.ticks, start, end):
+            yield self.delay.add_to(over, self.timezone), begin, over
+
+    def _slot(self, run_after: int, start: int, end: int) -> Slot:
+        if self.window is not None:
+            start = (-self.window).add_to(end, self.timezone)
+        return Slot(instant(run_after), instant(start), instant(end))

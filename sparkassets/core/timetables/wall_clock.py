@@ -1,0 +1,86 @@
+"""Ticks on the wall clock of a zone, right across its clock changes (DESIGN section 5, Cron)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from sparkassets.core.instants import DAY, epoch, offsets
+
+EARLIEST = epoch(datetime.fromisoformat("0003-01-01T00:00Z"))
+LATEST = epoch(datetime.fromisoformat("9998-01-01T00:00Z"))
+"""Ticks are looked for between these; epoch seconds."""
+
+_YEAR = 366 * DAY
+_LOOK = 26 * 3600
+"""Seconds that are looked through at first for one tick a day; for more ticks a day, less."""
+_WIDEN = 8
+
+
+class LocalTimes(Protocol):
+    """The wall-clock times at which a rule fires."""
+
+    @property
+    def every_hour(self) -> bool:
+        """Each instant whose wall-clock time matches is a tick, so a repeated time is two and a skipped one none."""
+
+    @property
+    def most_a_day(self) -> int:
+        """How many times a day has, about; at least 1."""
+
+    def between(self, start: int, end: int, *, offset: int = 0) -> list[int]:
+        """The instants in ``[start, end)`` whose wall-clock time matches under a fixed UTC offset, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class WallClockTicks:
+    """The instants at which the wall clock of a zone shows one of the times.
+
+    Unless ``times.every_hour``, a time that is skipped moves forward by the gap's length, and one that is repeated
+    happens once, at its second occurrence.
+    """
+
+    text: str
+    timezone: str
+    times: LocalTimes
+
+    def after(self, epoch: int) -> int | None:
+        """The first tick later than ``epoch``; None at the end of the calendar."""
+        start, length = max(epoch + 1, EARLIEST), _LOOK // self.times.most_a_day
+        while start < LATEST:
+            if ticks := self.between(start, start + length):
+                return ticks[0]
+            start, length = start + length, min(length * _WIDEN, _YEAR)
+        return None
+
+    def before(self, epoch: int) -> int | None:
+        """The last tick earlier than ``epoch``; None at the beginning of the calendar."""
+        end, length = min(epoch, LATEST), _LOOK // self.times.most_a_day
+        while end > EARLIEST:
+            if ticks := self.between(end - length, end):
+                return ticks[-1]
+            end, length = end - length, min(length * _WIDEN, _YEAR)
+        return None
+
+    def between(self, start: int, end: int) -> list[int]:
+        """The ticks in ``[start, end)``, ascending."""
+        clock, matching, every_hour = offsets(self.timezone), self.times.between, self.times.every_hour
+        found: list[int] = []
+        at = start
+        for change in clock.changes(start - DAY, end + DAY):
+            gap = 0 if every_hour else change.after - change.before
+            # before a change that goes back, the first occurrence of what is repeated is left out
+            found += matching(at, min(change.at + min(gap, 0), end), offset=change.before)
+            at = max(at, change.at)
+            if gap > 0:  # what is skipped moves into the time after the gap
+                until = min(change.at + gap, end)
+                moved = matching(at, until, offset=change.before)
+                found += sorted({*moved, *matching(at, until, offset=change.after)})
+                at = max(at, until)
+        found += matching(at, end, offset=clock.at(at))
+        return found
+
+    def describe(self) -> str:
+        """The rule for people."""
+        return self.text
