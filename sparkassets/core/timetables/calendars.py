@@ -1,0 +1,115 @@
+"""Calendars: the days on which a country works or an exchange trades."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Protocol
+
+from sparkassets.core.instants import local_date
+from sparkassets.core.suggestions import meant_by
+from sparkassets.core.timetables.base import TimetableError
+from sparkassets.core.timetables.exchanges import Exchange, exchange
+from sparkassets.core.timetables.optional import optional
+
+_COUNTRY: Final = re.compile(r"([A-Za-z]{2})(?:-(.+))?")
+_LONGEST: Final = 400
+"""Days without a working day after which there is none."""
+
+
+class Calendar(Protocol):
+    """Open and closed days; a day is its number, counted from 1970-01-01."""
+
+    @property
+    def code(self) -> str:
+        """As it is written: ``DE``, ``US-NY``, ``XNYS``."""
+
+    @property
+    def known(self) -> tuple[int, int] | None:
+        """The first and the last day of which anything is known; None is every day."""
+
+    def is_open(self, day: int) -> bool:
+        """Whether it is a working day or has a session."""
+
+    def last_before(self, day: int) -> int | None:
+        """The last open day earlier than ``day``; None when there is none."""
+
+    def next_after(self, day: int) -> int | None:
+        """The first open day later than ``day``; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingDays:
+    """The days that are neither weekend nor public holiday, by ``holidays``.
+
+    Outside the years for which the library knows the holidays, only weekends are closed.
+
+    Attributes:
+        country: ISO 3166-1 alpha-2.
+        subdivision: Such as ``BY``; None has the holidays of the whole country only.
+    """
+
+    country: str
+    subdivision: str | None = None
+
+    @property
+    def code(self) -> str:
+        """As it is written: ``DE``, ``US-NY``."""
+        return f"{self.country}-{self.subdivision}" if self.subdivision else self.country
+
+    @property
+    def known(self) -> None:
+        """Every day is known."""
+        return
+
+    def is_open(self, day: int) -> bool:
+        """Whether it is a working day."""
+        working: bool = _holidays(self.country, self.subdivision).is_working_day(local_date(day))
+        return working
+
+    def last_before(self, day: int) -> int | None:
+        """The last working day earlier than ``day``; None when there is none."""
+        return self._first_open(range(day - 1, day - _LONGEST, -1))
+
+    def next_after(self, day: int) -> int | None:
+        """The first working day later than ``day``; None when there is none."""
+        return self._first_open(range(day + 1, day + _LONGEST))
+
+    def _first_open(self, days: Iterable[int]) -> int | None:
+        return next((day for day in days if self.is_open(day)), None)
+
+
+def calendar(code: str) -> WorkingDays | Exchange:
+    """The calendar of a country, a subdivision or an exchange.
+
+    Args:
+        code: ISO 3166 such as ``DE`` or ``US-NY``; any other is an exchange's, such as ``XNYS``.
+
+    Raises:
+        TimetableError: There is none of that code, or the library that knows is not installed.
+    """
+    match = _COUNTRY.fullmatch(code)
+    if not match:
+        return exchange(code)
+    country, subdivision = match[1], match[2]
+    library = optional("holidays", need=f"the calendar '{code}'", extra="calendars")
+    known = library.list_supported_countries()
+    if country not in known:
+        hint = f"did you mean '{country.upper()}'?" if country.upper() in known else meant_by(country, known)
+        expected = "expected a country such as DE, a part of one such as US-NY, or an exchange such as XNYS"
+        raise TimetableError(f"unknown country '{country}' of the calendar '{code}'; {expected}", hint=hint)
+    if subdivision and subdivision not in known[country]:
+        expected = f"one of {', '.join(sorted(known[country]))}" if known[country] else f"'{country}' alone"
+        raise TimetableError(
+            f"unknown subdivision '{subdivision}' of the calendar '{code}'; expected {expected}",
+            hint=meant_by(subdivision, known[country]),
+        )
+    return WorkingDays(country, subdivision)
+
+
+@lru_cache(maxsize=64)
+def _holidays(country: str, subdivision: str | None) -> Any:  # noqa: ANN401 - of a library without a common type
+    library = optional("holidays", need=f"the calendar '{country}'", extra="calendars")
+    return library.country_holidays(country, subdiv=subdivision)

@@ -1,0 +1,135 @@
+"""Exchanges: the days that have a session, with its real opening and closing instants, by ``exchange_calendars``."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any, Final
+from warnings import catch_warnings, simplefilter
+
+from sparkassets.core.instants import day_number, local_date
+from sparkassets.core.suggestions import meant_by
+from sparkassets.core.timetables.base import TimetableError
+from sparkassets.core.timetables.optional import optional
+
+_FIRST_YEAR, _LAST_YEAR = 1990, 2059
+"""What is looked at, where the library itself does not end before: holidays are computed for any year."""
+_YEARS: Final = 10
+"""Years that are computed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One trading session.
+
+    Attributes:
+        day: Of the exchange; days since 1970-01-01.
+        opens, closes: Its real bounds, early closes included; epoch seconds.
+    """
+
+    day: int
+    opens: int
+    closes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The sessions of an exchange.
+
+    Attributes:
+        code: Such as ``XNYS``.
+        known: The first and the last day of which the sessions are known; there are none outside.
+    """
+
+    code: str
+    known: tuple[int, int]
+
+    def is_open(self, day: int) -> bool:
+        """Whether the day has a session."""
+        sessions = self._of_decade(_decade(day))
+        at = bisect_left(sessions, day, key=lambda each: each.day)
+        return at < len(sessions) and sessions[at].day == day
+
+    def last_before(self, day: int) -> int | None:
+        """The last day with a session earlier than ``day``; None when there is none."""
+        first, last = self.known
+        for decade in range(_decade(min(day, last)), _decade(first) - 1, -1):
+            sessions = self._of_decade(decade)
+            if at := bisect_left(sessions, day, key=lambda each: each.day):
+                return sessions[at - 1].day
+        return None
+
+    def next_after(self, day: int) -> int | None:
+        """The first day with a session later than ``day``; None when there is none."""
+        first, last = self.known
+        for decade in range(_decade(max(day, first)), _decade(last) + 1):
+            sessions = self._of_decade(decade)
+            if (at := bisect_right(sessions, day, key=lambda each: each.day)) < len(sessions):
+                return sessions[at].day
+        return None
+
+    def sessions(self, first: int, last: int) -> list[Session]:
+        """The sessions of the days from ``first`` to ``last``, inclusive, ascending."""
+        low, high = max(first, self.known[0]), min(last, self.known[1])
+        return [
+            session
+            for decade in range(_decade(low), _decade(high) + 1)
+            for session in self._of_decade(decade)
+            if low <= session.day <= high
+        ]
+
+    def _of_decade(self, number: int) -> tuple[Session, ...]:
+        first, last = self.known
+        if not _decade(first) <= number <= _decade(last):
+            return ()
+        return _sessions(self.code, number, first, last)
+
+
+def exchange(code: str) -> Exchange:
+    """The exchange of a code.
+
+    Raises:
+        TimetableError: There is none, or ``exchange_calendars`` is not installed.
+    """
+    names = _library(code).get_calendar_names(include_aliases=True)
+    if code not in names:
+        expected = "expected a country such as DE, a part of one such as US-NY, or an exchange such as XNYS"
+        raise TimetableError(f"unknown calendar '{code}'; {expected}", hint=meant_by(code, names))
+    # a month that all calendars of the library know: a calendar without bounds of its own ends a year after today
+    kind = type(_computed(code, "2022-01-03", "2022-02-01"))
+    bounds = kind.bound_min(), kind.bound_max()
+    decades = (_FIRST_YEAR, 1, 1), (_LAST_YEAR, 12, 31)
+    first, last = (
+        day_number(bound.date()) if bound else _day(*written) for bound, written in zip(bounds, decades, strict=True)
+    )
+    return Exchange(code, (max(first, _day(*decades[0])), min(last, _day(*decades[1]))))
+
+
+@lru_cache(maxsize=64)
+def _sessions(code: str, decade: int, first: int, last: int) -> tuple[Session, ...]:
+    start, end = max(_day(decade * _YEARS, 1, 1), first), min(_day(decade * _YEARS + _YEARS - 1, 12, 31), last)
+    found = _computed(code, local_date(start).isoformat(), local_date(end).isoformat())
+    return tuple(
+        Session(day_number(day.date()), int(opens.timestamp()), int(closes.timestamp()))
+        for day, opens, closes in zip(found.opens.index, found.opens, found.closes, strict=True)
+    )
+
+
+def _computed(code: str, start: str, end: str) -> Any:  # noqa: ANN401 - of a library without types
+    with catch_warnings():  # about its use of pandas, which nobody here can change
+        simplefilter("ignore")
+        return _library(code).get_calendar(code, start=start, end=end)
+
+
+def _library(code: str) -> Any:  # noqa: ANN401 - a module
+    return optional("exchange_calendars", need=f"the calendar '{code}'", extra="exchanges")
+
+
+def _decade(day: int) -> int:
+    return local_date(day).year // _YEARS
+
+
+def _day(year: int, month: int, day: int) -> int:
+    return day_number(date(year, month, day))

@@ -1,0 +1,108 @@
+"""Ticks that keep to the open days of a calendar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from sparkassets.core.instants import DAY, offsets
+from sparkassets.core.timetables.base import Ticks
+from sparkassets.core.timetables.calendars import Calendar
+from sparkassets.core.timetables.search import tick_after, tick_before
+
+Roll = Literal["skip", "back", "forward"]
+ROLLS: Final[tuple[Roll, ...]] = get_args(Roll)
+
+_WORDS: Final = {
+    "skip": "on open days of {} only",
+    "back": "or the last open day of {} before",
+    "forward": "or the next open day of {} after",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """The ticks of a rule, where the local day of a tick that is closed skips or moves it.
+
+    A moved tick keeps its wall-clock time: one that the clocks skip that day moves forward by the gap's length, one
+    that is repeated is its second occurrence. Ticks that meet are one. Outside the days that a calendar knows there
+    are none.
+
+    Attributes:
+        ticks: The rule.
+        calendar: The open days.
+        roll: ``skip`` drops the tick; ``back`` moves it to the last open day before, ``forward`` to the next after.
+        timezone: The zone of local days and wall-clock times.
+    """
+
+    ticks: Ticks
+    calendar: Calendar
+    roll: Roll
+    timezone: str
+
+    def after(self, epoch: int) -> int | None:
+        """The first tick later than ``epoch``; None when there is none."""
+        known = self.calendar.known
+        return tick_after(self.between, max(epoch, (known[0] - 2) * DAY) if known else epoch)
+
+    def before(self, epoch: int) -> int | None:
+        """The last tick earlier than ``epoch``; None when there is none."""
+        known = self.calendar.known
+        return tick_before(self.between, min(epoch, (known[1] + 2) * DAY) if known else epoch)
+
+    def between(self, start: int, end: int) -> list[int]:
+        """The ticks in ``[start, end)``, ascending."""
+        low, high = self._reach(start, end)
+        placed = {self._place(tick) for tick in self.ticks.between(low, high)}
+        return sorted(tick for tick in placed if tick is not None and start <= tick < end)
+
+    def describe(self) -> str:
+        """The rule for people, without zone and bounds."""
+        return f"{self.ticks.describe()}, {_WORDS[self.roll].format(self.calendar.code)}"
+
+    def _reach(self, start: int, end: int) -> tuple[int, int]:
+        """Where the ticks come from that may land in ``[start, end)``, in epoch seconds."""
+        if self.roll == "skip":
+            return start, end
+        first, last = self._day(start) - 1, self._day(end) + 1
+        if self.roll == "back":
+            last = self._next(last) or last
+        else:
+            first = self._last(first) or first
+        return (first - 1) * DAY, (last + 2) * DAY
+
+    def _place(self, tick: int) -> int | None:
+        """Where a tick comes to lie; None where it is dropped."""
+        day = self._day(tick)
+        if self.calendar.known and not self.calendar.known[0] <= day <= self.calendar.known[1]:
+            return None
+        if self.calendar.is_open(day):
+            return tick
+        if self.roll == "skip":
+            return None
+        target = self._last(day) if self.roll == "back" else self._next(day)
+        if target is None:
+            return None
+        clock = offsets(self.timezone)
+        return max(clock.instants(target * DAY + (tick + clock.at(tick)) % DAY))
+
+    def _day(self, epoch: int) -> int:
+        return (epoch + offsets(self.timezone).at(epoch)) // DAY
+
+    def _last(self, day: int) -> int | None:
+        """The last open day before that the zone has."""
+        found = self.calendar.last_before(day)
+        while found is not None and not self._exists(found):
+            found = self.calendar.last_before(found)
+        return found
+
+    def _next(self, day: int) -> int | None:
+        found = self.calendar.next_after(day)
+        while found is not None and not self._exists(found):
+            found = self.calendar.next_after(found)
+        return found
+
+    def _exists(self, day: int) -> bool:
+        """Whether the zone's clocks do not skip the whole day, as in Apia on 2011-12-30."""
+        first, second = offsets(self.timezone).instants(day * DAY + DAY // 2)
+        return first - second < DAY

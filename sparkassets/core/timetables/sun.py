@@ -1,0 +1,110 @@
+"""Events of the sun at a place, computed by the equations of ``astral``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import degrees
+from typing import Final, Literal, get_args
+
+from sparkassets.core.instants import DAY, local_date
+from sparkassets.core.suggestions import meant_by
+from sparkassets.core.timetables.base import TimetableError
+from sparkassets.core.timetables.optional import optional
+from sparkassets.core.timetables.search import tick_after, tick_before
+
+Event = Literal["sunrise", "sunset", "dawn", "dusk", "noon"]
+EVENTS: Final[tuple[Event, ...]] = get_args(Event)
+
+_ZENITH: Final = {"dawn": 96.0, "sunrise": 90 + 16 / 60, "sunset": 90 + 16 / 60, "dusk": 96.0}
+"""Degrees from the zenith to the sun's centre: civil twilight ends at 6° below the horizon, the disc is 32 minutes wide."""
+_RISING: Final = frozenset({"dawn", "sunrise"})
+_MARGIN: Final = 2
+"""Days: an event of a solar day may fall on the date before or after in UTC."""
+_EARLIEST, _LATEST = -719_000, 2_932_000
+"""Day numbers of the years 1 and 9997."""
+
+
+@dataclass(frozen=True, slots=True)
+class SunTicks:
+    """One event of the sun on each solar day of a place, to the second.
+
+    On a day without the event (polar day and night: no sunrise and no sunset; no dawn and no dusk where the twilight
+    never begins or never ends) there is no tick; each day has a noon.
+
+    Attributes:
+        event: ``dawn`` and ``dusk`` are civil: the sun is 6° below the horizon.
+        latitude: Degrees north, -90 to 90.
+        longitude: Degrees east, -180 to 180.
+    """
+
+    event: Event
+    latitude: float
+    longitude: float
+
+    def after(self, epoch: int) -> int | None:
+        """The first tick later than ``epoch``; None when there is none."""
+        return tick_after(self.between, epoch)
+
+    def before(self, epoch: int) -> int | None:
+        """The last tick earlier than ``epoch``; None when there is none."""
+        return tick_before(self.between, epoch)
+
+    def between(self, start: int, end: int) -> list[int]:
+        """The ticks in ``[start, end)``, ascending."""
+        first, last = max(start // DAY - _MARGIN, _EARLIEST), min(end // DAY + _MARGIN, _LATEST)
+        events = (_event(self.event, self.latitude, self.longitude, day) for day in range(first, last + 1))
+        return [each for each in events if each is not None and start <= each < end]
+
+    def describe(self) -> str:
+        """The rule for people, without zone and bounds."""
+        rare = "" if self.event == "noon" else f", none on days without {self.event}"
+        return f"{self.event} at {self.latitude}, {self.longitude}{rare}"
+
+
+def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:
+    """The ticks of an event of the sun.
+
+    Args:
+        event: One of `EVENTS`.
+        latitude: Degrees north.
+        longitude: Degrees east.
+
+    Raises:
+        TimetableError: There is no such event or place, or ``astral`` is not installed.
+    """
+    known = next((each for each in EVENTS if each == event), None)
+    if known is None:
+        raise TimetableError(
+            f"unknown event of the sun '{event}'; expected {', '.join(EVENTS)}", hint=meant_by(event, EVENTS)
+        )
+    for name, value, most in (("latitude", latitude, 90), ("longitude", longitude, 180)):
+        if not -most <= value <= most:
+            raise TimetableError(f"'{name}' is {value}; expected degrees from -{most} to {most}")
+    optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
+    return SunTicks(known, latitude, longitude)
+
+
+@lru_cache(maxsize=8192)
+def _event(event: Event, latitude: float, longitude: float, day: int) -> int | None:
+    """The event of one solar day in epoch seconds; None where the sun does not reach that height.
+
+    Astral's own `sunrise` and others search by the date of a zone, and miss an event whose time of day crosses
+    midnight there; so this is their iteration without the date.
+    """
+    sun = optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
+    from astral.julian import julianday, julianday_to_juliancentury
+
+    julian, minutes = julianday(local_date(day)), 720 - 4 * longitude
+    for _ in range(2):
+        century = julianday_to_juliancentury(julian + minutes / 1440)
+        angle = 0.0
+        if event != "noon":
+            zenith = _ZENITH[event] + sun.refraction_at_zenith(_ZENITH[event])
+            direction = sun.SunDirection.RISING if event in _RISING else sun.SunDirection.SETTING
+            try:
+                angle = sun.hour_angle(min(max(latitude, -89.8), 89.8), sun.sun_declination(century), zenith, direction)
+            except ValueError:  # the cosine of no angle
+                return None
+        minutes = 720 - 4 * (longitude + degrees(angle)) - sun.eq_of_time(century)
+    return day * DAY + int(minutes * 60 // 1)
