@@ -9,16 +9,16 @@ import socket
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparkassets.cache import cache_folder
-from sparkassets.core.assets import parse_uri, secrets_in
-from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.instants import epoch, format_instant, parse_instant
 from sparkassets.core.journal import events, runs
+from sparkassets.core.journal.announce import announced, announced_lines, partition_of
 from sparkassets.core.journal.entries import Entry, EventEntry, PauseEntry
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
@@ -28,12 +28,16 @@ from sparkassets.core.planner.explain import Node, explain
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.preview import Preview, preview, untimed
 from sparkassets.core.planner.status import AssetStatus, asset_status, grid
 from sparkassets.core.redaction import redact
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.timetables import Timetable, parse_timetable
+from sparkassets.core.timetables.align import Alignment, aligned, is_time
 from sparkassets.errors import InputError, SparkAssetsError
 from sparkassets.project import load
+from sparkassets.runtime.announcing import announce
 from sparkassets.runtime.driver import Driver, Identity, descendants
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
@@ -150,6 +154,29 @@ class Project:
         look = self._look(at=at)
         return [asset_status(look, asset) for asset in self.spec.assets.values()]
 
+    def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[Preview]:
+        """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on."""
+        specs = [self.asset(name) for name in assets] or list(self.spec.assets.values())
+        since = self._at(start) or self._clock.now()
+        return [preview(spec, start=since, count=count) for spec in specs]
+
+    def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
+        """Which run of ``upstream`` belongs to the run of ``downstream`` at that time.
+
+        Args:
+            upstream: The name of an asset with a timetable, a preset or a cron.
+            downstream: Likewise.
+            at: When the downstream runs; default now.
+
+        Raises:
+            InputError: One is no timetable, or has no run by then.
+        """
+        return _align(upstream, downstream, self._timetable, self._at(at) or self._clock.now())
+
+    def now(self) -> datetime:
+        """The current instant, aware UTC."""
+        return self._clock.now()
+
     def partitions(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
         """Every partition of an asset that is wanted or there, with its status."""
         spec = self.asset(asset)
@@ -161,9 +188,7 @@ class Project:
         """Dataset events, oldest first; only the newest ``last``."""
 
         def parse(rows: Sequence[JournalRow]) -> list[dict[str, Any]]:
-            sources = ((row, self.spec.assets.get(row.asset or "")) for row in rows)
-            found = (events.of_row(row, source.partition if source else None) for row, source in sources)
-            return [event for event in found if event is not None]
+            return [event for row in rows if (event := self._event(row)) is not None]
 
         return self._newest(parse, events.EVENT_KINDS, asset, last)
 
@@ -245,28 +270,45 @@ class Project:
         return driver is not None
 
     def add_event(
-        self, target: str, *, partition: str | None = None, extra: Mapping[str, Any] | None = None
+        self,
+        target: str,
+        *,
+        partition: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+        id: str | None = None,  # noqa: A002  the word of the grammar
+        at: datetime | str | None = None,
     ) -> dict[str, Any]:
         """Announces that ``target`` (an asset's name or a dataset URI) was updated; needs no Spark.
 
-        Returns the event as recorded.
+        Args:
+            target: A word without ``://`` is a name.
+            partition: Keys ``A..B`` or ``A``, inclusive.
+            extra: Free; at most 64 KiB of JSON, without credentials.
+            id: Tells the event from others of the dataset: one that is known already is not recorded again.
+            at: When it happened; now if not given, and without an offset in the project's zone.
+
+        Returns:
+            The event as recorded; for a known ``id`` the first one.
+
+        Raises:
+            InputError: The event is wrong.
         """
-        asset = self.spec.assets.get(target)
-        if asset is None and "://" not in target:
-            self.asset(target)
-        blocks = self._blocks(asset, partition) if asset is not None and partition is not None else RangeSet()
-        if partition is not None and (asset is None or asset.partition is None):
-            raise InputError(f"{target!r} has no partitions, so an event cannot name {partition!r}")
-        for path, what in secrets_in(dict(extra or {})):
-            raise InputError(f"the extra {'.'.join(map(str, path))} holds {what}: events are clear text")
-        uri = asset.uri if asset is not None else parse_uri(target)
-        entry = EventEntry(uri, asset.name if asset else None, blocks, dict(extra or {}))
-        self._store.create(project=self.spec.name)
-        ledger = self._ledger("events add")
-        ledger.open()
-        ledger.commit(lambda state: changed_specs(self.spec, state))
-        (row,) = ledger.commit(lambda _: [entry])
-        return events.of_row(row, asset.partition if asset else None) or {}
+        return self._announce([announced(self.spec, target, partition=partition, extra=extra, id=id, at=at)])[0]
+
+    def add_events(self, lines: Iterable[str | Mapping[str, Any]], *, name: str = "lines") -> list[dict[str, Any]]:
+        """Announces many updates in one commit, or none of them.
+
+        Args:
+            lines: Objects, or their JSON, ``{"asset" or "uri", "partition", "extra", "at", "id"}``.
+            name: What they come from, for messages.
+
+        Returns:
+            The events as recorded, in the order of the lines; for a known ``id`` the first one.
+
+        Raises:
+            InputError: Some lines are wrong; tells every one as ``name:line: what is wrong``.
+        """
+        return self._announce(announced_lines(self.spec, lines, name=name))
 
     def pause(self, *assets: str) -> list[str]:
         """Stops these assets from running until they are resumed; what comes for them meanwhile is kept.
@@ -307,6 +349,26 @@ class Project:
 
     # ------------------------------------------------------------------ inside
 
+    def _timetable(self, text: str) -> Timetable:
+        """That of an asset, or the one that ``text`` is."""
+        if is_time(text):
+            return parse_timetable(text, timezone=self.spec.timezone)
+        spec = self.asset(text)
+        if spec.schedule.timetable is None:
+            raise InputError(f"asset {text!r} has no timetable: {untimed(spec)}")
+        return spec.schedule.timetable
+
+    def _announce(self, entries: Sequence[EventEntry]) -> list[dict[str, Any]]:
+        if not entries:
+            return []
+        ledger = self._opened("events add")
+        rows = announce(ledger, self._store, entries, before=lambda state: changed_specs(self.spec, state))
+        ledger.tidy()
+        return [event for row in rows if (event := self._event(row)) is not None]
+
+    def _event(self, row: JournalRow) -> dict[str, Any] | None:
+        return events.of_row(row, partition_of(self.spec, asset=row.asset, uri=row.uri))
+
     def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
         for name in assets:
             if self.asset(name).source is not None:
@@ -321,17 +383,17 @@ class Project:
                 *(PauseEntry(name, paused) for name, asset in known if (asset is not None and asset.paused) != paused),
             ]
 
-        rows = self._record("pause" if paused else "resume", decide)
+        ledger = self._opened("pause" if paused else "resume")
+        rows = ledger.commit(decide)
+        ledger.tidy()
         return [row.asset for row in rows if row.kind in ("pause", "resume") and row.asset is not None]
 
-    def _record(self, what: str, decide: Callable[[State], Sequence[Entry]]) -> Sequence[JournalRow]:
-        """Commits what ``decide`` makes of the state, which is made when there is none yet."""
+    def _opened(self, what: str) -> Ledger:
+        """A ledger to write to; makes the journal when there is none yet."""
         self._store.create(project=self.spec.name)
         ledger = self._ledger(what)
         ledger.open()
-        rows = ledger.commit(decide)
-        ledger.tidy()
-        return rows
+        return ledger
 
     def _look(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> Look:
         for name in select or ():
@@ -453,6 +515,27 @@ class Project:
         except OSError:
             return redact(first), ""
         return redact(first), str(file)
+
+
+def align_crons(upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
+    """`Project.align` for two presets or crons in UTC, without a project."""
+
+    def timetable(text: str) -> Timetable:
+        return parse_timetable(text, timezone="UTC")
+
+    moment = parse_instant(at, zone="UTC") if isinstance(at, str) else at
+    return _align(upstream, downstream, timetable, moment or SystemClock().now())
+
+
+def _align(upstream: str, downstream: str, timetable: Callable[[str], Timetable], at: datetime) -> Alignment:
+    up, down = timetable(upstream), timetable(downstream)
+    found = aligned(up, down, at)
+    if found is None:
+        raise InputError(f"{downstream!r} has no run by {format_instant(at)}: {down.describe()}")
+    if found.upstream is None:
+        end = format_instant(found.downstream.end)
+        raise InputError(f"{upstream!r} has no run by {end}, when {downstream!r} runs: {up.describe()}")
+    return found
 
 
 def _cache() -> Path | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.journal import events
+from sparkassets.core.journal.announce import partition_of
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.runs import RunRecord
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from sparkassets.core.partitions import RangeSet
     from sparkassets.core.planner.explain import Node
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+    from sparkassets.core.planner.preview import Preview
     from sparkassets.core.planner.status import AssetStatus
     from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+    from sparkassets.core.timetables.align import Alignment
     from sparkassets.runtime.progress import RunResult, Summary
 
 
@@ -72,6 +75,30 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "running": status.running,
         "next_at": instant_text(status.next_at),
         "paused": status.paused,
+    }
+
+
+def preview_document(preview: Preview) -> list[dict[str, Any]]:
+    """The coming runs of one asset, oldest first."""
+    return [
+        {
+            "asset": preview.asset,
+            "run_after": format_instant(slot.run_after),
+            "data_interval": {"start": format_instant(slot.start), "end": format_instant(slot.end)},
+            "logical_date": format_instant(slot.start),
+        }
+        for slot in preview.slots
+    ]
+
+
+def alignment_document(alignment: Alignment) -> dict[str, Any]:
+    """Two runs that belong together; the delta in seconds."""
+    upstream = alignment.upstream
+    return {
+        "upstream_logical_date": None if upstream is None else format_instant(upstream.start),
+        "downstream_logical_date": format_instant(alignment.downstream.start),
+        "execution_delta": alignment.delta_seconds,
+        "case": alignment.case,
     }
 
 
@@ -147,8 +174,7 @@ def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
 
 
 def _triggering(ref: EventRef, project: ProjectSpec) -> dict[str, Any]:
-    source = project.assets.get(ref.asset or "")
-    event = events.of_ref(ref, source.partition if source is not None else None)
+    event = events.of_ref(ref, partition_of(project, asset=ref.asset, uri=ref.uri))
     return {key: value for key, value in event.items() if key != "source_run"}
 
 

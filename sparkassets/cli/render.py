@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import epoch, instant, zone
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.preview import Preview
 from sparkassets.core.planner.wording import labels, plural, when
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.timetables import Slot
 from sparkassets.runtime.progress import RunResult, Summary
 
 STATUS_STYLES = {
@@ -27,6 +30,10 @@ STATUS_STYLES = {
     "running": "cyan",
     "open": "dim",
 }
+
+_SECONDS = "2025-03-21T07:00:00"
+_UNITS = ((60, 1, "s"), (3570, 60, "min"), (2 * 86400, 3600, "h"))
+"""(Below how many seconds, the seconds of the unit, the unit); beyond, days."""
 
 
 def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = None) -> None:
@@ -107,6 +114,61 @@ def print_failure(name: str, error: str, details: str, terminal: Terminal) -> No
         terminal.print("", *(terminal.paint(line, "red") for line in lines))
         if details:
             terminal.print(f"  the whole story: {details}")
+
+
+def print_preview(previews: Sequence[Preview], now: datetime, terminal: Terminal) -> None:
+    """Writes the coming runs, in local time and UTC, and below why the other assets have none.
+
+    Args:
+        previews: In the order that they are shown in.
+        now: What "in 3 h" counts from.
+        terminal: Where to.
+    """
+    rows: list[Row] = []
+    for each in previews:
+        for number, slot in enumerate(each.slots):
+            name = Cell(each.asset, "" if number else "green")
+            far = in_words(epoch(slot.run_after) - epoch(now))
+            rows.append([name, *_slot(slot, each.timezone), far])
+    if rows:
+        columns = ["asset", "runs (local)", "runs (UTC)", "interval (local)", "from now"]
+        print_table(terminal, [Column(title, free=title.startswith("interval")) for title in columns], rows)
+    else:
+        terminal.print("no asset runs by a timetable")
+    without = [each for each in previews if not each.slots]
+    if without:
+        terminal.print("", terminal.paint("without a coming run:", "dim"))
+        reasons = [[Cell(each.asset, "dim"), Cell(each.reason, "dim")] for each in without]
+        print_table(terminal, [Column("asset"), Column("reason", free=True)], reasons)
+
+
+def _slot(slot: Slot, timezone: str) -> list[str]:
+    start, end = local(slot.start, timezone), local(slot.end, timezone)
+    offset = "" if timezone == "UTC" else slot.run_after.astimezone(zone(timezone)).isoformat()[len(_SECONDS) :]
+    interval = start if start == end else f"{start} to {end}"
+    return [local(slot.run_after, timezone) + offset, local(slot.run_after, "UTC"), interval]
+
+
+def local(instant: datetime, timezone: str) -> str:
+    """An instant on the wall clock of a zone, to the minute where it is a whole one.
+
+    >>> local(datetime.fromisoformat("2025-03-21T06:00Z"), "Europe/Berlin")
+    '2025-03-21 07:00'
+    """
+    there = instant.astimezone(zone(timezone))
+    return f"{there:%Y-%m-%d %H:%M}" + (f":{there:%S}" if there.second else "")
+
+
+def in_words(seconds: int) -> str:
+    """How far ahead, or back, in the unit that tells it best.
+
+    >>> in_words(3 * 3600 - 20), in_words(-90), in_words(26 * 3600), in_words(3 * 86400)
+    ('in 3 h', '2 min ago', 'in 26 h', 'in 3 days')
+    """
+    far = abs(seconds)
+    size, unit = next(((size, unit) for most, size, unit in _UNITS if far < most), (86400, "days"))
+    text = f"{round(far / size)} {unit}"
+    return f"in {text}" if seconds >= 0 else f"{text} ago"
 
 
 def ending(summary: Summary) -> str:

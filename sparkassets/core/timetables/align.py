@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from sparkassets.core.timetables.base import Slot, Timetable
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def is_time(text: str) -> bool:
+    """Whether a text can only be a preset or a cron, and not the name of an asset.
+
+    >>> is_time("@daily"), is_time("0 6 * * *"), is_time("daily_delays")
+    (True, True, False)
+    """
+    return not _NAME.fullmatch(text)
 
 
 @dataclass(frozen=True, slots=True)

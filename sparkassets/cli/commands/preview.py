@@ -1,0 +1,39 @@
+"""``sparkassets preview``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.documents import preview_document, print_json
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.render import print_preview
+from sparkassets.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.preview import Preview
+
+
+@click.command("preview")
+@click.argument("assets", nargs=-1, metavar="[ASSET …]")
+@project_option
+@click.option(
+    "--from", "start", metavar="TIME", help="Runs from this time on (ISO; without an offset in the project's zone)."
+)
+@click.option("--count", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="How many each.")
+@json_option
+def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int, as_json: bool) -> int:
+    """Show the next runs of the timetable of each ASSET (default: every), whatever happened so far.
+
+    With --json: [{asset, run_after, data_interval: {start, end}, logical_date}]; what has no timetable is left out.
+    """
+    project = open_project(folder)
+    found: list[Preview] = project.preview(*assets, start=start, count=count)
+    if as_json:
+        print_json([document for each in found for document in preview_document(each)])
+    else:
+        print_preview(found, project.now(), Terminal.of(sys.stdout))
+    return 0

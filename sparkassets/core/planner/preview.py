@@ -1,0 +1,54 @@
+"""The next runs of timetables, whatever happened so far, for `preview`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+
+from sparkassets.core.instants import format_instant
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.timetables import Slot, Timetable
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What comes of one asset.
+
+    Attributes:
+        timezone: The zone that its timetable follows; empty without one.
+        slots: Oldest first.
+        reason: Why there are none; empty where there are.
+    """
+
+    asset: str
+    timezone: str = ""
+    slots: tuple[Slot, ...] = ()
+    reason: str = ""
+
+
+def preview(asset: AssetSpec, *, start: datetime, count: int) -> Preview:
+    """The next ``count`` runs of the asset's timetable that may start at ``start`` or later."""
+    timetable = asset.schedule.timetable
+    if timetable is None:
+        return Preview(asset.name, reason=f"no timetable: {untimed(asset)}")
+    slots = tuple(islice(_from(timetable, start), count))
+    reason = "" if slots else f"no run at {format_instant(start)} or later: {timetable.describe()}"
+    return Preview(asset.name, timetable.timezone, slots, reason)
+
+
+def untimed(asset: AssetSpec) -> str:
+    """What an asset without a timetable goes by."""
+    if asset.source is not None:
+        return "others write it"
+    if asset.schedule.condition is None:
+        return "runs by hand only"
+    return f"runs when {asset.schedule.text}"
+
+
+def _from(timetable: Timetable, start: datetime) -> Iterator[Slot]:
+    slot = timetable.first_after(start - timedelta(microseconds=1))
+    while slot is not None:
+        yield slot
+        slot = timetable.first_after(slot.run_after)

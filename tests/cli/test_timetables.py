@@ -1,0 +1,136 @@
+"""`preview` and `align`: what timetables will do, without a run."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from sparkassets.wiring import SystemClock
+
+DAILY = "asset: report\nschedule: {cron: '0 6 * * *', timezone: Europe/Berlin}\nsql: SELECT 1 AS n\n"
+HOURLY = "asset: pulse\nschedule: '@hourly'\nsql: SELECT 1 AS n\n"
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch):
+    """A quarter past two in the morning of the day on which Berlin's clocks go forward an hour later."""
+    monkeypatch.setattr(SystemClock, "now", lambda _: datetime(2025, 3, 30, 0, 15, tzinfo=UTC))
+
+
+@pytest.fixture
+def timed(shop):
+    (shop / "assets/report.yml").write_text(DAILY)
+    (shop / "assets/pulse.yml").write_text(HOURLY)
+    return shop
+
+
+def lines(text):
+    return [line.rstrip() for line in text.splitlines()]
+
+
+@pytest.mark.usefixtures("timed")
+def test_preview_tells_the_next_runs_and_why_some_assets_have_none(said):
+    code, out, err = said("preview", "report", "pulse", "orders", "best_shops", "--count", "2")
+    assert (code, err) == (0, "")
+    assert lines(out) == [
+        "  asset   runs (local)            runs (UTC)        interval (local)                      from now",
+        "  report  2025-03-30 06:00+02:00  2025-03-30 04:00  2025-03-29 06:00 to 2025-03-30 06:00  in 4 h",
+        "  report  2025-03-31 06:00+02:00  2025-03-31 04:00  2025-03-30 06:00 to 2025-03-31 06:00  in 28 h",
+        "  pulse   2025-03-30 01:00        2025-03-30 01:00  2025-03-30 00:00 to 2025-03-30 01:00  in 45 min",
+        "  pulse   2025-03-30 02:00        2025-03-30 02:00  2025-03-30 01:00 to 2025-03-30 02:00  in 2 h",
+        "",
+        "without a coming run:",
+        "  asset       reason",
+        "  orders      no timetable: others write it",
+        "  best_shops  no timetable: runs when daily_revenue",
+    ]
+
+
+@pytest.mark.usefixtures("timed")
+def test_preview_as_a_document_has_timetables_only(asked):
+    assert asked("preview", "--from", "2025-03-28", "--count", "1") == [
+        {
+            "asset": "pulse",
+            "run_after": "2025-03-28T00:00:00Z",
+            "data_interval": {"start": "2025-03-27T23:00:00Z", "end": "2025-03-28T00:00:00Z"},
+            "logical_date": "2025-03-27T23:00:00Z",
+        },
+        {
+            "asset": "report",
+            "run_after": "2025-03-28T05:00:00Z",
+            "data_interval": {"start": "2025-03-27T05:00:00Z", "end": "2025-03-28T05:00:00Z"},
+            "logical_date": "2025-03-27T05:00:00Z",
+        },
+    ]
+    assert len(asked("preview")) == 10
+
+
+@pytest.mark.usefixtures("shop")
+def test_preview_where_nothing_runs_by_a_timetable(said, asked):
+    assert lines(said("preview")[1])[0] == "no asset runs by a timetable"
+    assert asked("preview") == []
+    code, _, err = said("preview", "ordrs")
+    assert (code, err) == (2, "error: no asset 'ordrs' in project 'shop'\n  hint: did you mean 'orders'?\n")
+
+
+def test_align_two_crons_without_a_project(said, asked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    crons = ("0 6 * * *", "0 * * * *", "--at", "2025-03-22T04:00")
+    assert asked("align", *crons) == {
+        "upstream_logical_date": "2025-03-20T06:00:00Z",
+        "downstream_logical_date": "2025-03-22T03:00:00Z",
+        "execution_delta": 162000,
+        "case": 2,
+    }
+    assert lines(said("align", *crons)[1]) == [
+        "downstream run at   2025-03-22T04:00:00Z, logical date 2025-03-22T03:00:00Z",
+        "its upstream run at 2025-03-21T06:00:00Z, logical date 2025-03-20T06:00:00Z",
+        "execution_delta     1d21h (162000 s)",
+        "case                2: only the downstream fires then",
+    ]
+
+
+@pytest.mark.usefixtures("timed")
+def test_align_an_asset_with_a_cron_in_the_zone_of_the_project(said):
+    assert lines(said("align", "report", "@daily", "--at", "2025-03-31")[1]) == [
+        "downstream run at   2025-03-31T00:00:00Z, logical date 2025-03-30T00:00:00Z",
+        "its upstream run at 2025-03-30T04:00:00Z, logical date 2025-03-29T05:00:00Z",
+        "execution_delta     19h (68400 s)",
+        "case                2: only the downstream fires then",
+    ]
+    assert lines(said("align", "pulse", "pulse")[1])[2:] == [
+        "execution_delta     0s (0 s)",
+        "case                1: both fire then",
+    ]
+
+
+@pytest.mark.usefixtures("timed")
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["orders", "@daily"], "asset 'orders' has no timetable: others write it"),
+        (["@daily", "best_shops"], "asset 'best_shops' has no timetable: runs when daily_revenue"),
+        (["pulze", "@daily"], "no asset 'pulze' in project 'shop'\n  hint: did you mean 'pulse'?"),
+        (
+            ["0 6 * *", "@daily"],
+            "cron '0 6 * *' has 4 fields; expected five: minute hour day-of-month month day-of-week",
+        ),
+        (["@dayly", "@daily"], "unknown preset '@dayly'"),
+    ],
+)
+def test_align_refuses_what_is_no_timetable(said, args, message):
+    code, out, err = said("align", *args)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {message}")
+
+
+def test_align_says_that_there_is_no_run_yet(shop, said):
+    (shop / "assets/late.yml").write_text(
+        "asset: late\nschedule: {cron: '@daily', start: 2025-03-20}\nsql: SELECT 1 AS n\n"
+    )
+    zero = "2025-03-20T00:00:00Z"
+    late = f"@daily (UTC) from {zero}"
+    noon = ("--at", "2025-03-20T12:00")
+    code, out, err = said("align", "late", "@daily", *noon)
+    assert (code, out, err) == (2, "", f"error: 'late' has no run by {zero}, when '@daily' runs: {late}\n")
+    code, out, err = said("align", "@daily", "late", *noon)
+    assert (code, out, err) == (2, "", f"error: 'late' has no run by 2025-03-20T12:00:00Z: {late}\n")

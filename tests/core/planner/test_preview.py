@@ -1,0 +1,51 @@
+"""The next runs of timetables."""
+
+from datetime import UTC, datetime
+
+from sparkassets.core.planner.preview import preview
+from sparkassets.core.spec.model import Schedule
+from sparkassets.core.timetables import parse_timetable
+from tests.builders import asset, project, source
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def timed(text: str, **bounds: str):
+    timetable = parse_timetable({"cron": text, **bounds}, timezone="Europe/Berlin")
+    return asset("report", by=None, schedule=Schedule(timetable, text=text))
+
+
+def coming(text: str, since: str, count: int = 2, **bounds: str) -> list[str]:
+    found = preview(timed(text, **bounds), start=at(since), count=count)
+    return [f"{slot.run_after:%m-%d %H:%M}" for slot in found.slots]
+
+
+def test_the_next_runs_from_an_instant_on():
+    assert coming("0 6 * * *", "2025-03-29T05:00:01") == ["03-30 04:00", "03-31 04:00"]
+
+
+def test_a_run_at_that_very_instant_is_one_of_them():
+    assert coming("0 6 * * *", "2025-03-28T05:00") == ["03-28 05:00", "03-29 05:00"]
+
+
+def test_bounds_judge_the_intervals():
+    assert coming("@daily", "2025-03-01", start="2025-03-05", end="2025-03-06") == ["03-05 23:00"]
+
+
+def test_a_timetable_that_is_over_says_so():
+    found = preview(timed("@daily", end="2025-03-06"), start=at("2026-01-01"), count=3)
+    assert found.reason == (
+        "no run at 2026-01-01T00:00:00Z or later: @daily (Europe/Berlin) until 2025-03-05T23:00:00Z"
+    )
+
+
+def test_what_has_no_timetable_says_what_it_goes_by():
+    found = project(source("s"), asset("a", "s"), asset("b", "a", schedule="a & s"), asset("hand"))
+    assert [preview(each, start=at("2025-01-01"), count=1).reason for each in found.assets.values()] == [
+        "no timetable: others write it",
+        "no timetable: runs when s",
+        "no timetable: runs when a & s",
+        "no timetable: runs by hand only",
+    ]
