@@ -160,6 +160,9 @@ class Story:
                 interval=run.interval,
                 cursor=run.cursor,
                 events=tuple(ref.seq for ref in run.events),
+                consumes=run.consumes,
+                ticks=run.ticks,
+                planned=at(self.now),
             )
         )
 
@@ -197,7 +200,7 @@ class Story:
         return done
 
     def look(self, **more: Any) -> Look:
-        return Look(self.project, self.state, at(self.now), **more)
+        return Look(self.project, self.state, at(self.now), **{"clock": at(self.now), **more})
 
     def plan(self, **more: Any) -> Plan:
         return plan(self.look(**more))

@@ -50,17 +50,24 @@ class SpecEntry:
 
 @dataclass(frozen=True, slots=True)
 class EventEntry:
-    """An update that someone else announced.
+    """An update that someone announced: somebody else, or a run that wrote more than its own asset.
 
     Attributes:
-        asset: Set when it was announced by name.
+        asset: Whose dataset it is; None when several assets, or none, have the URI.
         ranges: What was updated; empty for a dataset without partitions.
+        id: By which whoever announces it tells it from others of the dataset; one that is known is not recorded again.
+        at: When it happened, epoch seconds; None when it was recorded.
+        run, interval: The run that announced it, and its data interval.
     """
 
     uri: str
     asset: str | None = None
     ranges: RangeSet = field(default_factory=RangeSet)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    id: str | None = None
+    at: int | None = None
+    run: str | None = None
+    interval: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,9 @@ class ClaimEntry:
         places: Where the run writes.
         processes: (pid, creation time) of the processes that may write; the driver first.
         events: Numbers of the events that triggered it.
+        consumes: Dataset to the number up to which its events are used once the run succeeds.
+        planned: The planner's time, epoch seconds.
+        ticks: Time leaf of the condition to the instant up to which its ticks are used, epoch seconds.
     """
 
     asset: str
@@ -111,11 +121,14 @@ class ClaimEntry:
     lease_seconds: int
     invocation: str
     host: str
+    planned: int = 0
     processes: Sequence[tuple[int, float]] = ()
     interval: tuple[int, int] | None = None
     cursor: int | None = None
     places: Sequence[str] = ()
     events: Sequence[int] = ()
+    consumes: Mapping[str, int] = field(default_factory=dict)
+    ticks: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
 
 
@@ -203,8 +216,9 @@ def to_row(entry: Entry, *, seq: int, at: datetime, driver: str) -> JournalRow:
                 kind="event",
                 asset=entry.asset,
                 uri=entry.uri,
+                run=entry.run,
                 extra=_json(entry.extra),
-                body=_body({}),
+                body=_event_body(entry),
             )
         case ObservedEntry():
             return JournalRow(
@@ -280,7 +294,8 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
         case "spec":
             return SpecEntry(asset, FoldSpec.from_json(body))
         case "event":
-            return EventEntry(uri=uri, asset=row.asset, ranges=ranges, extra=extra)
+            interval = _interval(body.get("interval"))
+            return EventEntry(uri, row.asset, ranges, extra, body.get("id"), body.get("at"), row.run, interval)
         case "observed":
             removed = RangeSet.of(body["removed"])
             return ObservedEntry(
@@ -297,11 +312,14 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 lease_seconds=body["lease"],
                 invocation=body["invocation"],
                 host=body["host"],
+                planned=body["planned"],
                 processes=tuple((pid, created) for pid, created in body["processes"]),
                 interval=_interval(body["interval"]),
                 cursor=body["cursor"],
                 places=tuple(body["places"]),
                 events=tuple(body["events"]),
+                consumes=body["consumes"],
+                ticks=body["ticks"],
                 reason=body["reason"],
             )
         case "renew":
@@ -344,6 +362,11 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
             raise ValueError(f"unknown kind {other!r}")
 
 
+def _event_body(entry: EventEntry) -> str:
+    told = {"id": entry.id, "at": entry.at, "interval": entry.interval}
+    return _body({key: value for key, value in told.items() if value is not None})
+
+
 def _claim_body(entry: ClaimEntry) -> str:
     return _body(
         {
@@ -354,11 +377,14 @@ def _claim_body(entry: ClaimEntry) -> str:
             "lease": entry.lease_seconds,
             "invocation": entry.invocation,
             "host": entry.host,
+            "planned": entry.planned,
             "processes": [list(process) for process in entry.processes],
             "interval": entry.interval,
             "cursor": entry.cursor,
             "places": list(entry.places),
             "events": list(entry.events),
+            "consumes": dict(entry.consumes),
+            "ticks": dict(entry.ticks),
             "reason": entry.reason,
         }
     )

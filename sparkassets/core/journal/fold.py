@@ -8,7 +8,7 @@ history"). The fold goes by the specs in the journal, not by the checkout's.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -33,10 +33,14 @@ from sparkassets.core.journal.state import (
     DatasetState,
     EventRef,
     FailedBlocks,
+    Instance,
     LastRun,
     State,
 )
 from sparkassets.core.partitions import RangeSet, StampedRanges
+
+INSTANCES = 1000
+"""Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
 
 
 def fold(state: State, rows: Iterable[JournalRow], *, commit: int) -> State:
@@ -70,7 +74,7 @@ class _Fold:
             case SpecEntry(asset, spec):
                 self._spec(asset, spec, row)
             case EventEntry():
-                self._publish(_ref(row, entry.ranges), row)
+                self._publish(_ref(row, entry.ranges, entry.interval, entry.at), row)
             case ObservedEntry():
                 self._observed(entry, row)
             case ClaimEntry():
@@ -107,10 +111,10 @@ class _Fold:
                     self._mark_stale(name, inlet, dataset.coverage, seq=row.seq, whole=inlet.mapping is None)
 
     def _listen(self, name: str, spec: FoldSpec, *, present: bool) -> None:
-        inlets = {inlet.uri: inlet.name for inlet in spec.inlets}
         for uri in spec.listens:
             others = tuple(pair for pair in self._consumers.get(uri, ()) if pair[0] != name)
-            self._consumers[uri] = (*others, (name, inlets.get(uri, ""))) if present else others
+            own = [(name, inlet) for inlet in spec.readers(uri)] if present else ()
+            self._consumers[uri] = (*others, *own)
 
     # ------------------------------------------------------------------ events
 
@@ -136,20 +140,31 @@ class _Fold:
         consumers = self._consumers.get(ref.uri, ())
         coverage = dataset.coverage | ref.ranges
         moved = row.table_id is not None
+        touched = ref.ranges | removed if removed else ref.ranges
         self._datasets[ref.uri] = replace(
             dataset,
             coverage=coverage - removed if removed else coverage,
             seq=ref.seq,
-            at=ref.at,
+            at=epoch(row.at),
             table_id=row.table_id if moved else dataset.table_id,
             version=row.version if moved else dataset.version,
             recent=(*dataset.recent, ref) if consumers else (),
+            touched=self._unsettled(dataset.touched, consumers, touched, ref.at),
         )
-        touched = ref.ranges | removed if removed else ref.ranges
         for name, inlet_name in consumers:
             inlet = _inlet(self._assets[name].spec, inlet_name)
             if inlet is not None:
                 self._mark_stale(name, inlet, touched, seq=ref.seq, whole=whole and not touched)
+
+    def _unsettled(
+        self, touched: StampedRanges, consumers: Sequence[tuple[str, str]], changed: RangeSet, at: int
+    ) -> StampedRanges:
+        """When time of the dataset was last updated, as far back as some consumer's ``settle`` goes."""
+        inlets = (_inlet(self._assets[name].spec, inlet_name) for name, inlet_name in consumers)
+        settle = max((inlet.settle for inlet in inlets if inlet is not None), default=0)
+        if not settle:
+            return StampedRanges()
+        return touched.clear(touched.ranges(), through=at - settle).overlay(changed, at)
 
     def _mark_stale(self, name: str, inlet: FoldInlet, changed: RangeSet, *, seq: int, whole: bool) -> None:
         """Overlays what ``changed`` of the inlet touches in the consumer with the cause ``seq``."""
@@ -184,19 +199,23 @@ class _Fold:
     def _success(self, entry: SuccessEntry, row: JournalRow) -> None:
         asset = self._assets[entry.asset]
         claim = next((link for link in asset.chain if link.epoch == entry.epoch), None)
-        scheduled = claim is None or claim.entry.kind == "scheduled"
+        claimed = claim.entry if claim is not None else None
         blocks = entry.blocks
         changes: dict[str, object] = {}
         if blocks is not None:
             changes["coverage"] = asset.coverage | blocks
             cleared = {name: marks.clear(blocks, through=entry.epoch) for name, marks in asset.stale.items()}
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
-        if scheduled:
-            changes["consumed"] = {**asset.consumed, **dict.fromkeys(asset.spec.listens, entry.epoch)}
+        if claimed is not None and claimed.kind == "scheduled":
+            changes["consumed"] = {**asset.consumed, **claimed.consumes}
+            changes["ticks"] = {**asset.ticks, **claimed.ticks}
             changes["watermarks"] = {**asset.watermarks, **entry.watermarks}
-            cursor = claim.entry.cursor if claim is not None else None
-            if cursor is not None:
-                changes["cursor"] = max(cursor, asset.cursor or cursor)
+            if claimed.cursor is not None:
+                changes["cursor"] = max(claimed.cursor, asset.cursor or claimed.cursor)
+        if entry.interval is not None and self._aligned(entry.uri, entry.asset):
+            found = Instance(entry.interval[1], row.seq, entry.table_id, entry.version)
+            others = [each for each in asset.instances if each.end != found.end]
+            changes["instances"] = tuple(sorted([*others, found], key=lambda each: each.end)[-INSTANCES:])
         rows = entry.extra.get("rows")
         intervals = [asset.last.interval if asset.last else None, entry.interval]
         latest = max((each for each in intervals if each is not None), key=lambda each: each[1], default=None)
@@ -207,13 +226,28 @@ class _Fold:
             version=entry.version,
             chain=(),
             failed=_without(asset.failed, blocks),
-            last=LastRun(entry.run, row.seq, epoch(row.at), rows if isinstance(rows, int) else None, latest),
+            last=LastRun(
+                run=entry.run,
+                seq=row.seq,
+                at=epoch(row.at),
+                rows=rows if isinstance(rows, int) else None,
+                interval=latest,
+                invocation=claimed.invocation if claimed else "",
+                planned=claimed.planned if claimed else 0,
+            ),
             **changes,  # type: ignore[arg-type]  # keys are AssetState's own fields
         )
         self._publish(_ref(row, blocks or RangeSet(), entry.interval), row, whole=blocks is None)
-        if scheduled:
-            for uri in asset.spec.listens:
-                self._forget(uri)
+        for uri in asset.spec.listens:
+            self._forget(uri)
+
+    def _aligned(self, uri: str, name: str) -> bool:
+        """Whether some consumer is aligned to the runs of asset ``name``."""
+        for consumer, inlet_name in self._consumers.get(uri, ()):
+            inlet = _inlet(self._assets[consumer].spec, inlet_name)
+            if inlet is not None and inlet.aligned and inlet.name == name:
+                return True
+        return False
 
     def _forget(self, uri: str) -> None:
         """Drops the events of a dataset that every consumer has used."""
@@ -262,6 +296,7 @@ def _without(failed: tuple[FailedBlocks, ...], blocks: RangeSet | None) -> tuple
     return tuple(rest)
 
 
-def _ref(row: JournalRow, ranges: RangeSet, interval: tuple[int, int] | None = None) -> EventRef:
+def _ref(row: JournalRow, ranges: RangeSet, interval: tuple[int, int] | None = None, at: int | None = None) -> EventRef:
     extra = MappingProxyType(json.loads(row.extra)) if row.extra else MappingProxyType({})
-    return EventRef(row.seq, row.uri or "", row.asset, epoch(row.at), ranges, extra, row.run, interval)
+    when = epoch(row.at) if at is None else at
+    return EventRef(row.seq, row.uri or "", row.asset, when, ranges, extra, row.run, interval)

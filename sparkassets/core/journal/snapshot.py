@@ -19,6 +19,7 @@ from sparkassets.core.journal.state import (
     DatasetState,
     EventRef,
     FailedBlocks,
+    Instance,
     LastRun,
     State,
 )
@@ -64,9 +65,8 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
             ) from error
     consumers: dict[str, tuple[tuple[str, str], ...]] = {}
     for asset in assets.values():
-        inlets = {inlet.uri: inlet.name for inlet in asset.spec.inlets}
         for uri in asset.spec.listens:
-            consumers[uri] = (*consumers.get(uri, ()), (asset.name, inlets.get(uri, "")))
+            consumers[uri] = (*consumers.get(uri, ()), *((asset.name, inlet) for inlet in asset.spec.readers(uri)))
     return State(journal_id, seq, commit, assets, datasets, consumers)
 
 
@@ -94,6 +94,8 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "done": asset.done,
                 "consumed": dict(asset.consumed),
                 "cursor": asset.cursor,
+                "ticks": dict(asset.ticks),
+                "instances": [[each.end, each.seq, each.table_id, each.version] for each in asset.instances],
                 "table_id": asset.table_id,
                 "version": asset.version,
                 "chain": [_chain_to(link) for link in asset.chain],
@@ -117,6 +119,8 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         stale={inlet: _stamped(items) for inlet, items in marks.items()},
         consumed=body["consumed"],
         cursor=body["cursor"],
+        ticks=body["ticks"],
+        instances=tuple(Instance(*each) for each in body["instances"]),
         watermarks=json.loads(row.watermarks),
         position=json.loads(row.cursor),
         table_id=body["table_id"],
@@ -145,6 +149,7 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
                 "table_id": dataset.table_id,
                 "version": dataset.version,
                 "recent": [_ref_to(ref) for ref in dataset.recent],
+                "touched": list(dataset.touched.items()),
             }
         ),
     )
@@ -159,16 +164,17 @@ def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetStat
         body["table_id"],
         body["version"],
         tuple(_ref_from(uri, ref) for ref in body["recent"]),
+        _stamped(body["touched"]) if body["touched"] else StampedRanges(),
     )
 
 
 def _last_to(last: LastRun) -> list[Any]:
-    return [last.run, last.seq, last.at, last.rows, last.interval]
+    return [last.run, last.seq, last.at, last.rows, last.interval, last.invocation, last.planned]
 
 
 def _last_from(last: Sequence[Any]) -> LastRun:
-    run, seq, at, rows, interval = last
-    return LastRun(run, seq, at, rows, (interval[0], interval[1]) if interval else None)
+    run, seq, at, rows, interval, invocation, planned = last
+    return LastRun(run, seq, at, rows, (interval[0], interval[1]) if interval else None, invocation, planned)
 
 
 def _chain_to(link: ClaimState) -> dict[str, Any]:

@@ -18,6 +18,8 @@ class FoldInlet:
     Attributes:
         mapping: None where either side has no partitions.
         partition: The inlet's own partition.
+        settle: Seconds that it must have been quiet.
+        aligned: Whether it is read as of the run of its own timetable.
     """
 
     name: str
@@ -25,6 +27,8 @@ class FoldInlet:
     mapping: Mapping | None
     partition: TimePartition | None
     on_update: OnUpdate
+    settle: int = 0
+    aligned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,10 @@ class FoldSpec:
     inlets: tuple[FoldInlet, ...] = ()
     listens: tuple[str, ...] = ()
 
+    def readers(self, uri: str) -> tuple[str, ...]:
+        """The inlets that read the dataset; one empty name where only the condition names it."""
+        return tuple(inlet.name for inlet in self.inlets if inlet.uri == uri) or ("",)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON object that `from_json` reads back."""
         return {
@@ -52,6 +60,8 @@ class FoldSpec:
                     "mapping": _mapping_to(inlet.mapping),
                     "partition": _partition_to(inlet.partition),
                     "on_update": inlet.on_update,
+                    "settle": inlet.settle,
+                    "aligned": inlet.aligned,
                 }
                 for inlet in self.inlets
             ],
@@ -71,6 +81,8 @@ class FoldSpec:
                     _mapping_from(inlet["mapping"]),
                     _partition_from(inlet["partition"]),
                     inlet["on_update"],
+                    inlet["settle"],
+                    inlet["aligned"],
                 )
                 for inlet in body["inlets"]
             ),
@@ -81,7 +93,15 @@ class FoldSpec:
 def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     """What the fold must know of ``asset``."""
     inlets = tuple(
-        FoldInlet(inlet.name, inlet.uri, inlet.mapping, project.assets[inlet.name].partition, inlet.on_update)
+        FoldInlet(
+            inlet.name,
+            inlet.uri,
+            inlet.mapping,
+            project.assets[inlet.name].partition,
+            inlet.on_update,
+            inlet.settle_seconds,
+            inlet.aligned,
+        )
         for inlet in asset.inlets.values()
     )
     condition = asset.schedule.condition

@@ -17,7 +17,7 @@ class EventRef:
 
     Attributes:
         seq: The journal's number of the event.
-        at: Epoch seconds, by the clock of whoever recorded it.
+        at: When it happened, epoch seconds; by the clock of whoever recorded it, if nobody said.
         ranges: What was updated; empty for the whole dataset.
         interval: Data interval of the run that caused it.
     """
@@ -42,6 +42,7 @@ class DatasetState:
         at: When that was recorded, epoch seconds.
         table_id, version: The Delta version of that event.
         recent: Events that some consumer has not used, ascending.
+        touched: When its time was last updated, epoch seconds; kept only for as long as a consumer's ``settle``.
     """
 
     uri: str
@@ -51,6 +52,7 @@ class DatasetState:
     table_id: str | None = None
     version: int | None = None
     recent: tuple[EventRef, ...] = ()
+    touched: StampedRanges = field(default_factory=StampedRanges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class LastRun:
     Attributes:
         interval: The latest data interval that any success of it had, epoch seconds; a backfill of an earlier one
             changes nothing.
+        invocation: Of the driver that claimed it.
+        planned: The planner's time when it was claimed, epoch seconds.
     """
 
     run: str
@@ -104,6 +108,23 @@ class LastRun:
     at: int
     rows: int | None = None
     interval: tuple[int, int] | None = None
+    invocation: str = ""
+    planned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A success of a timetable's interval, for consumers that are aligned to it.
+
+    Attributes:
+        end: Of its data interval, epoch seconds.
+        seq: Number of its event.
+    """
+
+    end: int
+    seq: int
+    table_id: str | None
+    version: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +138,8 @@ class AssetState:
             not computed yet as well, where it only says that there is a new cause.
         consumed: Per dataset, the number up to which its events are used.
         cursor: End of the newest interval of the timetable that ran; epoch seconds.
+        ticks: Per time leaf of the condition, the instant up to which its ticks are used; epoch seconds.
+        instances: Its newest successes by interval, ascending; kept only where a consumer is aligned.
         watermarks: Per inlet, its column's high value as text.
         position: Of a source: its cursor.
         table_id, version: Of a source, or of the newest recorded commit.
@@ -131,6 +154,8 @@ class AssetState:
     stale: Mapping[str, StampedRanges] = field(default_factory=dict)
     consumed: Mapping[str, int] = field(default_factory=dict)
     cursor: int | None = None
+    ticks: Mapping[str, int] = field(default_factory=dict)
+    instances: tuple[Instance, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
     position: Mapping[str, Any] = field(default_factory=dict)
     table_id: str | None = None
@@ -148,7 +173,8 @@ class State:
     Attributes:
         seq: Number of the last folded entry.
         commit: Number of the last commit.
-        consumers: Dataset to the (asset, inlet) pairs that read it; an empty inlet name is a condition's leaf.
+        consumers: Dataset to the (asset, inlet) pairs that read it, one for each inlet; an empty inlet name is a
+            condition's leaf.
     """
 
     journal_id: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.alignment import groups
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.partitioned import pending
@@ -38,20 +39,28 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
     gated = gate(look, asset, due)
     waiting += gated.waiting
     limit = asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
+    shared = groups(look, asset, partition, gated.ready)
+    waiting += [wait for group in shared for wait in group.aligned.waiting]
+    batches = [
+        (batch, group.aligned)
+        for group in shared
+        if not group.aligned.waiting
+        for batch in partition.split(group.blocks, limit)
+    ]
     runs = [
         PlannedRun(
             asset=asset.name,
             kind="backfill",
             strategy=asset.strategy.name if asset.strategy else "",
             write=asset.write or "",
-            reason=f"backfill of {plural(partition.count(batch), 'partition')}",
+            reason=", ".join([f"backfill of {plural(partition.count(batch), 'partition')}", *aligned.notes]),
             blocks=batch,
             schedule_date=look.now,
             interval=(batch.first, batch.last),
-            pins=look.pins(asset, state, batch),
+            pins={**look.pins(asset, state, batch), **aligned.pins},
             recovers=tuple(link.entry.run for link in state.chain),
         )
-        for batch in partition.split(gated.ready, limit)
+        for batch, aligned in batches
     ]
     return Plan(look.now, tuple(runs), tuple(waiting))
 

@@ -9,6 +9,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.gates import lacking_blocks
 from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.news import news_of
 from sparkassets.core.planner.partitioned import pending
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.wording import labels, plural, when
@@ -58,7 +59,7 @@ def _schedule(look: Look, asset: AssetSpec, state: AssetState) -> Node:
     if schedule.condition is None:
         return Node("schedule: observed" if asset.source else "schedule: manual")
     leaves = tuple(
-        Node(f"{leaf.ref}: {_newest(look, look.uri(leaf), state)}", look.news(state, leaf))
+        Node(f"{leaf.ref}: {_newest(look, look.uri(leaf), state)}", news_of(look, leaf, state))
         for leaf in schedule.condition.leaves()
     )
     kind = " (the default: any update of an inlet)" if schedule.default else ""

@@ -1,43 +1,158 @@
-"""Gates on inlets: which blocks may run, because what they read is there (``require``, DESIGN section 5)."""
+"""Gates on inlets: which blocks may run, because what they read is there, fresh and quiet (DESIGN section 5).
+
+``require`` counts partitions, ``tolerance`` says how long past due it is waited for, ``fresh_within`` is about the
+inlet's last update and ``settle`` about how long it has been quiet. They hold for timetables and conditions alike.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.wording import labels, plural
+from sparkassets.core.planner.wording import labels, plural, when
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """The blocks that may run, and why the others may not."""
+    """The blocks that may run, and why the others may not.
+
+    Attributes:
+        ready: Empty for an asset without partitions, for which only ``waiting`` counts.
+        notes: What a run takes although it lacks something.
+    """
 
     ready: RangeSet
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[Waiting, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def gate(look: Look, asset: AssetSpec, blocks: RangeSet) -> Gated:
-    """Sorts ``blocks`` of a partitioned asset by whether every inlet's ``require`` holds."""
-    ready, waiting = blocks, []
+def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None) -> Gated:
+    """Sorts ``blocks`` of a partitioned asset by whether every inlet's gates are open.
+
+    Args:
+        look: The moment.
+        asset: A partitioned asset.
+        blocks: Whole partitions.
+        due: When the run was due, epoch seconds; None where each block is due at its own end.
+    """
+    ready = blocks
+    waiting: list[Waiting] = []
+    notes: list[str] = []
     for inlet in asset.inlets.values():
         if not ready:
             break
+        closed = stale_inlet(look, asset, inlet)
+        if closed is not None:
+            return Gated(RangeSet(), (*waiting, Waiting(asset.name, closed, None, ready)), ())
+        unquiet, until = _unquiet(look, asset, inlet, ready)
+        if unquiet:
+            ready = ready - unquiet
+            reason = f"waits until {inlet.name} has been quiet for {_seconds(inlet.settle_seconds)}"
+            waiting.append(Waiting(asset.name, reason, until, unquiet))
         refused = lacking_blocks(look, asset, inlet, ready)
+        tolerated = _tolerated(look, asset, inlet, refused, due)
+        if tolerated:
+            said = _say(look, asset, inlet, tolerated).reason.removeprefix("waits for ")
+            notes.append(f"goes on without all of {said}: the tolerance of {_text(inlet.tolerance)} is over")
+        refused = refused - tolerated
         if refused:
             ready = ready - refused
-            waiting.append(_say(look, asset, inlet, refused))
-    return Gated(ready, tuple(waiting))
+            waiting.append(_until_tolerance(look, asset, inlet, _say(look, asset, inlet, refused), due))
+    return Gated(ready, tuple(waiting), tuple(notes))
 
 
-def open_without_blocks(look: Look, asset: AssetSpec) -> Waiting | None:
-    """Why an asset without partitions may not run: an inlet that never had an update; None when it may."""
+def open_without_blocks(look: Look, asset: AssetSpec, due: int) -> Gated:
+    """Why an asset without partitions may not run; no waiting when it may.
+
+    Args:
+        look: The moment.
+        asset: An asset without partitions.
+        due: When its run was due, epoch seconds.
+    """
+    notes: list[str] = []
     for inlet in asset.inlets.values():
-        if inlet.require.kind != "none" and not look.dataset(inlet).seq:
-            return _never(look, asset, inlet, None)
-    return None
+        dataset = look.dataset(inlet)
+        if inlet.require.kind != "none" and not dataset.seq:
+            over = _over(inlet, due, asset)
+            if not inlet.waits_only or over is None or look.now < over:
+                never = _never(look, asset, inlet, None)
+                return Gated(RangeSet(), (Waiting(asset.name, never.reason, over if inlet.waits_only else None),))
+            notes.append(f"goes on without {inlet.name}: the tolerance of {_text(inlet.tolerance)} is over")
+        closed = stale_inlet(look, asset, inlet)
+        if closed is not None:
+            return Gated(RangeSet(), (Waiting(asset.name, closed),))
+        quiet_at = dataset.at + inlet.settle_seconds
+        if inlet.settle_seconds and dataset.seq and look.clock < quiet_at:
+            reason = f"waits until {inlet.name} has been quiet for {_seconds(inlet.settle_seconds)}"
+            return Gated(RangeSet(), (Waiting(asset.name, reason, quiet_at),))
+    return Gated(RangeSet(), (), tuple(notes))
+
+
+def stale_inlet(look: Look, asset: AssetSpec, inlet: InletSpec) -> str | None:
+    """Why ``fresh_within`` keeps the asset from running; None where it does not."""
+    dataset = look.dataset(inlet)
+    if inlet.fresh_within is None or not dataset.seq:
+        return None
+    if inlet.fresh_within.add_to(dataset.at, asset.timezone) >= look.now:
+        return None
+    return (
+        f"waits for {inlet.name}: its last update, at {when(dataset.at)}, is older than "
+        f"{inlet.fresh_within.text} (fresh_within)"
+    )
+
+
+def _unquiet(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> tuple[RangeSet, int | None]:
+    """Those of ``blocks`` that read what was updated less than ``settle`` ago, and when they may run."""
+    if not inlet.settle_seconds:
+        return RangeSet(), None
+    dataset, down, up = look.dataset(inlet), asset.partition, look.project.assets[inlet.name].partition
+    since = look.clock - inlet.settle_seconds
+    if inlet.mapping is None or up is None or down is None:
+        return (blocks, dataset.at + inlet.settle_seconds) if dataset.seq and dataset.at > since else (RangeSet(), None)
+    lately = [(start, end, at) for start, end, at in dataset.touched.items() if at > since]
+    if not lately:
+        return RangeSet(), None
+    changed = RangeSet.of((start, end) for start, end, _ in lately)
+    unquiet = inlet.mapping.down(changed, down=down, up=up) & blocks
+    return unquiet, max(at for _, _, at in lately) + inlet.settle_seconds
+
+
+def _tolerated(look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet, due: int | None) -> RangeSet:
+    """Those of ``refused`` that were waited for long enough, and of which something is there."""
+    if not refused or inlet.tolerance is None or asset.partition is None or not look.dataset(inlet).seq:
+        return RangeSet()
+    if due is not None:
+        over = _over(inlet, due, asset)
+        return refused if over is not None and look.now >= over else RangeSet()
+    return refused.clip(None, asset.partition.floor((-inlet.tolerance).add_to(look.now, asset.timezone)))
+
+
+def _until_tolerance(look: Look, asset: AssetSpec, inlet: InletSpec, said: Waiting, due: int | None) -> Waiting:
+    """With the end of the tolerance, where that comes first."""
+    blocks = said.blocks
+    if due is None and blocks and asset.partition is not None:
+        due = asset.partition.next(blocks.first)
+    over = _over(inlet, due, asset) if due is not None and look.dataset(inlet).seq else None
+    if over is None:
+        return said
+    until = over if said.until is None else min(over, said.until)
+    return Waiting(said.asset, f"{said.reason}; at most until {when(over)} (tolerance)", until, blocks)
+
+
+def _over(inlet: InletSpec, due: int, asset: AssetSpec) -> int | None:
+    return None if inlet.tolerance is None else inlet.tolerance.add_to(due, asset.timezone)
+
+
+def _text(duration: Duration | None) -> str:
+    return duration.text if duration is not None else ""
+
+
+def _seconds(seconds: int) -> str:
+    return Duration(seconds=seconds).text
 
 
 def lacking_blocks(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> RangeSet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sparkassets.core.conditions import Leaf
@@ -21,12 +21,13 @@ class Decision:
     """What was decided for one asset.
 
     Attributes:
+        runs: In order; only the first can be claimed now.
         coming: What it will publish in this invocation if all goes well: consumers of that wait for it.
         blocked: What cannot come because it, or something before it, failed.
         failure: The sentence of that failure.
     """
 
-    run: PlannedRun | None = None
+    runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     coming: Extent = False
     blocked: Extent = False
@@ -39,6 +40,7 @@ class Look:
 
     Attributes:
         now: The planner's time, epoch seconds.
+        clock: The real time, by which ``settle`` goes; epoch seconds.
         invocation: Whose failures are not tried again; None tries all of them.
         gone: Epochs of claims whose driver is known to be gone, or whose lease is over.
         select: Assets that may run; None means all.
@@ -49,6 +51,7 @@ class Look:
     project: ProjectSpec
     state: State
     now: int
+    clock: int
     invocation: str | None = None
     gone: Collection[int] = ()
     select: Collection[str] | None = None
@@ -70,11 +73,6 @@ class Look:
     def uri(self, leaf: Leaf) -> str:
         """The dataset of a condition's leaf."""
         return leaf.ref if leaf.is_uri else self.project.assets[leaf.ref].uri
-
-    def news(self, state: AssetState, leaf: Leaf) -> bool:
-        """Whether the leaf's dataset was updated since the asset last used it."""
-        uri = self.uri(leaf)
-        return self.state.dataset(uri).seq > state.consumed.get(uri, 0)
 
     def chain(self, asset: AssetState) -> tuple[ClaimState, ...]:
         """The chain when a claim of it is live, else nothing."""
@@ -99,13 +97,22 @@ class Look:
     def events(self, asset: AssetSpec, state: AssetState, blocks: RangeSet | None) -> tuple[EventRef, ...]:
         """The events that a run of ``blocks`` answers, ascending."""
         found: dict[int, EventRef] = {}
-        inlets = {inlet.uri: inlet for inlet in asset.inlets.values()}
         for uri in state.spec.listens:
             used = state.consumed.get(uri, 0)
-            inlet = inlets.get(uri)
+            reading = [inlet for inlet in asset.inlets.values() if inlet.uri == uri]
             for ref in self.state.dataset(uri).recent:
-                if ref.seq > used and self._touches(ref, inlet, asset, blocks):
+                if ref.seq > used and any(self._touches(ref, inlet, asset, blocks) for inlet in reading or (None,)):
                     found[ref.seq] = ref
+        return tuple(found[seq] for seq in sorted(found))
+
+    def unused(self, state: AssetState, uris: Iterable[str]) -> tuple[EventRef, ...]:
+        """The events of these datasets that the asset has not used, ascending."""
+        found = {
+            ref.seq: ref
+            for uri in uris
+            for ref in self.state.dataset(uri).recent
+            if ref.seq > state.consumed.get(uri, 0)
+        }
         return tuple(found[seq] for seq in sorted(found))
 
     def _touches(self, ref: EventRef, inlet: InletSpec | None, asset: AssetSpec, blocks: RangeSet | None) -> bool:

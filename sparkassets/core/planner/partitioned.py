@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from sparkassets.core.conditions import Leaf, evaluate
+from sparkassets.core.conditions import Leaf, Time, evaluate
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.alignment import Aligned, Group, groups
 from sparkassets.core.planner.gates import gate, lacking_blocks
 from sparkassets.core.planner.holds import held
 from sparkassets.core.planner.look import Decision, Look
+from sparkassets.core.planner.news import news_of, passed
 from sparkassets.core.planner.plan import PlannedRun, Waiting
-from sparkassets.core.planner.timing import Tick, due_tick
+from sparkassets.core.planner.timing import Tick, due_ticks
 from sparkassets.core.planner.wording import labels, listing, plural, when
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
@@ -72,15 +74,19 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     found = pending(look, asset, partition, state)
     chain = state.chain
     rescued = chain[-1].entry.blocks if chain else None
-    tick, due, waiting = _scheduled(look, asset, state, found)
-    due = due | (rescued or RangeSet())
+    scheduled = _scheduled(look, asset, state, found)
+    tick, waiting = scheduled.tick, scheduled.waiting
+    due = scheduled.due | (rescued or RangeSet())
     failed = found.failed & due
     due = due - failed
     holds = held(look, asset, found.wanted)
     waiting += holds.waiting
-    gated = gate(look, asset, due - holds.coming - holds.blocked)
+    gated = gate(look, asset, due - holds.coming - holds.blocked, tick.run_after if tick else None)
     waiting += gated.waiting
-    ready = gated.ready
+    shared = groups(look, asset, partition, gated.ready)
+    waiting += tuple(wait for group in shared for wait in group.aligned.waiting)
+    shared = tuple(group for group in shared if not group.aligned.waiting)
+    ready = RangeSet.of(pair for group in shared for pair in group.blocks.pairs())
     coming = holds.coming if asset.schedule.condition is not None else holds.coming & due
     blocked = failed | holds.blocked
     failure = f"{asset.name} {labels(failed, partition)}, which failed: {found.error}" if failed else holds.failure
@@ -92,14 +98,39 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
         reason = f"{partition.key(found.later.first)} is not over before {when(first)}"
         waiting += (Waiting(asset.name, reason, first, found.later, quiet=True),)
     if not ready and not chain:
-        return Decision(None, waiting or (_up_to_date(look, asset, state),), coming, blocked, failure)
-    blocks, rest = _batch(asset, partition, state, ready)
-    if rest:
-        limit = _limit(asset)
-        reason = f"left for the next run: more than max_partitions_per_run ({limit})"
-        waiting += (Waiting(asset.name, reason, None, rest),)
-    run = _run(look, asset, partition=partition, state=state, found=found, tick=tick, blocks=blocks)
-    return Decision(run, waiting, ready | coming, blocked, failure)
+        return Decision((), waiting or (_up_to_date(look, asset, state),), coming, blocked, failure)
+    runs = []
+    for group in shared or (Group(RangeSet(), Aligned()),):
+        blocks, rest = _batch(asset, partition, state, group.blocks)
+        if rest:
+            limit = _limit(asset)
+            reason = f"left for the next run: more than max_partitions_per_run ({limit})"
+            waiting += (Waiting(asset.name, reason, None, rest),)
+        notes = (*group.aligned.notes, *gated.notes)
+        run = _run(
+            look, asset, partition=partition, state=state, found=found, scheduled=scheduled, blocks=blocks, notes=notes
+        )
+        runs.append(replace(run, pins={**run.pins, **group.aligned.pins}))
+    return Decision(tuple(runs), waiting, ready | coming, blocked, failure)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scheduled:
+    """What the schedule says.
+
+    Attributes:
+        due: The blocks that it lets through.
+        waiting: What it holds back.
+        tick: The due tick if it is a timetable's.
+        named, consumes, ticks: Of a condition: its datasets, and what a run for it uses up.
+    """
+
+    due: RangeSet
+    waiting: tuple[Waiting, ...] = ()
+    tick: Tick | None = None
+    named: tuple[str, ...] = ()
+    consumes: Mapping[str, int] = field(default_factory=dict)
+    ticks: Mapping[str, int] = field(default_factory=dict)
 
 
 def _span(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
@@ -133,35 +164,59 @@ def _left_out(asset: AssetSpec, partition: TimePartition, span: RangeSet) -> tup
     return (Waiting(asset.name, f"before the first partition of {names}", None, before, quiet=True),)
 
 
-def _scheduled(
-    look: Look, asset: AssetSpec, state: AssetState, found: Pending
-) -> tuple[Tick | None, RangeSet, tuple[Waiting, ...]]:
-    """(The due tick if it is a timetable's, the blocks that the schedule lets through, what it holds back)."""
+def _scheduled(look: Look, asset: AssetSpec, state: AssetState, found: Pending) -> _Scheduled:
+    """What the schedule lets through of what is missing or stale."""
     due = found.missing | found.all_stale
     schedule = asset.schedule
     if schedule.timetable is not None:
-        tick = due_tick(asset, schedule.timetable, state, look.now)
-        if isinstance(tick, Waiting):
-            return None, RangeSet(), (tick,)
-        return tick, due, ()
+        ticks = due_ticks(look, asset, schedule.timetable, state)
+        if isinstance(ticks, Waiting):
+            return _Scheduled(RangeSet(), (ticks,))
+        return _Scheduled(due, tick=_spanning(ticks))
     if schedule.condition is None:
-        return None, RangeSet(), (Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True),)
+        manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
+        return _Scheduled(RangeSet(), (manual,))
     if schedule.default:
-        return None, due, ()
+        return _Scheduled(due)
+    times = {leaf: passed(look, leaf, state) for leaf in schedule.condition.times()}
     verdict = evaluate(schedule.condition, lambda leaf: _truth(look, asset, state, found, leaf))
+    used = set(verdict.used())
     lacking = due - verdict.value
     waiting = (Waiting(asset.name, f"waits for {schedule.text}", None, lacking),) if lacking else ()
-    return None, verdict.value, waiting
+    before = state.last.planned if state.last else 0
+    return _Scheduled(
+        verdict.value,
+        waiting,
+        None,
+        tuple(look.uri(leaf) for leaf in schedule.condition.leaves()),
+        {look.uri(leaf): look.state.dataset(look.uri(leaf)).seq for leaf in used if isinstance(leaf, Leaf)},
+        {
+            leaf.written: tick[0] if tick is not None and leaf in used else state.ticks.get(leaf.written, before)
+            for leaf, tick in times.items()
+        },
+    )
 
 
-def _truth(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> RangeSet:
-    """The blocks that an update of the leaf makes ready."""
+def _spanning(ticks: tuple[Tick, ...]) -> Tick:
+    """One tick for all that are due: blocks fuse, whatever was missed."""
+    newest = ticks[-1]
+    return replace(newest, interval=(ticks[0].interval[0], newest.interval[1]))
+
+
+def _truth(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf | Time) -> RangeSet:
+    """The blocks that an update of the leaf, or a tick of it, makes ready."""
+    due = found.missing | found.all_stale
+    if isinstance(leaf, Time):
+        return due if passed(look, leaf, state) is not None else RangeSet()
     uri = look.uri(leaf)
-    inlet = next((inlet for inlet in asset.inlets.values() if inlet.uri == uri), None)
-    if inlet is not None and inlet.mapping is not None:
+    mapped = [inlet for inlet in asset.inlets.values() if inlet.uri == uri and inlet.mapping is not None]
+    if not mapped:
+        return due if news_of(look, leaf, state) else RangeSet()
+    ready = RangeSet()
+    for inlet in mapped:
         there = found.missing - lacking_blocks(look, asset, inlet, found.missing)
-        return there | found.stale.get(inlet.name, RangeSet())
-    return found.missing | found.all_stale if look.news(state, leaf) else RangeSet()
+        ready = ready | there | found.stale.get(inlet.name, RangeSet())
+    return ready
 
 
 def _limit(asset: AssetSpec) -> int:
@@ -189,23 +244,27 @@ def _run(
     partition: TimePartition,
     state: AssetState,
     found: Pending,
-    tick: Tick | None,
+    scheduled: _Scheduled,
     blocks: RangeSet,
+    notes: tuple[str, ...],
 ) -> PlannedRun:
-    events = look.events(asset, state, blocks)
+    events, tick = look.events(asset, state, blocks), scheduled.tick
+    others = {uri: look.state.dataset(uri).seq for uri in state.spec.listens if uri not in scheduled.named}
     chain = state.chain
     return PlannedRun(
         asset=asset.name,
         kind=chain[-1].entry.kind if chain and not (blocks & (found.missing | found.all_stale)) else "scheduled",
         strategy=asset.strategy.name if asset.strategy else "",
         write=asset.write or "",
-        reason=_reason(asset, state, partition=partition, found=found, tick=tick, blocks=blocks),
+        reason=", ".join([_reason(asset, state, partition=partition, found=found, tick=tick, blocks=blocks), *notes]),
         blocks=blocks,
         schedule_date=tick.run_after if tick else look.now,
         interval=tick.interval if tick else look.interval(events, blocks),
         cursor=tick.cursor if tick else None,
         pins=look.pins(asset, state, blocks),
         events=events,
+        consumes={**others, **scheduled.consumes},
+        ticks=scheduled.ticks,
         recovers=tuple(link.entry.run for link in chain),
     )
 

@@ -21,6 +21,8 @@ class PlannedRun:
         schedule_date: The earliest time that it might start, epoch seconds.
         cursor: End of the timetable's interval that it stands for.
         events: What triggered it, ascending.
+        consumes: Dataset to the number up to which it uses its events.
+        ticks: Time leaf of the condition to the instant up to which it uses its ticks, epoch seconds.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
     """
 
@@ -35,6 +37,8 @@ class PlannedRun:
     cursor: int | None = None
     pins: Mapping[str, Pinned] = field(default_factory=dict)
     events: tuple[EventRef, ...] = ()
+    consumes: Mapping[str, int] = field(default_factory=dict)
+    ticks: Mapping[str, int] = field(default_factory=dict)
     recovers: tuple[str, ...] = ()
 
 

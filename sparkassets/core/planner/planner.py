@@ -21,8 +21,7 @@ def plan(look: Look) -> Plan:
     for asset in look.project.assets.values():
         decision = decide(look, asset)
         look.decided[asset.name] = decision
-        if decision.run is not None:
-            runs.append(decision.run)
+        runs += decision.runs
         waiting += decision.waiting
     return Plan(look.now, tuple(runs), tuple(waiting))
 
@@ -31,21 +30,21 @@ def decide(look: Look, asset: AssetSpec) -> Decision:
     """The decision for one asset, when everything before it is decided."""
     if asset.source is not None:
         fault = look.faults.get(asset.name)
-        return Decision(None, (Waiting(asset.name, fault),)) if fault else Decision()
+        return Decision((), (Waiting(asset.name, fault),)) if fault else Decision()
     state = look.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, look.project))
     chain = look.chain(state)
     if chain:
         newest = chain[-1]
         reason = f"running: {newest.entry.run} since {when(newest.at)} by {newest.driver}"
         blocks = newest.entry.blocks
-        return Decision(None, (Waiting(asset.name, reason, None, blocks),), coming=True if blocks is None else blocks)
+        return Decision((), (Waiting(asset.name, reason, None, blocks),), coming=True if blocks is None else blocks)
     unfenced = _unfenced(look, state)
     if unfenced is not None:
-        return Decision(None, (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}: {unfenced}")
+        return Decision((), (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}: {unfenced}")
     if asset.paused or state.paused:
-        return Decision(None, (Waiting(asset.name, "paused", quiet=True),))
+        return Decision((), (Waiting(asset.name, "paused", quiet=True),))
     if look.select is not None and asset.name not in look.select:
-        return Decision(None, (Waiting(asset.name, "not selected", quiet=True),))
+        return Decision((), (Waiting(asset.name, "not selected", quiet=True),))
     if asset.partition is not None:
         return partitioned.decide(look, asset, asset.partition, state)
     return whole.decide(look, asset, state)

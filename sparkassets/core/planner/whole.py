@@ -2,71 +2,153 @@
 
 from __future__ import annotations
 
-from sparkassets.core.conditions import evaluate
-from sparkassets.core.journal.state import AssetState
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sparkassets.core.conditions import Condition
+from sparkassets.core.journal.state import AssetState, EventRef
+from sparkassets.core.planner.alignment import align_whole
 from sparkassets.core.planner.gates import open_without_blocks
 from sparkassets.core.planner.holds import held_whole
 from sparkassets.core.planner.look import Decision, Look
+from sparkassets.core.planner.news import Causes, causes, news_of
 from sparkassets.core.planner.plan import PlannedRun, Waiting
-from sparkassets.core.planner.timing import Tick, due_tick
+from sparkassets.core.planner.timing import Tick, due_ticks
 from sparkassets.core.planner.wording import listing, when
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """One run that the schedule asks for.
+
+    Attributes:
+        events: What it answers.
+        used: What of the condition it uses up.
+    """
+
+    reason: str
+    schedule_date: int
+    interval: tuple[int, int] | None = None
+    cursor: int | None = None
+    events: tuple[EventRef, ...] = ()
+    consumes: Mapping[str, int] = field(default_factory=dict)
+    ticks: Mapping[str, int] = field(default_factory=dict)
 
 
 def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
     """Whether the asset runs now."""
     waits, blocked, failure = held_whole(look, asset)
-    tick = _due(look, asset, state)
-    if isinstance(tick, Waiting) and not state.chain:
+    due = _due(look, asset, state)
+    if isinstance(due, Waiting) and not state.chain:
         if waits is not None and blocked:
-            return Decision(None, (waits,), blocked=True, failure=failure)
+            return Decision((), (waits,), blocked=True, failure=failure)
         # nothing of its own to do; what comes upstream will be its cause
-        return Decision(None, (waits,) if waits else (tick,), coming=waits is not None and _follows(asset))
+        return Decision((), (waits,) if waits else (due,), coming=waits is not None and _follows(asset))
     if waits is not None:
-        return Decision(None, (waits,), coming=not blocked, blocked=blocked, failure=failure)
-    refused = open_without_blocks(look, asset)
-    if refused is not None and not state.chain:
-        return Decision(None, (refused,))
+        return Decision((), (waits,), coming=not blocked, blocked=blocked, failure=failure)
+    wanted = _rescue(look, asset, state) if isinstance(due, Waiting) else due
+    gate = open_without_blocks(look, asset, wanted[0].schedule_date)
+    if gate.waiting and not state.chain:
+        return Decision((), gate.waiting)
     last = state.failed[-1] if state.failed else None
     if last is not None and last.invocation == look.invocation and not _newer(look, state, last.epoch):
         sentence = f"{asset.name}, which failed: {last.error}"
-        return Decision(None, (Waiting(asset.name, f"failed: {last.error}"),), blocked=True, failure=sentence)
-    events = look.events(asset, state, None)
-    run = PlannedRun(
-        asset=asset.name,
-        kind="scheduled",
-        strategy=asset.strategy.name if asset.strategy else "",
-        write=asset.write or "",
-        reason=_reason(look, asset, state, tick),
-        blocks=None,
-        schedule_date=tick.run_after if isinstance(tick, Tick) else look.now,
-        interval=tick.interval if isinstance(tick, Tick) else look.interval(events, None),
-        cursor=tick.cursor if isinstance(tick, Tick) else None,
-        pins=look.pins(asset, state, None),
-        events=events,
-        recovers=tuple(link.entry.run for link in state.chain),
-    )
-    return Decision(run, (), coming=True)
+        return Decision((), (Waiting(asset.name, f"failed: {last.error}"),), blocked=True, failure=sentence)
+    runs: list[PlannedRun] = []
+    waiting: list[Waiting] = []
+    for each in wanted:
+        aligned = align_whole(look, asset, each.interval)
+        if aligned.waiting and not state.chain:
+            waiting += aligned.waiting
+            break  # in order: what comes after waits too
+        runs.append(
+            PlannedRun(
+                asset=asset.name,
+                kind="scheduled",
+                strategy=asset.strategy.name if asset.strategy else "",
+                write=asset.write or "",
+                reason=_reason(state, [each.reason, *aligned.notes, *gate.notes]),
+                blocks=None,
+                schedule_date=each.schedule_date,
+                interval=each.interval,
+                cursor=each.cursor,
+                pins={**look.pins(asset, state, None), **aligned.pins},
+                events=each.events,
+                consumes=each.consumes,
+                ticks=each.ticks,
+                recovers=tuple(link.entry.run for link in state.chain),
+            )
+        )
+    return Decision(tuple(runs), tuple(waiting), coming=bool(runs))
 
 
-def _due(look: Look, asset: AssetSpec, state: AssetState) -> Tick | Waiting | None:
-    """A due tick, None when its condition holds, or why it is not considered."""
+def _due(look: Look, asset: AssetSpec, state: AssetState) -> tuple[_Due, ...] | Waiting:
+    """What the schedule asks for, in order; or why nothing."""
     schedule = asset.schedule
     if schedule.timetable is not None:
-        return due_tick(asset, schedule.timetable, state, look.now)
+        ticks = due_ticks(look, asset, schedule.timetable, state)
+        if isinstance(ticks, Waiting):
+            return ticks
+        return tuple(_of_tick(look, asset, state, tick, first=number == 0) for number, tick in enumerate(ticks))
     if schedule.condition is None:
         return Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
-    verdict = evaluate(schedule.condition, lambda leaf: look.news(state, leaf))
-    if verdict.value:
-        return None
-    leaves = tuple(schedule.condition.leaves())
-    lacking = [leaf.ref for leaf in leaves if not look.news(state, leaf)]
-    if len(lacking) < len(leaves):
-        return Waiting(asset.name, f"waits for {listing(lacking)} ({schedule.text})")
+    found = causes(look, schedule.condition, state)
+    if not found.holds:
+        return _idle(look, asset, schedule.condition, state, found)
+    if isinstance(asset.strategy, EveryInstance):
+        return tuple(_of_causes(look, state, each) for each in found.one_by_one())
+    return (_of_causes(look, state, found),)
+
+
+def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick, *, first: bool) -> _Due:
+    """The run of a tick; what was updated meanwhile is the first one's."""
+    reason = f"{asset.schedule.text} at {when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
+    return _Due(
+        reason,
+        tick.run_after,
+        tick.interval,
+        tick.cursor,
+        look.events(asset, state, None) if first else (),
+        {uri: look.state.dataset(uri).seq for uri in state.spec.listens},
+    )
+
+
+def _of_causes(look: Look, state: AssetState, found: Causes) -> _Due:
+    """The run that uses ``found``; datasets that the condition does not name are used as well."""
+    leaves = set(found.named)
+    others = {uri: look.state.dataset(uri).seq for uri in state.spec.listens if uri not in leaves}
+    return _Due(
+        found.reason,
+        found.run_after if found.run_after is not None else look.now,
+        look.interval(found.events, None) or found.interval,
+        None,
+        found.events,
+        {**others, **found.consumes},
+        found.ticks,
+    )
+
+
+def _idle(look: Look, asset: AssetSpec, condition: Condition, state: AssetState, found: Causes) -> Waiting:
+    """Why the condition does not hold."""
+    leaves = tuple(condition.leaves())
+    lacking = [leaf.ref for leaf in leaves if not news_of(look, leaf, state)] + list(found.later)
+    if len(lacking) < len(leaves) + len(tuple(condition.times())):
+        return Waiting(asset.name, f"waits for {listing(lacking)} ({asset.schedule.text})", found.until)
     if state.last is None:
         fault = next((look.faults[name] for name in lacking if name in look.faults), None)
-        return Waiting(asset.name, f"waits for {listing(lacking)}: {fault or 'nothing is there yet'}")
-    return Waiting(asset.name, f"up to date since {state.last.run}", quiet=True)
+        return Waiting(asset.name, f"waits for {listing(lacking)}: {fault or 'nothing is there yet'}", found.until)
+    return Waiting(asset.name, f"up to date since {state.last.run}", found.until, quiet=True)
+
+
+def _rescue(look: Look, asset: AssetSpec, state: AssetState) -> tuple[_Due, ...]:
+    """A run that is due only because an older one never ended: it may have to compute what that one should have."""
+    entry = state.chain[-1].entry
+    events = tuple(ref for ref in look.events(asset, state, None) if ref.seq in set(entry.events))
+    return (
+        _Due("", entry.schedule_date, entry.interval, entry.cursor, events, dict(entry.consumes), dict(entry.ticks)),
+    )
 
 
 def _follows(asset: AssetSpec) -> bool:
@@ -78,16 +160,11 @@ def _newer(look: Look, state: AssetState, epoch: int) -> bool:
     return any(look.state.dataset(uri).seq > epoch for uri in state.spec.listens)
 
 
-def _reason(look: Look, asset: AssetSpec, state: AssetState, tick: Tick | Waiting | None) -> str:
+def _reason(state: AssetState, why: list[str]) -> str:
     parts = []
     if state.chain:
         parts.append(f"takes over {listing([link.entry.run for link in state.chain])}, which never ended")
-    if isinstance(tick, Tick):
-        parts.append(f"{asset.schedule.text} at {when(tick.run_after)}")
-    if tick is None:
-        leaves = asset.schedule.condition.leaves() if asset.schedule.condition else ()
-        names = [leaf.ref for leaf in leaves if look.news(state, leaf)]
-        parts.append(f"{listing(names)} updated")
+    parts += [each for each in why if each]
     if state.failed:
         parts.append("failed before")
     return ", ".join(parts)

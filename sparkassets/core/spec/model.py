@@ -80,6 +80,10 @@ class InletSpec:
         mapping: Which inlet time a block needs; None where the consumer or the inlet has no partitions.
         read: None reads all of the mapped partitions.
         waits_only: Listed in the YAML, but neither the SQL nor the function's arguments name it.
+        aligned: Its run of the same tick, or the last one before, is what is read (DESIGN section 5, Cron to cron).
+        fresh_within: How old its last update may be.
+        tolerance: How long past due ``require`` is waited for.
+        settle_seconds: How long it must have been quiet.
     """
 
     name: str
@@ -89,6 +93,10 @@ class InletSpec:
     read: ReadAfter | None = None
     on_update: OnUpdate = "rerun"
     waits_only: bool = False
+    aligned: bool = False
+    fresh_within: Duration | None = None
+    tolerance: Duration | None = None
+    settle_seconds: int = 0
     location: Location = NOWHERE
 
 

@@ -25,7 +25,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel]]]] = {
         "inlets.*": files.InletMap,
         "inlets.*.require": files.RequireMap,
         "inlets.*.read": files.ReadMap,
-        "schedule": files.CronMap,
+        "schedule": files.ScheduleMap,
         "partition": files.PartitionMap,
         "strategy": files.StrategyMap,
         "strategy.date_range": files.DateRangeMap,
@@ -43,6 +43,8 @@ _WORDS: Final = {
     "model_type": "a map",
     "list_type": "a list",
 }
+_TAG: Final = re.compile("<[a-z]+>")
+"""The branch of a union, which pydantic puts among the keys."""
 _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
 
 
@@ -100,7 +102,8 @@ class _Finding:
 def _findings(error: ValidationError, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_Finding]:
     done: set[Path] = set()
     for each in error.errors(include_url=False):
-        path = tuple(step for step in each["loc"] if not (isinstance(step, str) and step.startswith("<")))
+        path = tuple(step for step in each["loc"] if not (isinstance(step, str) and _TAG.fullmatch(step)))
+        path = path or each["loc"]  # a key that looks like a tag
         if path in done:
             continue
         done.add(path)

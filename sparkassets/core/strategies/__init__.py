@@ -35,6 +35,13 @@ class DateRange:
     name = "date_range"
 
 
-Strategy = FullRefresh | LatestOnly | DateRange
+@dataclass(frozen=True, slots=True)
+class EveryInstance:
+    """Each interval of the timetable, or each event, is a run of its own, in order."""
 
-__all__ = ["DateRange", "FullRefresh", "LatestOnly", "Strategy"]
+    name = "every_instance"
+
+
+Strategy = FullRefresh | LatestOnly | DateRange | EveryInstance
+
+__all__ = ["DateRange", "EveryInstance", "FullRefresh", "LatestOnly", "Strategy"]

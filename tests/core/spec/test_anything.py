@@ -65,6 +65,8 @@ def damaged(draw, text):
 @given(damaged(ASSET), damaged(SQL), damaged(PROJECT))
 @example("asset: a\nschedule: '" + "(" * 5_000 + "'", SQL, PROJECT)
 @example("asset: a\ncolumns: {x: '" + "array<" * 5_000 + "'}", SQL, PROJECT)
+@example(ASSET, SQL, "<project: p\nstate: s\n")
+@example(ASSET, SQL, "<map>: p\n" + PROJECT)
 @example(ASSET, "SELECT {{ " + "(" * 5_000 + " }}", PROJECT)
 def test_no_error_but_the_projects(asset, sql, project):
     with suppress(SpecError):
