@@ -405,7 +405,10 @@ class Project:
         news = observe(self.spec, ledger.state, observer, now=self._clock.now())
         state: State = ledger.assume(news.entries)
         over = self._leases().over(state, mine=frozenset())
-        return Look(self.spec, state, epoch(self._at(at) or self._clock.now()), None, over, select, news.faults)
+        clock = self._clock.now()
+        return Look(
+            self.spec, state, epoch(self._at(at) or clock), epoch(clock), gone=over, select=select, faults=news.faults
+        )
 
     def _newest(
         self,

@@ -22,12 +22,15 @@ _WORDS_OF_KEYS: Final = (
     r"|client_?secret|credentials?|token|access_?token|auth_?token|sas_?token|session_?token|signature)"
 )
 _SECRET_KEY = re.compile(rf"(?:.*_)?{_WORDS_OF_KEYS}")
-_SECRET_QUERY = re.compile(rf"[?&;](sig|(?:[a-z0-9]+[_-])*{_WORDS_OF_KEYS})=[^&;]", re.IGNORECASE)
+_SECRET_QUERY = re.compile(rf"(?:^|[?&;#\s])(sig|(?:[a-z0-9]+[_-])*{_WORDS_OF_KEYS})=[^&;\s]", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"  # AWS access key ids
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
     r"|\bdapi[0-9a-f]{32}\b"  # Databricks personal access tokens
     r"|\bgh[pousr]_[A-Za-z0-9]{36}\b"
+    r"|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\."  # JSON web tokens
+    r"|\bAIza[0-9A-Za-z_-]{35}"  # Google API keys
+    r"|\bxox[abprs]-[0-9A-Za-z-]{10,}"  # Slack tokens
 )
 _PASSWORD_IN_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@]*:[^/?#\s@]+@")
 

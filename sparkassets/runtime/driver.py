@@ -16,6 +16,7 @@ from typing import Any
 
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal import events
+from sparkassets.core.journal.announce import partition_of
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry
 from sparkassets.core.journal.state import ClaimState, LastRun, State
 from sparkassets.core.partitions import RangeSet
@@ -148,6 +149,7 @@ class Driver:
             project=self.project,
             state=state,
             now=epoch(self._now()),
+            clock=epoch(self.clock.now()),
             invocation=self.identity.invocation,
             gone=self.leases.over(state, mine=frozenset(self._active)),
             select=work.select,
@@ -240,11 +242,14 @@ class Driver:
             lease_seconds=asset.lease_seconds,
             invocation=self.identity.invocation,
             host=self.leases.host,
+            planned=epoch(self._now()),
             processes=engine.processes(),
             interval=run.interval,
             cursor=run.cursor,
             places=(asset.place.path,) if asset.place else (),
             events=tuple(ref.seq for ref in run.events),
+            consumes=run.consumes,
+            ticks=run.ticks,
             reason=run.reason,
         )
 
@@ -275,8 +280,7 @@ class Driver:
         """The events under every name of their dataset, the name of an asset first."""
         found: dict[str, list[Mapping[str, Any]]] = {}
         for ref in run.events:
-            source = self.project.assets.get(ref.asset) if ref.asset else None
-            event = events.of_ref(ref, source.partition if source else None)
+            event = events.of_ref(ref, partition_of(self.project, asset=ref.asset, uri=ref.uri))
             for key in dict.fromkeys([*filter(None, [ref.asset]), *self._writers.get(ref.uri, ()), ref.uri]):
                 found.setdefault(key, []).append(event)
         return found

@@ -48,7 +48,7 @@ def test_what_cannot_be_paused(verb, said):
 def test_what_the_yaml_pauses_only_the_yaml_resumes(shop, said):
     file = shop / "assets/daily_revenue.yml"
     file.write_text(file.read_text() + "\npaused: true\n")
-    code, out, err = said("resume", "daily_revenue", "--json")
+    code, out, _ = said("resume", "daily_revenue", "--json")
     assert (code, json.loads(out)["error"]) == (
         2,
         {

@@ -42,7 +42,7 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
 
 
 @command.command("add")
-@click.argument("target", metavar="ASSET_OR_URI")
+@click.argument("target", metavar="ASSET_OR_URI", required=False)
 @project_option
 @click.option("--partition", metavar="A..B", help="What was updated, by key, inclusive; or a single KEY.")
 @click.option(
@@ -50,13 +50,37 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
     "extras",
     multiple=True,
     metavar="KEY=VALUE",
-    help="What else is known of it; a VALUE that is JSON is taken as such. Repeatable.",
+    help="What else is known of it; a VALUE that is JSON is taken as such. Or a JSON object. Repeatable.",
+)
+@click.option("--id", "ident", metavar="TEXT", help="Tells it from others: one that is known is not recorded again.")
+@click.option("--at", metavar="TIME", help="When it happened (ISO; without an offset in the project's zone); else now.")
+@click.option(
+    "--file",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help='Many at once, or none: lines {"asset" or "uri", "partition", "extra", "at", "id"}; - is stdin.',
 )
 @json_option
-def add_event(folder: Path, target: str, partition: str | None, extras: tuple[str, ...], as_json: bool) -> int:
+def add_event(
+    folder: Path,
+    target: str | None,
+    partition: str | None,
+    extras: tuple[str, ...],
+    ident: str | None,
+    at: str | None,
+    file: Path | None,
+    as_json: bool,
+) -> int:
     """Announce that ASSET_OR_URI was updated, by whoever wrote it."""
+    if file is not None:
+        if target is not None or partition is not None or extras or ident is not None or at is not None:
+            raise InputError("--file stands alone: what is updated, and all that is known of it, stands in its lines")
+        return _add_file(folder, file, as_json=as_json)
+    if target is None:
+        raise InputError("expected ASSET_OR_URI, or --file FILE")
     extra = _extra(extras)
-    event = open_project(folder).add_event(target, partition=partition, extra=extra)
+    event = open_project(folder).add_event(target, partition=partition, extra=extra, id=ident, at=at)
     if as_json:
         print_json(event_document(event))
     else:
@@ -64,16 +88,43 @@ def add_event(folder: Path, target: str, partition: str | None, extras: tuple[st
     return 0
 
 
+def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{str(file)!r} is not UTF-8: {error.reason} at byte {error.start}") from error
+    except OSError as error:
+        raise InputError(f"cannot read {str(file)!r}: {error.strerror}") from error
+    added = open_project(folder).add_events(text.split("\n"), name="stdin" if str(file) == "-" else str(file))
+    if as_json:
+        print_json([event_document(event) for event in added])
+    elif added:
+        _print(Terminal.of(sys.stdout), added)
+    else:
+        Terminal.of(sys.stdout).print("no events")
+    return 0
+
+
 def _extra(texts: Sequence[str]) -> dict[str, Any]:
     extra: dict[str, Any] = {}
     for text in texts:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise InputError(f"--extra {text!r}: expected KEY=VALUE")
-        if key in extra:
-            raise InputError(f"--extra: {key!r} is given twice")
-        extra[key] = _value(value)
+        for key, value in _pairs(text).items():
+            if key in extra:
+                raise InputError(f"--extra: {key!r} is given twice")
+            extra[key] = value
     return extra
+
+
+def _pairs(text: str) -> dict[str, Any]:
+    if text.lstrip().startswith("{"):
+        found = _value(text)
+        if not isinstance(found, dict):
+            raise InputError(f"--extra {text!r}: not a JSON object")
+        return found
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise InputError(f"--extra {text!r}: expected KEY=VALUE")
+    return {key: _value(value)}
 
 
 def _value(text: str) -> object:

@@ -33,8 +33,9 @@ def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any] |
         return None
     ranges = RangeSet(tuple(row.starts), tuple(row.ends))
     extra = json.loads(row.extra) if row.extra else {}
-    ref = EventRef(row.seq, row.uri or "", row.asset, epoch(row.at), ranges, extra, row.run, None)
-    return _event(ref, ranges, partition)
+    at = body.get("at")
+    ref = EventRef(row.seq, row.uri or "", row.asset, epoch(row.at) if at is None else at, ranges, extra, row.run, None)
+    return {**_event(ref, ranges, partition), "id": body.get("id")}
 
 
 def _event(ref: EventRef, ranges: RangeSet, partition: TimePartition | None) -> dict[str, Any]:

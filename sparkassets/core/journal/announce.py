@@ -1,0 +1,225 @@
+"""Announcements: updates that somebody tells of, checked and made into entries (DESIGN sections 4 and 9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, NoReturn
+
+from sparkassets.core.assets import parse_uri, secrets_in
+from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.errors import InputError
+
+EXTRA_BYTES: Final = 64 * 1024
+"""An extra's greatest size, as JSON in UTF-8."""
+ID_CHARACTERS: Final = 512
+LINE_KEYS: Final = ("asset", "uri", "partition", "extra", "at", "id")
+
+
+def announced(
+    project: ProjectSpec,
+    target: str,
+    *,
+    partition: str | None = None,
+    extra: Mapping[str, Any] | None = None,
+    id: str | None = None,  # noqa: A002  the word of the grammar
+    at: datetime | str | None = None,
+) -> EventEntry:
+    """The event that ``target``, an asset's name or a dataset URI, was updated.
+
+    Args:
+        project: Knows the assets and their partitions.
+        target: A word without ``://`` is a name, unless it is the identity of an asset.
+        partition: Keys ``A..B`` or ``A``, inclusive.
+        extra: A JSON object of at most `EXTRA_BYTES`.
+        id: Tells the event from others of the dataset.
+        at: When it happened; without an offset in the project's zone.
+
+    Raises:
+        InputError: One of these is wrong, or the extra holds a credential.
+    """
+    named = target in project.assets or not ("://" in target or _owners(project, target))
+    uri = _asset(project, target).uri if named else _uri(project, target)
+    return _event(project, uri, target if named else None, partition=partition, extra=extra, id=id, at=at)
+
+
+def announced_lines(project: ProjectSpec, lines: Iterable[str | Mapping[str, Any]], *, name: str) -> list[EventEntry]:
+    """The events of ``lines``, each a JSON object or its text; blank texts are left out.
+
+    Args:
+        project: Knows the assets and their partitions.
+        lines: Objects with some of `LINE_KEYS`, one of ``asset`` and ``uri`` among them.
+        name: What the lines come from, for messages: ``name:line: what is wrong``.
+
+    Raises:
+        InputError: Some lines are wrong; the message holds every one.
+    """
+    entries: list[EventEntry] = []
+    problems: list[str] = []
+    count = 0
+    for number, line in enumerate(lines, start=1):
+        if isinstance(line, str) and not line.strip():
+            continue
+        count += 1
+        try:
+            entries.append(_of_line(project, line))
+        except InputError as error:
+            hint = f"; {error.hint}" if error.hint else ""
+            problems.append(f"{name}:{number}: {error.args[0]}{hint}")
+    if problems:
+        what = f"{len(problems)} of {count} lines" if count > 1 else "the line"
+        raise InputError("\n".join([f"{what} cannot be taken, so nothing was recorded", *problems]))
+    return entries
+
+
+def partition_of(project: ProjectSpec, *, asset: str | None, uri: str | None) -> TimePartition | None:
+    """By what the partitions of an event are named; None where it has none, or its assets do not agree."""
+    if asset is not None:
+        spec = project.assets.get(asset)
+        return spec.partition if spec is not None else None
+    owners = _owners(project, uri or "")
+    return owners[0].partition if owners and _alike(owners) else None
+
+
+def check_extra(extra: object) -> dict[str, Any]:
+    """The extra itself.
+
+    Raises:
+        InputError: It is not a JSON object, is larger than `EXTRA_BYTES`, or holds a credential.
+    """
+    if not isinstance(extra, Mapping):
+        raise InputError(f"the extra is a {type(extra).__name__}; expected an object of keys and values")
+    for key in extra:
+        if not isinstance(key, str):
+            raise InputError(f"the extra's key {key!r} is a {type(key).__name__}; expected text")
+    try:
+        size = len(json.dumps(dict(extra), ensure_ascii=False, allow_nan=False).encode(errors="replace"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"the extra cannot be written as JSON: {error}", hint="make it text, numbers, lists and dicts of these"
+        ) from None
+    if size > EXTRA_BYTES:
+        raise InputError(
+            f"the extra is {size:,} bytes of JSON; an event takes at most {EXTRA_BYTES:,}",
+            hint="put what is large into a file or a table, and its place into the extra",
+        )
+    for path, what in secrets_in(dict(extra)):
+        raise InputError(f"the extra {'.'.join(map(str, path))} holds {what}: events are clear text")
+    return dict(extra)
+
+
+def _event(
+    project: ProjectSpec,
+    uri: str,
+    asset: str | None,
+    *,
+    partition: str | None,
+    extra: Mapping[str, Any] | None,
+    id: str | None,  # noqa: A002  as in `announced`
+    at: datetime | str | None,
+) -> EventEntry:
+    owners = [project.assets[asset]] if asset is not None else _owners(project, uri)
+    ranges = RangeSet() if partition is None else _ranges(owners, asset or uri, partition)
+    known = check_extra(extra or {})
+    if id is not None and not 0 < len(id) <= ID_CHARACTERS:
+        raise InputError(f"the id has {len(id):,} characters; expected 1 to {ID_CHARACTERS}")
+    owner = owners[0].name if len(owners) == 1 else None
+    return EventEntry(uri, owner, ranges, known, id, _instant(project, at))
+
+
+def _of_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
+    told = _parsed(line) if isinstance(line, str) else line
+    if not isinstance(told, Mapping):
+        raise InputError(f"expected a JSON object, found {json.dumps(told)[:40]}")
+    for key in told:
+        if key not in LINE_KEYS:
+            raise InputError(f"unknown key {key!r}", hint=did_you_mean(str(key), LINE_KEYS))
+    given = {key: value for key, value in told.items() if value is not None}
+    if ("asset" in given) == ("uri" in given):
+        raise InputError('expected one of "asset" and "uri"')
+    for key in ("asset", "uri", "partition", "id"):
+        if key in given and not isinstance(given[key], str):
+            raise InputError(f'"{key}" is {json.dumps(given[key], default=str)[:40]}; expected text')
+    if not isinstance(given.get("at", ""), str | datetime):
+        raise InputError(f'"at" is {json.dumps(given["at"], default=str)[:40]}; expected an ISO instant as text')
+    asset = given.get("asset")
+    uri = _asset(project, asset).uri if asset is not None else _uri(project, given["uri"])
+    return _event(
+        project,
+        uri,
+        asset,
+        partition=given.get("partition"),
+        extra=given.get("extra"),
+        id=given.get("id"),
+        at=given.get("at"),
+    )
+
+
+def _parsed(line: str) -> object:
+    try:
+        value: object = json.loads(line, parse_constant=_no_number, object_pairs_hook=_no_duplicates)
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}") from None
+    except RecursionError:
+        raise InputError("not JSON that can be read: it is nested too deep") from None
+    return value
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} is there twice")
+        found[key] = value
+    return found
+
+
+def _asset(project: ProjectSpec, name: str) -> AssetSpec:
+    asset = project.assets.get(name)
+    if asset is None:
+        raise InputError(f"no asset {name!r} in project {project.name!r}", hint=did_you_mean(name, project.assets))
+    return asset
+
+
+def _uri(project: ProjectSpec, text: str) -> str:
+    """The dataset; an asset without a `uri` of its own has its path for one, whatever characters are in it."""
+    return text if _owners(project, text) else parse_uri(text)
+
+
+def _owners(project: ProjectSpec, uri: str) -> list[AssetSpec]:
+    return [asset for asset in project.assets.values() if asset.uri == uri]
+
+
+def _alike(owners: list[AssetSpec]) -> bool:
+    grains = {(item.partition.by, item.partition.timezone) if item.partition else None for item in owners}
+    return len(grains) == 1
+
+
+def _ranges(owners: list[AssetSpec], target: str, keys: str) -> RangeSet:
+    if owners and not _alike(owners):
+        names = ", ".join(repr(owner.name) for owner in owners)
+        raise InputError(
+            f"the assets of {target!r} ({names}) have different partitions, so an event of it cannot name {keys!r}",
+            hint="announce it for one of them, by its name",
+        )
+    partition = owners[0].partition if owners else None
+    if partition is None:
+        raise InputError(f"{target!r} has no partitions, so an event cannot name {keys!r}")
+    return RangeSet.of([partition.parse_keys(keys)])
+
+
+def _instant(project: ProjectSpec, at: datetime | str | None) -> int | None:
+    if at is None:
+        return None
+    if isinstance(at, str):
+        return epoch(parse_instant(at, zone=project.timezone))
+    return epoch(at) if at.tzinfo is not None else epoch(parse_instant(at.isoformat(), zone=project.timezone))

@@ -1,0 +1,75 @@
+"""Announced events on their way into the journal: all of them in one commit, and none that is known already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from sparkassets.core.journal.entries import Entry, EventEntry
+from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.state import State
+from sparkassets.ports import JournalStore
+from sparkassets.runtime.ledger import Ledger
+
+Identity = tuple[str, str]
+"""Dataset and id: what tells an event from others."""
+
+
+def announce(
+    ledger: Ledger,
+    store: JournalStore,
+    entries: Sequence[EventEntry],
+    *,
+    before: Callable[[State], Sequence[Entry]],
+) -> list[JournalRow]:
+    """Records the events, in one commit; returns the row of each, in their order.
+
+    An event with an id that the dataset's events know already is not recorded again: its row is the first one's. This
+    is decided against exactly the journal before the commit, so it holds for any number of processes.
+
+    Args:
+        ledger: Open.
+        store: The ledger's own, whose history knows the ids.
+        entries: What to record.
+        before: Entries that belong before them, such as changed specs.
+    """
+    known = _Known(store)
+    fresh: list[EventEntry] = []
+
+    def decide(state: State) -> Sequence[Entry]:
+        fresh.clear()
+        seen = known.read() if any(entry.id is not None for entry in entries) else {}
+        taken = set(seen)
+        for entry in entries:
+            if entry.id is None or (entry.uri, entry.id) not in taken:
+                fresh.append(entry)
+            if entry.id is not None:
+                taken.add((entry.uri, entry.id))
+        return [*before(state), *fresh]
+
+    recorded = [row for row in ledger.commit(decide) if row.kind == "event"]
+    rows = dict(zip(map(id, fresh), recorded, strict=True))
+    first = known.rows | {identity: row for row in recorded if (identity := _identity(row)) is not None}
+    return [rows.get(id(entry)) or first[entry.uri, entry.id or ""] for entry in entries]
+
+
+class _Known:
+    """The events with an id; every look reads on where the last one ended."""
+
+    def __init__(self, store: JournalStore) -> None:
+        self.rows: dict[Identity, JournalRow] = {}
+        self._store = store
+        self._read = 0
+
+    def read(self) -> dict[Identity, JournalRow]:
+        for row in self._store.history(kinds=("event",), after_seq=self._read):
+            self._read = row.seq
+            identity = _identity(row)
+            if identity is not None:
+                self.rows.setdefault(identity, row)
+        return self.rows
+
+
+def _identity(row: JournalRow) -> Identity | None:
+    found = json.loads(row.body).get("id") if '"id"' in row.body else None
+    return None if found is None else (row.uri or "", found)

@@ -1,0 +1,93 @@
+"""`events add` and `events list`: what is announced, one by one or from a file."""
+
+import json
+
+import pytest
+
+from sparkassets.errors import InputError
+from sparkassets.wiring import Project
+
+pytestmark = pytest.mark.usefixtures("shop", "engine")
+
+
+def test_an_id_is_taken_once(asked):
+    first = asked("events", "add", "orders", "--partition", "2025-01-01", "--id", "kafka-7", "--extra", "n=1")
+    again = asked("events", "add", "orders", "--partition", "2025-01-02", "--id", "kafka-7")
+    assert again == first
+    assert first["id"] == "kafka-7"
+    assert len(asked("events", "list")) == 1
+
+
+def test_when_it_happened_and_a_json_extra(asked):
+    event = asked("events", "add", "orders", "--at", "2025-01-02T06:00", "--extra", '{"n": 1, "by": {"x": []}}')
+    assert (event["at"], event["extra"]) == ("2025-01-02T06:00:00Z", {"n": 1, "by": {"x": []}})
+    assert asked("events", "list")[0]["at"] == "2025-01-02T06:00:00Z"
+
+
+def test_the_uri_of_an_asset_is_the_asset(asked):
+    uri = asked("events", "add", "orders")["uri"]
+    event = asked("events", "add", uri, "--partition", "2025-01-01")
+    assert (event["asset"], event["partitions"]) == ("orders", ["2025-01-01..2025-01-01"])
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "error: expected ASSET_OR_URI, or --file FILE\n"),
+        (["orders", "--extra", "{1}"], "error: --extra '{1}': not a JSON object\n"),
+        (["orders", "--extra", "a=1", "--extra", '{"a": 2}'], "error: --extra: 'a' is given twice\n"),
+        (["orders", "--extra", "a"], "error: --extra 'a': expected KEY=VALUE\n"),
+        (
+            ["orders", "--extra", "token=abc"],
+            "error: the extra token holds a credential in 'token': events are clear text\n",
+        ),
+        (["s3://b/c?sig=1"], "error: the dataset URI holds a credential in 'sig'; events are clear text\n"),
+        (["orders", "--file", "x"], "error: --file stands alone: what is updated, and all that is known of it, "),
+        (["--file", "x.jsonl"], "error: cannot read 'x.jsonl': No such file or directory\n"),
+    ],
+)
+def test_what_is_refused(said, args, message):
+    code, out, err = said("events", "add", *args)
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+
+
+def test_a_file_is_one_commit(tmp_path, said, asked):
+    file = tmp_path / "new.jsonl"
+    lines = [{"asset": "orders", "partition": f"2025-01-{day:02}", "id": f"d{day}"} for day in (1, 2)]
+    file.write_text("".join(json.dumps(line) + "\r\n" for line in lines) + '\n{"uri": "x-elsewhere://y"}')
+    added = asked("events", "add", "--file", str(file))
+    assert [(event["asset"], event["id"]) for event in added] == [("orders", "d1"), ("orders", "d2"), (None, None)]
+    numbers = [event["seq"] for event in added]
+    assert numbers == list(range(numbers[0], numbers[0] + 3))
+    again = asked("events", "add", "--file", str(file))
+    assert [event["seq"] for event in again[:2]] == numbers[:2]
+    assert len(asked("events", "list")) == 4
+    file.write_text("\n")
+    assert said("events", "add", "--file", str(file)) == (0, "no events\n", "")
+
+
+def test_a_file_with_a_bad_line_records_nothing(tmp_path, said, asked):
+    file = tmp_path / "new.jsonl"
+    file.write_text('{"asset": "orders"}\n{"asset": "order"}\nnonsense\n')
+    code, out, err = said("events", "add", "--file", str(file))
+    assert (code, out) == (2, "")
+    assert err == (
+        "error: 2 of 3 lines cannot be taken, so nothing was recorded\n"
+        f"{file}:2: no asset 'order' in project 'shop'; did you mean 'orders'?\n"
+        f"{file}:3: not JSON: Expecting value: line 1 column 1 (char 0)\n"
+    )
+    assert asked("events", "list") == []
+    file.write_bytes(b"\xff")
+    assert said("events", "add", "--file", str(file))[2].startswith(f"error: '{file}' is not UTF-8: ")
+
+
+def test_from_python():
+    project = Project.load("conf")
+    first = project.add_event("orders", partition="2025-01-01", id="a", extra={"n": 1})
+    assert project.add_events([{"asset": "orders", "id": "a"}, '{"asset": "orders"}'])[0] == first
+    assert project.add_events([]) == []
+    with pytest.raises(InputError, match=r"^the line cannot be taken, so nothing was recorded\nlines:1: unknown key"):
+        project.add_events([{"assets": "orders"}])
+    with pytest.raises(InputError, match=r"is a float|\"id\" is 1.5"):
+        project.add_events([{"asset": "orders", "id": 1.5}])

@@ -1,0 +1,174 @@
+"""What may be announced: names, URIs, partitions, extras, ids and times."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from sparkassets.core.journal.announce import EXTRA_BYTES, announced, announced_lines, check_extra, partition_of
+from sparkassets.core.journal.entries import EventEntry, from_row, to_row
+from sparkassets.core.journal.events import of_row
+from sparkassets.errors import InputError
+from tests.builders import at, days, project, source
+
+SHARED = "s3://lake/orders"
+
+
+def on(uri, name, **more):
+    return replace(source(name, **more), uri=uri)
+
+
+PROJECT = project(
+    on("s3://lake/flights", "flights"),
+    on(SHARED, "orders"),
+    on(SHARED, "orders_again"),
+    on("s3://lake/mixed", "mixed_days"),
+    on("s3://lake/mixed", "mixed_hours", by="hour"),
+    on("s3://lake/plain", "plain", by=None),
+    timezone="Europe/Berlin",
+)
+
+
+def said(call, *args, **more):
+    with pytest.raises(InputError) as caught:
+        call(*args, **more)
+    return str(caught.value)
+
+
+def test_by_name_and_by_the_uri_of_one_asset_are_the_same():
+    expected = EventEntry("s3://lake/flights", "flights", days("2025-01-01..2025-01-02"))
+    assert announced(PROJECT, "flights", partition="2025-01-01..2025-01-02") == expected
+    assert announced(PROJECT, "S3://lake/flights", partition="2025-01-01..2025-01-02") == expected
+
+
+def test_a_uri_of_several_assets_alike_may_name_partitions_and_is_of_none_of_them():
+    entry = announced(PROJECT, SHARED, partition="2025-01-01")
+    assert entry == EventEntry(SHARED, None, days("2025-01-01"))
+    assert partition_of(PROJECT, asset=None, uri=SHARED) == PROJECT.assets["orders"].partition
+    assert announced(PROJECT, "orders_again", partition="2025-01-01").asset == "orders_again"
+
+
+def test_what_cannot_be_announced():
+    assert said(announced, PROJECT, "flihgts") == (
+        "no asset 'flihgts' in project 'test'\n  hint: did you mean 'flights'?"
+    )
+    assert said(announced, PROJECT, "plain", partition="2025") == (
+        "'plain' has no partitions, so an event cannot name '2025'"
+    )
+    assert said(announced, PROJECT, "s3://other", partition="2025") == (
+        "'s3://other' has no partitions, so an event cannot name '2025'"
+    )
+    assert said(announced, PROJECT, "s3://lake/mixed", partition="2025-01-01") == (
+        "the assets of 's3://lake/mixed' ('mixed_days', 'mixed_hours') have different partitions, "
+        "so an event of it cannot name '2025-01-01'\n  hint: announce it for one of them, by its name"
+    )
+    assert said(announced, PROJECT, "plain", id="") == "the id has 0 characters; expected 1 to 512"
+    assert said(announced, PROJECT, "plain", id="x" * 600) == "the id has 600 characters; expected 1 to 512"
+
+
+def test_when_it_happened():
+    assert announced(PROJECT, "plain", at="2025-03-21T06:00").at == at("2025-03-21T05:00")
+    assert announced(PROJECT, "plain", at="2025-03-21T06:00Z").at == at("2025-03-21T06:00")
+    assert announced(PROJECT, "plain", at=datetime(2025, 3, 21, 6)).at == at("2025-03-21T05:00")  # noqa: DTZ001
+    assert announced(PROJECT, "plain", at=datetime(2025, 3, 21, 6, tzinfo=UTC)).at == at("2025-03-21T06:00")
+    assert announced(PROJECT, "plain").at is None
+
+
+def test_an_extra_has_a_size():
+    assert check_extra({"a": "x" * (EXTRA_BYTES - 9)})
+    assert said(check_extra, {"a": "x" * (EXTRA_BYTES - 8)}) == (
+        "the extra is 65,537 bytes of JSON; an event takes at most 65,536\n"
+        "  hint: put what is large into a file or a table, and its place into the extra"
+    )
+    assert said(check_extra, {"a": "ä" * 40_000}).startswith("the extra is 80,009 bytes")
+
+
+def test_an_extra_is_a_json_object():
+    assert said(check_extra, ["a"]) == "the extra is a list; expected an object of keys and values"
+    assert said(check_extra, {1: 2}) == "the extra's key 1 is a int; expected text"
+    assert said(check_extra, {"a": {1, 2}}).startswith("the extra cannot be written as JSON: Object of type set")
+    assert said(check_extra, {"a": float("nan")}).startswith("the extra cannot be written as JSON: ")
+
+
+@pytest.mark.parametrize(
+    ("extra", "what"),
+    [
+        ({"jdbc": {"password": "x"}}, "jdbc.password holds a credential in 'password'"),
+        ({"url": "https://b/x?X-Amz-Signature=abc&b=1"}, "url holds a credential in 'X-Amz-Signature'"),
+        ({"url": "https://b/x?sv=2&sig=abc"}, "url holds a credential in 'sig'"),
+        ({"url": "https://b/x#access_token=abc"}, "url holds a credential in 'access_token'"),
+        ({"urls": ["https://me:pw@b/x"]}, "urls.0 holds a password"),
+        ({"note": "AKIAABCDEFGHIJKLMNOP"}, "note holds a key"),
+        ({"conf": "host=a password=b"}, "conf holds a credential in 'password'"),
+        ({"conf": "token=b"}, "conf holds a credential in 'token'"),
+        ({"aws_secret_access_key": "b"}, "aws_secret_access_key holds a credential in 'aws_secret_access_key'"),
+        ({"a": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig-na_ture1"}, "a holds a key"),
+    ],
+)
+def test_an_extra_holds_no_credentials(extra, what):
+    assert said(check_extra, extra) == f"the extra {what}: events are clear text"
+
+
+def test_words_about_credentials_are_none():
+    assert check_extra({"tokens": 1200, "note": "the password was changed", "secretary": "Ann", "keys": ["id"]})
+
+
+def test_a_row_keeps_all_of_it():
+    entry = EventEntry("x-a", "a", days("2025-01-01"), {"n": 1}, "id-1", 1_700_000_000, "run-1", (1, 2))
+    row = to_row(entry, seq=5, at=datetime(2025, 1, 1, tzinfo=UTC), driver="d")
+    assert from_row(row) == entry
+    assert of_row(row, None) == {
+        "seq": 5,
+        "asset": "a",
+        "uri": "x-a",
+        "partitions": ["2025-01-01T00:00:00Z..2025-01-02T00:00:00Z"],
+        "at": "2023-11-14T22:13:20Z",
+        "extra": {"n": 1},
+        "run": "run-1",
+        "id": "id-1",
+    }
+
+
+def test_lines():
+    lines = [
+        '{"asset": "flights", "partition": "2025-01-01", "extra": {"rows": 5}, "id": "a", "at": "2025-01-02T00:00Z"}',
+        "  ",
+        {"uri": "x-other://y", "partition": None},
+    ]
+    assert announced_lines(PROJECT, lines, name="f") == [
+        EventEntry("s3://lake/flights", "flights", days("2025-01-01"), {"rows": 5}, "a", at("2025-01-02")),
+        EventEntry("x-other://y"),
+    ]
+
+
+def test_every_bad_line_is_told():
+    lines = [
+        '{"asset": "flights"}',
+        "{asset}",
+        '{"asset": "flihgts"}',
+        '{"asset": "plain", "uri": "s3://b"}',
+        '{"aset": "plain"}',
+        "[1]",
+        '{"asset": "plain", "at": 5}',
+        '{"asset": "plain", "id": 5}',
+        '{"asset": "plain", "extra": [1]}',
+        '{"asset": "plain", "extra": {"x": NaN}}',
+        '{"asset": "plain", "asset": "flights"}',
+        '{"uri": "s3://a/*"}',
+        '{"asset": "plain", "at": "yesterday"}',
+    ]
+    first, *rest = said(announced_lines, PROJECT, lines, name="new.jsonl").split("\n")
+    assert first == "12 of 13 lines cannot be taken, so nothing was recorded"
+    assert [line.split(": ")[0] for line in rest] == [f"new.jsonl:{number}" for number in range(2, 14)]
+    assert rest[0].startswith("new.jsonl:2: not JSON: Expecting property name")
+    assert rest[1] == "new.jsonl:3: no asset 'flihgts' in project 'test'; did you mean 'flights'?"
+    assert rest[2] == 'new.jsonl:4: expected one of "asset" and "uri"'
+    assert rest[3] == "new.jsonl:5: unknown key 'aset'; did you mean 'asset'?"
+    assert rest[4] == "new.jsonl:6: expected a JSON object, found [1]"
+    assert rest[5] == 'new.jsonl:7: "at" is 5; expected an ISO instant as text'
+    assert rest[6] == 'new.jsonl:8: "id" is 5; expected text'
+    assert rest[7] == "new.jsonl:9: the extra is a list; expected an object of keys and values"
+    assert rest[8] == "new.jsonl:10: not JSON: NaN is no JSON number"
+    assert rest[9] == "new.jsonl:11: not JSON: the key 'asset' is there twice"
+    assert "looks like a glob" in rest[10]
+    assert "yesterday" in rest[11]

@@ -1,0 +1,67 @@
+"""Announced events: one commit, and an id is recorded once whoever else writes meanwhile."""
+
+from sparkassets.core.journal.entries import EventEntry
+from sparkassets.runtime.announcing import announce
+from sparkassets.runtime.ledger import Ledger
+from sparkassets.state.memory import MemoryStore
+from tests.runtime.fakes import FakeClock
+
+
+def opened(store):
+    store.create(project="p")
+    ledger = Ledger(store, project="p", driver="d", clock=FakeClock())
+    ledger.open()
+    return ledger
+
+
+def added(ledger, store, *entries):
+    return [row.seq for row in announce(ledger, store, entries, before=lambda _: [])]
+
+
+def test_events_without_an_id_are_all_recorded_in_one_commit():
+    store = MemoryStore()
+    assert added(opened(store), store, EventEntry("a"), EventEntry("a")) == [1, 2]
+    assert store.read(project="p").commit == 1
+
+
+def test_an_id_is_recorded_once_for_each_dataset():
+    store = MemoryStore()
+    ledger = opened(store)
+    one, other = EventEntry("a", id="1"), EventEntry("b", id="1")
+    assert added(ledger, store, one, other, one) == [1, 2, 1]
+    assert added(ledger, store, EventEntry("a", extra={"again": True}, id="1")) == [1]
+    assert added(opened(store), store, EventEntry("b", id="1"), EventEntry("b", id="2")) == [2, 3]
+    assert len(store.history()) == 3
+
+
+def test_two_at_once_record_an_id_once():
+    store = MemoryStore()
+    late, early = opened(store), opened(store)
+    again = []
+
+    def meanwhile(_):
+        if not again:
+            again.append(added(early, store, EventEntry("a"), EventEntry("a", id="1")))
+        return []
+
+    rows = announce(late, store, [EventEntry("a", id="2"), EventEntry("a", id="1")], before=meanwhile)
+    assert [row.seq for row in rows] == [3, 2]
+    assert again == [[1, 2]]
+    assert [row.seq for row in store.history()] == [1, 2, 3]
+
+
+def test_a_conflict_reads_only_what_is_new():
+    store = MemoryStore()
+    late, early = opened(store), opened(store)
+    looks = []
+    history = store.history
+    store.history = lambda **asked: looks.append(asked["after_seq"]) or history(**asked)
+    pending = [EventEntry("a", id="1")]
+
+    def meanwhile(_):
+        if pending:
+            early.commit(lambda _: [pending.pop()])
+        return []
+
+    assert [row.seq for row in announce(late, store, [EventEntry("a", id="2")], before=meanwhile)] == [2]
+    assert looks == [0, 0]
