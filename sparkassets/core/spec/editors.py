@@ -13,7 +13,36 @@ Kind = Literal["project", "asset"]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _CONDITIONS = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Condition"}}
+_TIME_FIELDS: dict[str, tuple[int, int, str | None]] = {
+    "hours": (0, 23, None),
+    "minutes": (0, 59, None),
+    "weekdays": (0, 7, "^(SUN|MON|TUE|WED|THU|FRI|SAT)$"),
+    "days": (1, 31, "^L$"),
+    "months": (1, 12, "^(JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)$"),
+}
+_TIMES = {"$ref": "#/$defs/Times"}
+
+
+def _time_field(low: int, high: int, words: str | None) -> dict[str, Any]:
+    """One value of a key of ``times``, or a list of them."""
+    number = {"type": "integer", "minimum": low, "maximum": high}
+    value = {"anyOf": [number, {"type": "string", "pattern": words}]} if words else number
+    return {"anyOf": [value, {"type": "array", "minItems": 1, "items": value}]}
+
+
 _HAND_WRITTEN = {
+    "Times": {
+        "description": "A list is any, a map is all; no minutes means minute 0, no hours every hour.",
+        "anyOf": [
+            {"type": "array", "minItems": 1, "items": _TIMES},
+            {
+                "type": "object",
+                "minProperties": 1,
+                "properties": {**{key: _time_field(*each) for key, each in _TIME_FIELDS.items()}, "not": _TIMES},
+                "additionalProperties": False,
+            },
+        ],
+    },
     "Condition": {
         "description": "Updates of assets: text such as a & (b | c), a list (all of it), or a map.",
         "oneOf": [{"type": "string"}, _CONDITIONS, {"$ref": "#/$defs/ConditionMap"}],

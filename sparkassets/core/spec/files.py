@@ -20,12 +20,14 @@ from sparkassets.core.spec.kinds import (
     PartitionText,
     Plain,
     Text,
+    TimesValue,
     ZoneText,
     a_list,
     a_map,
     by_kind,
     kind_of,
 )
+from sparkassets.core.timetables import KINDS
 
 
 class _Map(BaseModel):
@@ -111,12 +113,40 @@ class InletMap(_Map):
     )
 
 
-class CronMap(_Map):
-    """A cron with its modifiers."""
+_Crons = Annotated[
+    Annotated[str, Tag("<text>")]
+    | Annotated[list[Annotated[str, Expected("text")]], Field(min_length=1), Tag("<list>")],
+    by_kind("a cron such as '0 6 * * *', or a list of them"),
+]
+_Moments = Annotated[
+    Annotated[str, Tag("<text>")]
+    | Annotated[list[Annotated[str, Expected("text")]], Field(min_length=1), Tag("<list>")],
+    by_kind("a cron such as '0 6 * * *', or a list of crons or of instants"),
+]
 
-    cron: Text = Field(description="Five fields, or a preset such as @daily.")
+
+class ScheduleMap(_Map):
+    """A timetable: one kind of rule with its modifiers."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS]})
+
+    cron: Maybe[_Crons] = Field(default=None, description="From each tick to the next; @daily and its like, or crons.")
+    at: Maybe[_Moments] = Field(default=None, description="Exact times: each start and end of its own interval.")
+    every: Maybe[DurationText] = Field(
+        default=None,
+        description="s, m, h: elapsed time from `start`, else 1970-01-01; d, w, mo, y: calendar time.",
+    )
+    times: Maybe[TimesValue] = Field(
+        default=None, description="Exact times: a list is any of its maps, a map is all of its keys."
+    )
+    interval: Maybe[DurationText] = Field(default=None, description="How long the intervals of `cron` last.")
+    delay: Maybe[DurationText] = Field(default=None, description="Runs start so much later; same interval.")
+    window: Maybe[DurationText] = Field(default=None, description="The interval is so long, up to its end.")
+    catchup: Maybe[Literal["all", "latest", "rollup"]] = Field(
+        default=None, description="Each missed interval in order, only the newest, or one run that spans them all."
+    )
     timezone: Maybe[ZoneText] = None
-    start: Maybe[InstantText] = Field(default=None, description="No interval begins before it.")
+    start: Maybe[InstantText] = Field(default=None, description="No interval begins before it; one may begin at it.")
     end: Maybe[InstantText] = Field(default=None, description="No interval begins at it or after.")
 
 
@@ -146,7 +176,7 @@ class StrategyMap(_Map):
 def _kind_of_schedule(value: object) -> str | None:
     kind = kind_of(value)
     if isinstance(value, dict):
-        return "<condition>" if value.keys() & {"any", "all", "uri"} else "<cron>"
+        return "<condition>" if value.keys() & {"any", "all", "uri"} else "<timetable>"
     return kind
 
 
@@ -181,7 +211,7 @@ class AssetFile(_Map):
         Annotated[
             Annotated[str, Tag("<text>")]
             | Annotated[ConditionList, Tag("<list>")]
-            | Annotated[CronMap, Tag("<cron>")]
+            | Annotated[ScheduleMap, Tag("<timetable>")]
             | Annotated[ConditionMap, Tag("<condition>")],
             by_kind('manual, a preset such as "@daily", a cron, or a condition over assets', _kind_of_schedule),
         ]

@@ -106,6 +106,11 @@ ConditionList = Annotated[
     list[Any],
     WithJsonSchema({"type": "array", "minItems": 1, "items": {_MARK: "Condition"}}),
 ]
+TimesValue = Annotated[
+    dict[str, Any] | list[Any],
+    Expected("a map such as {hours: [9, 17]}, or a list of such maps"),
+    WithJsonSchema({_MARK: "Times"}),
+]
 ConditionMap = Annotated[dict[str, Any], WithJsonSchema({_MARK: "ConditionMap"})]
 
 

@@ -19,17 +19,10 @@ KEYS: Final = frozenset(
         "inlets.*.settle",
         "inlets.*.validations",
         "inlets.*.read.overlap",
-        "schedule.at",
-        "schedule.every",
-        "schedule.times",
         "schedule.sun",
         "schedule.timetable",
-        "schedule.interval",
-        "schedule.delay",
-        "schedule.window",
         "schedule.calendar",
         "schedule.roll",
-        "schedule.catchup",
         "partition.segments",
         "partition.offset",
         "strategy.every_instance",
@@ -51,7 +44,6 @@ VALUES: Final = {
 KINDS: Final = {
     ("partition", "<list>"): "a list of partition dimensions",
     ("params", "<list>"): "a list of params",
-    ("schedule.cron", "<list>"): "a list of crons",
 }
 
 

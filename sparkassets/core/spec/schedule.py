@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from sparkassets.core.conditions import ConditionError, Leaf, join_any, parse_condition
-from sparkassets.core.instants import InstantError, instant
+from sparkassets.core.instants import epoch, instant
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.files import CronMap
+from sparkassets.core.spec.files import ScheduleMap
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.spec.times import Bounds, bounds
 from sparkassets.core.suggestions import did_you_mean, meant_by
-from sparkassets.core.timetables import Timetable, TimetableError, parse_timetable
+from sparkassets.core.timetables import KINDS, MODIFIERS, Continuous, Timetable, TimetableError, parse_timetable
 
 _TIME = re.compile(r"\s*(?:@|[0-9*?][0-9*?/,LW#-]*(?:\s|$))")
 _MANUAL: Final = "manual"
+_ANY_TIME: Final = epoch(datetime(1, 1, 2, tzinfo=UTC))
+"""Before all ticks; epoch seconds."""
 
 
 def compile_schedule(draft: AssetDraft, inlets: Mapping[str, InletSpec], assets: AssetFiles) -> Schedule:
@@ -33,13 +36,12 @@ def compile_schedule(draft: AssetDraft, inlets: Mapping[str, InletSpec], assets:
     match written:
         case None:
             return _default(draft, inlets)
-        case CronMap():
-            inner = bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=draft.own)
-            return _timetable(at / "cron", written.cron, inner)
+        case ScheduleMap():
+            return _from_map(at, written, draft.own)
         case str() if written.strip() == _MANUAL:
             return Schedule()
         case str() if _TIME.match(written):
-            return _timetable(at, written, draft.own)
+            return _schedule(compile_timetable(at, written, draft.own), written)
     own = draft.own
 
     def clock(value: str | Mapping[str, object]) -> Timetable:
@@ -70,18 +72,52 @@ def _default(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
     return Schedule(default=True)
 
 
-def _timetable(at: At, text: str, within: Bounds) -> Schedule:
-    """A cron or preset whose first slot exists."""
+def compile_timetable(at: At, value: str | Mapping[str, object], within: Bounds) -> Timetable | None:
+    """The timetable of a text or of a map, whose first slot exists; None where it is wrong, which becomes problems.
+
+    Args:
+        at: Where the value stands.
+        value: As YAML gives it, without the keys that are in ``within``.
+        within: Its zone and bounds.
+    """
     if not at.document.failed.isdisjoint({"start", "end", "schedule"}):
         within = Bounds(within.timezone)
     try:
-        timetable = parse_timetable(text, timezone=within.timezone, start=within.start, end=within.end)
-    except (TimetableError, InstantError) as error:
-        at.problem(str(error.args[0]), hint=error.hint)
+        timetable = parse_timetable(value, timezone=within.timezone, start=within.start, end=within.end)
+    except TimetableError as error:
+        _report(at, error)
+        rest = {} if isinstance(value, str) else {key: each for key, each in value.items() if key not in error.path[:1]}
+        if error.path and error.path[0] in MODIFIERS:  # what else is wrong
+            compile_timetable(at, rest, within)
+        return None
+    bounded = within.start is not None or within.end is not None
+    since = instant(_ANY_TIME if within.start is None else within.start - 1)
+    if bounded and not isinstance(timetable, Continuous) and timetable.first_after(since) is None:
+        path = () if isinstance(value, str) else tuple(value.keys() & KINDS.keys())
+        _report(at, TimetableError(f"schedule {timetable.text!r} never fires between its start and its end", path=path))
+        return None
+    return timetable
+
+
+def _from_map(at: At, written: ScheduleMap, outer: Bounds) -> Schedule:
+    sure = "schedule" not in at.document.failed
+    within = bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=outer)
+    rule = written.model_dump(exclude_unset=True, exclude={"timezone", "start", "end"})
+    if not sure and rule.keys().isdisjoint(KINDS):
         return Schedule()
-    if within.start is not None and timetable.first_after(instant(within.start - 1)) is None:
-        at.problem(f"schedule {text!r} never fires between its start and its end")
-    return Schedule(timetable=timetable, text=text)
+    timetable = compile_timetable(at, rule, within)
+    return _schedule(timetable, timetable.text if timetable else "")
+
+
+def _schedule(timetable: Timetable | None, text: str) -> Schedule:
+    return Schedule(timetable=timetable, text=text) if timetable else Schedule()
+
+
+def _report(at: At, error: TimetableError) -> None:
+    """The problem, at the value or key at fault."""
+    for step in error.path:
+        at = at / step
+    (at.key_problem if error.at_key else at.problem)(str(error.args[0]), hint=error.hint)
 
 
 def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles) -> None:

@@ -3,6 +3,6 @@
 from sparkassets.core.timetables.base import Catchup, Slot, Ticks, Timetable, TimetableError
 from sparkassets.core.timetables.continuous import Continuous
 from sparkassets.core.timetables.once import Once
-from sparkassets.core.timetables.parse import parse_timetable
+from sparkassets.core.timetables.parse import KINDS, MODIFIERS, parse_timetable
 
-__all__ = ["Catchup", "Continuous", "Once", "Slot", "Ticks", "Timetable", "TimetableError", "parse_timetable"]
+__all__ = ["KINDS", "MODIFIERS", "Catchup", "Continuous", "Once", "Slot", "Ticks", "Timetable", "TimetableError", "parse_timetable"]

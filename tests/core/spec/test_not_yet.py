@@ -52,7 +52,7 @@ def test_a_state_in_a_catalog_is_refused():
         ("outlets", "the key 'outlets' is not supported yet"),
         ("inlets.*.tolerance", "the key 'tolerance' of an inlet is not supported yet"),
         ("inlets.*.read.overlap", "the key 'overlap' of 'read' is not supported yet"),
-        ("schedule.at", "the key 'at' of 'schedule' is not supported yet"),
+        ("schedule.sun", "the key 'sun' of 'schedule' is not supported yet"),
         ("asset", None),
     ],
 )
@@ -78,7 +78,7 @@ def test_the_schema_has_none_of_them():
         "": "AssetFile",
         "inlets.*": "InletMap",
         "inlets.*.read": "ReadMap",
-        "schedule": "CronMap",
+        "schedule": "ScheduleMap",
         "partition": "PartitionMap",
         "strategy": "StrategyMap",
     }

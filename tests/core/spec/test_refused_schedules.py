@@ -171,7 +171,7 @@ asset: a
 schedule: '@dayly'
 """,
             """\
-a.yml:2:11: unknown preset '@dayly'; expected @hourly, @daily, @weekly, @monthly, @quarterly, @yearly
+a.yml:2:11: unknown preset '@dayly'; expected @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, @once, @continuous
     schedule: '@dayly'
               ^^^^^^^^
   hint: did you mean '@daily'?
@@ -259,11 +259,190 @@ asset: a
 schedule: {timezone: UTC}
 """,
             """\
-a.yml:2:11: the key 'cron' is missing in 'schedule'
+a.yml:2:11: a schedule lacks its rule; expected 'cron', 'at', 'every' or 'times'
     schedule: {timezone: UTC}
               ^^^^^^^^^^^^^^^
 """,
-            id="a_cron_without_its_key",
+            id="no_rule",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: 0 6 * * *, at: 0 6 * * *}
+""",
+            """\
+a.yml:2:29: a schedule has 'cron' and 'at'; expected one of them
+    schedule: {cron: 0 6 * * *, at: 0 6 * * *}
+                                ^^
+  hint: several schedules of one asset are {any: [...]}
+""",
+            id="several_kinds",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule:
+  every: 0h
+  interval: 0d
+  delay: -2h
+  window: 0d
+""",
+            """\
+a.yml:3:10: 'every' of a schedule is '0h'; expected a duration above 0
+      every: 0h
+             ^^
+a.yml:4:13: 'interval' of a schedule is '0d'; expected a duration above 0
+      interval: 0d
+                ^^
+a.yml:5:10: 'delay' of a schedule is '-2h'; expected a duration of at least 0
+      delay: -2h
+             ^^^
+a.yml:6:11: 'window' of a schedule is '0d'; expected a duration above 0
+      window: 0d
+              ^^
+""",
+            id="modifiers_each_at_its_place",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {every: 6h, interval: 1d}
+""",
+            """\
+a.yml:2:23: 'interval' goes with 'cron', not with 'every'
+    schedule: {every: 6h, interval: 1d}
+                          ^^^^^^^^
+  hint: the intervals of 'every' are its own length
+""",
+            id="an_interval_of_every",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: [0 6 * * *, 0 0 31 2 *]}
+""",
+            """\
+a.yml:2:30: cron '0 0 31 2 *' never fires: no year has such a day
+    schedule: {cron: [0 6 * * *, 0 0 31 2 *]}
+                                 ^^^^^^^^^^
+""",
+            id="one_of_several_crons",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: 6}
+""",
+            """\
+a.yml:2:18: 'cron' in 'schedule' is 6; expected a cron such as '0 6 * * *', or a list of them
+    schedule: {cron: 6}
+                     ^
+""",
+            id="a_cron_of_a_wrong_kind",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {at: 18:30}
+""",
+            """\
+a.yml:2:16: '18:30' is not a cron; expected five fields
+    schedule: {at: 18:30}
+                   ^^^^^
+  hint: write '30 18 * * *' for each day
+""",
+            id="a_time_of_day",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {at: [2025-02-28, 2025-02-30]}
+""",
+            """\
+a.yml:2:29: '2025-02-30' is not an instant: day is out of range for month; expected an ISO date or time, such as \
+2025-03-21 or 2025-03-21T06:00Z
+    schedule: {at: [2025-02-28, 2025-02-30]}
+                                ^^^^^^^^^^
+""",
+            id="an_instant_that_is_none",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {every: 1d12h}
+""",
+            """\
+a.yml:2:19: 'every' of a schedule is '1d12h', calendar and elapsed time at once; expected one of them
+    schedule: {every: 1d12h}
+                      ^^^^^
+  hint: d, w, mo and y follow the calendar; s, m and h are elapsed time
+""",
+            id="calendar_and_elapsed_time",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule:
+  times:
+    - {hours: [3, 24]}
+""",
+            """\
+a.yml:4:19: 24 is not one of the hours of times; expected 0-23
+        - {hours: [3, 24]}
+                      ^^
+""",
+            id="an_hour_of_times",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule:
+  times: {hour: 3}
+""",
+            """\
+a.yml:3:11: unknown key 'hour' in times; expected hours, minutes, weekdays, days, months, not
+      times: {hour: 3}
+              ^^^^
+  hint: did you mean 'hours'?
+""",
+            id="a_key_of_times",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {times: {months: [FEB], days: [30]}}
+""",
+            """\
+a.yml:2:19: the times never fire: no year has such a time
+    schedule: {times: {months: [FEB], days: [30]}}
+                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+            id="times_that_never_come",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {at: [2025-01-01], end: 2025-01-01}
+""",
+            """\
+a.yml:2:16: schedule 'at 2025-01-01T00:00:00Z' never fires between its start and its end
+    schedule: {at: [2025-01-01], end: 2025-01-01}
+                   ^^^^^^^^^^^^
+""",
+            id="instants_outside_the_bounds",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: 0 6 * * *, catchup: lates}
+""",
+            """\
+a.yml:2:38: 'catchup' in 'schedule' is 'lates'; expected all, latest or rollup
+    schedule: {cron: 0 6 * * *, catchup: lates}
+                                         ^^^^^
+  hint: did you mean 'latest'?
+""",
+            id="an_unknown_catchup",
         ),
     ],
 )
