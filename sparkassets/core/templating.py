@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 
-from jinja2 import StrictUndefined, TemplateAssertionError, TemplateSyntaxError, meta, nodes
+from jinja2 import StrictUndefined, TemplateAssertionError, TemplateSyntaxError, Undefined, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkassets.core.statements import refuse_unless_select
@@ -29,6 +29,8 @@ NAMES: Final = frozenset(
         "data_interval_start",
         "data_interval_end",
         "logical_date",
+        "prev_data_interval_start_success",
+        "prev_data_interval_end_success",
         "ds",
         "ds_nodash",
         "ts",
@@ -36,6 +38,7 @@ NAMES: Final = frozenset(
         "ts_nodash_with_tz",
         "watermark",
         "params",
+        "triggering_event",
         "triggering_events",
         "triggering_dataset_events",
     }
@@ -89,6 +92,14 @@ class TemplateError(InputError):
         self.fault = fault
 
 
+@runtime_checkable
+class Explains(Protocol):
+    """A value of a run that says why it lacks something."""
+
+    def why_missing(self, name: str) -> str:
+        """Why it has no such member."""
+
+
 class _Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which an asset or a parameter may have the name of a method of dicts: ``copy``, ``items``."""
 
@@ -96,7 +107,17 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         """A mapping's own key, else what Jinja makes of ``obj.attribute``."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
-        return super().getattr(obj, attribute)
+        return self._told(obj, attribute, super().getattr(obj, attribute))
+
+    def getitem(self, obj: object, argument: object) -> object:
+        """What Jinja makes of ``obj[argument]``."""
+        return self._told(obj, argument, super().getitem(obj, argument))
+
+    def _told(self, obj: object, name: object, found: object) -> object:
+        """What was found; undefined with the reason where ``obj`` knows it."""
+        if isinstance(found, Undefined) and isinstance(obj, Explains):
+            return self.undefined(hint=obj.why_missing(str(name)), obj=obj, name=str(name))
+        return found
 
 
 @lru_cache(maxsize=1)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 from sparkassets.core.instants import instant, zone
 from sparkassets.ports import RunOrder
+from sparkassets.spark.triggering import Event, TriggeringEvents, local_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,12 @@ class Context:
     Attributes:
         data_interval_start, data_interval_end, logical_date: Aware, in the asset's time zone; None without an interval.
         schedule_date: The earliest time that the run might start; aware, in the asset's time zone.
+        prev_data_interval_start_success, prev_data_interval_end_success: Of the latest success of the asset before this
+            run, if it began earlier; aware, in the asset's time zone; None without one.
         ds, ds_nodash, ts, ts_nodash, ts_nodash_with_tz: Texts of ``data_interval_start``; None without an interval.
         watermark: Of the inlet that is read above one; None where none is, or several are.
         partitions: The blocks of the run, oldest first; empty for an asset without partitions.
-        triggering_events: Asset or URI to the events that caused the run.
+        triggering_events: Asset or URI to the events that caused the run, oldest first.
         extra: Free for a function to fill; it becomes the extra of the run's event.
     """
 
@@ -57,6 +60,8 @@ class Context:
     data_interval_start: datetime | None = None
     data_interval_end: datetime | None = None
     logical_date: datetime | None = None
+    prev_data_interval_start_success: datetime | None = None
+    prev_data_interval_end_success: datetime | None = None
     ds: str | None = None
     ds_nodash: str | None = None
     ts: str | None = None
@@ -65,8 +70,17 @@ class Context:
     partitions: Sequence[Block] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     watermark: Watermark | None = None
-    triggering_events: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    triggering_events: TriggeringEvents = field(default_factory=TriggeringEvents)
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def triggering_event(self) -> Event:
+        """The newest event, where exactly one dataset triggered the run: its extra, partitions and source run.
+
+        Raises:
+            RunError: No dataset did, or several.
+        """
+        return self.triggering_events.newest()
 
     def names(self) -> dict[str, Any]:
         """The attributes by name; those that are None are left out, so that using one is an error that says so."""
@@ -82,7 +96,8 @@ def context_of(order: RunOrder, *, watermark: Watermark | None) -> Context:
     if asset.partition is not None and order.blocks is not None:
         slots = asset.partition.slots(order.blocks)
         blocks = tuple(Block(asset.partition.key(start), instant(start), instant(end)) for start, end in slots)
-    start, end = (each.astimezone(local) for each in order.interval) if order.interval else (None, None)
+    start, end = _in_zone(order.interval, local)
+    before, until = _in_zone(order.previous_interval, local)
     return Context(
         asset=asset.name,
         run_id=order.run,
@@ -90,6 +105,8 @@ def context_of(order: RunOrder, *, watermark: Watermark | None) -> Context:
         data_interval_start=start,
         data_interval_end=end,
         logical_date=start,
+        prev_data_interval_start_success=before,
+        prev_data_interval_end_success=until,
         ds=_text(start, "%Y-%m-%d"),
         ds_nodash=_text(start, "%Y%m%d"),
         ts=start.isoformat() if start else None,
@@ -98,8 +115,12 @@ def context_of(order: RunOrder, *, watermark: Watermark | None) -> Context:
         partitions=blocks,
         params=asset.params,
         watermark=watermark,
-        triggering_events=order.events,
+        triggering_events=local_events(order.events, local),
     )
+
+
+def _in_zone(interval: tuple[datetime, datetime] | None, zone: tzinfo) -> tuple[datetime, datetime] | tuple[None, None]:
+    return (interval[0].astimezone(zone), interval[1].astimezone(zone)) if interval else (None, None)
 
 
 def _text(start: datetime | None, form: str) -> str | None:

@@ -124,6 +124,11 @@ class _Relations:
             name: _undefined(f"the run has no data interval, so {name!r} has no value")
             for name in ("data_interval_start", "data_interval_end", "logical_date", *_INTERVAL_TEXTS)
         }
+        for name in ("prev_data_interval_start_success", "prev_data_interval_end_success"):
+            unset[name] = _undefined(
+                f"no earlier run of {asset.name} that has a data interval has succeeded, so {name!r} has no value; "
+                f"give one for that case: {name} | default('…')"
+            )
         unset["watermark"] = _undefined("the run has no watermark, or several: not one inlet alone is read after one")
         return {
             **unset,
@@ -132,6 +137,7 @@ class _Relations:
             "outlets": {asset.name: _Relation(self, f"outlet {asset.name}", self._outlet)},
             "partitions": self._partitions(),
             "partition": self._partition(),
+            "triggering_event": self._triggering_event(),
             "triggering_events": events,
             "triggering_dataset_events": events,
         }
@@ -143,6 +149,12 @@ class _Relations:
             self.frames[f"r{number}"] = frame()
             self._marks[key] = f"\x00{number}\x00"
         return self._marks[key]
+
+    def _triggering_event(self) -> object:
+        try:
+            return self._context.triggering_event
+        except RunError as error:
+            return _undefined(str(error.args[0]))
 
     def _partitions(self) -> object:
         partition, blocks = self._order.asset.partition, self._order.blocks

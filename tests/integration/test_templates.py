@@ -23,11 +23,16 @@ def test_the_names_of_a_run(engine, tmp_path):
         SELECT '{{ run_id }}' AS a, '{{ data_interval_start }}' AS b, '{{ data_interval_end }}' AS c,
         '{{ logical_date }}' AS d, '{{ schedule_date }}' AS e, '{{ ds }} {{ ds_nodash }}' AS f,
         '{{ ts }} {{ ts_nodash }} {{ ts_nodash_with_tz }}' AS g, {{ params.n }} AS h,
-        '{{ triggering_events.flights[0].extra.rows }}' AS i, '{{ triggering_dataset_events.flights | length }}' AS j
+        '{{ triggering_events.flights[0].extra.rows }}' AS i, '{{ triggering_dataset_events.flights | length }}' AS j,
+        '{{ triggering_event.source_run.data_interval_start }}' AS k,
+        '{{ prev_data_interval_start_success }} {{ prev_data_interval_end_success }}' AS l
     """
     report = table("report", tmp_path, zone="Europe/Amsterdam", params={"n": 7}, **sql(query))
     interval = (datetime(2013, 1, 1, 23, tzinfo=UTC), datetime(2013, 1, 2, 23, tzinfo=UTC))
-    run = order(report, interval=interval, events={"flights": [{"extra": {"rows": 3}}]})
+    before = (datetime(2012, 12, 31, 23, tzinfo=UTC), datetime(2013, 1, 1, 23, tzinfo=UTC))
+    source_run = {"run_id": "flights-1", "data_interval_start": before[0], "data_interval_end": before[1]}
+    event = {"uri": "flights", "extra": {"rows": 3}, "source_run": source_run}
+    run = order(report, interval=interval, previous_interval=before, events={"flights": [event]})
     assert computed(engine, run) == [
         (
             run.run,
@@ -40,6 +45,8 @@ def test_the_names_of_a_run(engine, tmp_path):
             7,
             "3",
             "1",
+            "2013-01-01 00:00:00+01:00",
+            "2013-01-01 00:00:00+01:00 2013-01-02 00:00:00+01:00",
         )
     ]
 
@@ -102,6 +109,22 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
         ("SELECT 1\n, {{ nosuch }}", "query.sql:2: 'nosuch' is undefined"),
         ("SELECT {{ params.x }}", "query.sql:1: 'dict object' has no attribute 'x'"),
         ("SELECT '{{ ds }}'", "query.sql:1: the run has no data interval, so 'ds' has no value"),
+        (
+            "SELECT '{{ prev_data_interval_end_success }}'",
+            (
+                "query.sql:1: no earlier run of report that has a data interval has succeeded, so "
+                "'prev_data_interval_end_success' has no value; give one for that case: "
+                "prev_data_interval_end_success | default('…')"
+            ),
+        ),
+        (
+            "SELECT {{ triggering_event.extra.rows }}",
+            "query.sql:1: 'triggering_event' is of the one dataset that triggered the run, and no event did",
+        ),
+        (
+            "SELECT {{ triggering_events.flights[0].extra.rows }}",
+            "query.sql:1: no event of 'flights' triggered this run; no event did",
+        ),
         ("SELECT * FROM {{ partitions }}", "query.sql:1: report has no partitions"),
         ("SELECT {{ partition.day }}", "query.sql:1: report has no partitions"),
         (

@@ -1,0 +1,75 @@
+"""The events that caused a run, as its author asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any
+
+from sparkassets.core.phrases import listing
+from sparkassets.errors import RunError
+
+Event = Mapping[str, Any]
+"""``{seq, asset, uri, partitions, at, extra, run, source_run}``; ``source_run`` is None for what no run caused."""
+
+
+class TriggeringEvents(Mapping[str, Sequence[Event]]):
+    """Dataset to its events, oldest first; found by the name of any asset with that URI, or by the URI itself.
+
+    Iterating names each dataset once: by its asset, or else by its URI.
+    """
+
+    def __init__(self, events: Mapping[str, Sequence[Event]] | None = None) -> None:
+        """Takes the events by all their names, for each dataset the one first that it is called by."""
+        self._events = dict(events or {})
+        called: dict[str, str] = {}
+        for name, found in self._events.items():
+            called.setdefault(found[-1]["uri"], name)
+        self._names = tuple(called.values())
+
+    def __getitem__(self, name: str) -> Sequence[Event]:
+        if name not in self._events:
+            raise KeyError(self.why_missing(name))
+        return self._events[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._events
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def why_missing(self, name: str) -> str:
+        """Why there are no events of that name."""
+        return f"no event of {name!r} triggered this run; {self._told()}"
+
+    def newest(self) -> Event:
+        """The newest event of the one dataset that triggered the run.
+
+        Raises:
+            RunError: No event did, or events of several datasets.
+        """
+        if len(self._names) != 1:
+            ask = "; ask 'triggering_events' for one of them" if self._names else ""
+            raise RunError(f"'triggering_event' is of the one dataset that triggered the run, and {self._told()}{ask}")
+        return self._events[self._names[0]][-1]
+
+    def _told(self) -> str:
+        return f"events of {listing(self._names, last='and')} did" if self._names else "no event did"
+
+
+def local_events(events: Mapping[str, Sequence[Event]], zone: tzinfo) -> TriggeringEvents:
+    """The events with the instants of their source runs in a zone."""
+    return TriggeringEvents({name: [_local(event, zone) for event in found] for name, found in events.items()})
+
+
+def _local(event: Event, zone: tzinfo) -> Event:
+    if not event["source_run"]:
+        return event
+    told = {
+        key: value.astimezone(zone) if isinstance(value, datetime) else value
+        for key, value in event["source_run"].items()
+    }
+    return {**event, "source_run": told}

@@ -1,0 +1,108 @@
+"""What a run knows of itself; no Spark."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from jinja2 import UndefinedError
+
+from sparkassets.core.templating import environment
+from sparkassets.errors import RunError
+from sparkassets.ports import RunOrder
+from sparkassets.spark.context import Context, context_of
+from sparkassets.spark.triggering import TriggeringEvents
+from tests.builders import asset
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def event(seq: int, uri: str, **more: Any) -> dict[str, Any]:
+    told = {"seq": seq, "asset": None, "uri": uri, "partitions": [], "at": "2025-03-21T06:00:00Z", "extra": {}}
+    return {**told, "run": None, "source_run": None, **more}
+
+
+FIRST, SECOND = event(3, "x-flights", extra={"rows": 3}), event(5, "x-flights", extra={"rows": 7})
+FLIGHTS = {"flights": [FIRST, SECOND], "x-flights": [FIRST, SECOND]}
+BOTH = {**FLIGHTS, "inbox": [event(4, "x-drop")]}
+
+
+def context(**more: Any) -> Context:
+    told: dict[str, Any] = {"interval": None, "schedule_date": at("2025-03-21T06:00"), "events": {}, **more}
+    report = asset("report", by=None, timezone="Europe/Berlin")
+    order = RunOrder(report, run="report-1", app_id="j/report", epoch=1, blocks=None, pins={}, inlets={}, **told)
+    return context_of(order, watermark=None)
+
+
+def rendered(text: str, events: dict[str, Any]) -> str:
+    return environment().from_string(text).render(triggering_events=TriggeringEvents(events))
+
+
+def test_the_interval_of_the_success_before_is_in_the_zone_of_the_asset():
+    found = context(previous_interval=(at("2025-03-19T23:00"), at("2025-03-20T23:00")))
+    assert found.prev_data_interval_start_success.isoformat() == "2025-03-20T00:00:00+01:00"
+    assert found.prev_data_interval_end_success.isoformat() == "2025-03-21T00:00:00+01:00"
+    assert context().prev_data_interval_end_success is None
+
+
+def test_events_are_found_by_each_name_of_their_dataset_and_told_once():
+    events = TriggeringEvents(BOTH)
+    assert events["flights"] == events["x-flights"] == [FIRST, SECOND]
+    assert "x-flights" in events
+    assert list(events) == ["flights", "inbox"]
+    assert [found[-1]["seq"] for found in events.values()] == [5, 4]
+    assert events.get("weather", ()) == ()
+
+
+def test_the_source_run_has_its_interval_in_the_zone_of_the_asset():
+    interval = {"data_interval_start": at("2025-03-19T23:00"), "data_interval_end": at("2025-03-20T23:00")}
+    caused = event(3, "x-a", run="a-1", source_run={"run_id": "a-1", **interval})
+    (found,) = context(events={"a": [caused]}).triggering_events["a"]
+    assert found["source_run"]["run_id"] == "a-1"
+    assert found["source_run"]["data_interval_start"].isoformat() == "2025-03-20T00:00:00+01:00"
+    whole = event(3, "x-a", run="a-1", source_run={"run_id": "a-1", **dict.fromkeys(interval)})
+    assert context(events={"a": [whole]}).triggering_event["source_run"]["data_interval_end"] is None
+
+
+def test_one_dataset_has_a_simple_form_the_newest_event():
+    assert context(events=FLIGHTS).triggering_event == SECOND
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ({}, "'triggering_event' is of the one dataset that triggered the run, and no event did"),
+        (
+            BOTH,
+            (
+                "'triggering_event' is of the one dataset that triggered the run, and events of flights and inbox did; "
+                "ask 'triggering_events' for one of them"
+            ),
+        ),
+    ],
+)
+def test_the_simple_form_of_none_or_several_is_an_error(events, message):
+    with pytest.raises(RunError) as error:
+        _ = context(events=events).triggering_event
+    assert str(error.value) == message
+
+
+def test_a_dataset_that_did_not_trigger_the_run_says_what_did():
+    reason = "no event of 'weather' triggered this run; events of flights did"
+    with pytest.raises(KeyError, match=reason):
+        _ = TriggeringEvents(FLIGHTS)["weather"]
+    for text in ("{{ triggering_events.weather[0] }}", "{{ triggering_events['weather'] }}"):
+        with pytest.raises(UndefinedError) as error:
+            rendered(text, FLIGHTS)
+        assert str(error.value) == reason
+    with pytest.raises(UndefinedError, match="no event of 'weather' triggered this run; no event did"):
+        rendered("{{ triggering_events.weather[0] }}", {})
+
+
+def test_templates_go_through_the_events():
+    text = "{% for name, found in triggering_events.items() %}{{ name }} {{ found | length }};{% endfor %}"
+    assert rendered(text, BOTH) == "flights 2;inbox 1;"
+    assert rendered("{{ triggering_events.flights[-1].extra.rows }}", FLIGHTS) == "7"
+    assert rendered("{{ triggering_events.weather | default([]) | length }}", FLIGHTS) == "0"
+    assert rendered("{{ triggering_events.weather is defined }}", FLIGHTS) == "False"
