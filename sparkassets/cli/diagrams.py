@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkassets.core.conditions import All, Condition, Leaf
+from sparkassets.core.conditions import All, Any, Condition, Leaf, Time
 from sparkassets.core.partitions import Overlap, WindowMapping
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 
@@ -72,25 +72,33 @@ def graph_of(project: ProjectSpec) -> Graph:
 def _gates(
     condition: Condition, end: str, path: str, project: ProjectSpec, nodes: dict[str, Node], edges: list[Edge]
 ) -> None:
-    """Adds what leads from the leaves of ``condition`` to the node ``end``; ``path`` makes the gates' ids."""
-    if isinstance(condition, Leaf):
-        start = _dataset(condition, project)
-        nodes.setdefault(start, Node(start, start, "dataset"))
-        edges.append(Edge(start, end, "triggers"))
-        return
-    kind: Literal["all", "any"] = "all" if isinstance(condition, All) else "any"
-    gate = Node(f"{path}{kind}", kind, kind)
-    nodes[gate.id] = gate
-    edges.append(Edge(gate.id, end, "triggers"))
-    for number, child in enumerate(condition.children, start=1):
-        _gates(child, gate.id, f"{gate.id}/{number}/", project, nodes, edges)
+    """Adds what leads from the leaves of ``condition`` to the node ``end``; ``path`` begins the ids between."""
+    match condition:
+        case Leaf():
+            for start in _datasets(condition, project):
+                nodes.setdefault(start, Node(start, start, "dataset"))
+                edges.append(Edge(start, end, "triggers"))
+        case Time():
+            clock = Node(f"{path}timetable", condition.text().strip("'"), "timetable")
+            nodes[clock.id] = clock
+            edges.append(Edge(clock.id, end, "triggers"))
+        case All() | Any():
+            gate = _gate(condition, path)
+            nodes[gate.id] = gate
+            edges.append(Edge(gate.id, end, "triggers"))
+            for number, child in enumerate(condition.children, start=1):
+                _gates(child, gate.id, f"{gate.id}/{number}/", project, nodes, edges)
 
 
-def _dataset(leaf: Leaf, project: ProjectSpec) -> str:
-    """The asset whose data the leaf means, or the URI where the project has none."""
+def _gate(condition: All | Any, path: str) -> Node:
+    return Node(f"{path}all", "AND", "all") if isinstance(condition, All) else Node(f"{path}any", "OR", "any")
+
+
+def _datasets(leaf: Leaf, project: ProjectSpec) -> list[str]:
+    """The assets whose data the leaf means, or the URI where the project has none."""
     if not leaf.is_uri:
-        return leaf.ref
-    return next((asset.name for asset in project.assets.values() if asset.uri == leaf.ref), leaf.ref)
+        return [leaf.ref]
+    return [asset.name for asset in project.assets.values() if asset.uri == leaf.ref] or [leaf.ref]
 
 
 # --------------------------------------------------------------------------- drawings
@@ -198,9 +206,12 @@ def _when(asset: AssetSpec) -> Iterator[str]:
 
 
 def _condition(condition: Condition, indent: str) -> Iterator[str]:
-    if isinstance(condition, Leaf):
-        yield f"{indent}{condition.ref} was updated"
-        return
-    yield f"{indent}{'all' if isinstance(condition, All) else 'any'} of"
-    for child in condition.children:
-        yield from _condition(child, indent + "  ")
+    match condition:
+        case Leaf():
+            yield f"{indent}{condition.ref} was updated"
+        case Time():
+            yield f"{indent}a tick has passed of {condition.timetable.describe()}"
+        case All() | Any():
+            yield f"{indent}{'all' if isinstance(condition, All) else 'any'} of"
+            for child in condition.children:
+                yield from _condition(child, indent + "  ")

@@ -33,8 +33,8 @@ def test_a_condition_becomes_gates_and_a_timetable_a_node():
         Node("both", "both", "asset"),
         Node("nightly", "nightly", "asset"),
         Node("last", "last", "asset"),
-        Node("both/all", "all", "all"),
-        Node("both/all/2/any", "any", "any"),
+        Node("both/all", "AND", "all"),
+        Node("both/all/2/any", "OR", "any"),
         Node("x-drop://inbox", "x-drop://inbox", "dataset"),
         Node("nightly/timetable", "0 6 * * *", "timetable"),
     )
@@ -53,8 +53,48 @@ def test_a_condition_becomes_gates_and_a_timetable_a_node():
 
 
 def test_a_uri_that_an_asset_writes_is_that_asset():
-    graph = graph_of(project(source("a"), asset("b", schedule=Schedule(None, parse_condition({"uri": "x-a"}, clock), "x-a"))))
+    graph = graph_of(
+        project(source("a"), asset("b", schedule=Schedule(None, parse_condition({"uri": "x-a"}, clock), "x-a")))
+    )
     assert graph.edges == (Edge("a", "b", "triggers"),)
+
+
+def test_a_uri_that_two_assets_write_is_both():
+    twin = replace(source("twin"), uri="x-a")
+    both = asset("b", schedule=Schedule(None, parse_condition({"uri": "x-a"}, clock), "x-a"))
+    assert graph_of(project(source("a"), twin, both)).edges == (
+        Edge("a", "b", "triggers"),
+        Edge("twin", "b", "triggers"),
+    )
+
+
+def test_a_time_in_a_condition_is_a_node_before_its_gate():
+    condition = parse_condition({"any": ["0 6 * * *", {"all": ["@hourly", "a"]}]}, clock)
+    found = project(source("a"), asset("b", by=None, schedule=Schedule(None, condition, condition.text())))
+    graph = graph_of(found)
+    assert graph.nodes[2:] == (
+        Node("b/any", "OR", "any"),
+        Node("b/any/1/timetable", "0 6 * * *", "timetable"),
+        Node("b/any/2/all", "AND", "all"),
+        Node("b/any/2/all/1/timetable", "@hourly", "timetable"),
+    )
+    assert graph.edges == (
+        Edge("b/any", "b", "triggers"),
+        Edge("b/any/1/timetable", "b/any", "triggers"),
+        Edge("b/any/2/all", "b/any", "triggers"),
+        Edge("b/any/2/all/1/timetable", "b/any/2/all", "triggers"),
+        Edge("a", "b/any/2/all", "triggers"),
+    )
+    assert list(text(found))[2:] == [
+        "  runs when",
+        "    any of",
+        "      a tick has passed of 0 6 * * * (UTC)",
+        "      all of",
+        "        a tick has passed of @hourly (UTC)",
+        "        a was updated",
+    ]
+    assert '  "b/any/1/timetable" [label="0 6 * * *", shape=oval];' in dot(graph)
+    assert '  n3(["0 6 * * *"])' in mermaid(graph)
 
 
 def test_mermaid():
@@ -65,8 +105,8 @@ def test_mermaid():
         '  n2["both"]',
         '  n3["nightly"]',
         '  n4["last"]',
-        '  n5{{"all"}}',
-        '  n6{{"any"}}',
+        '  n5{{"AND"}}',
+        '  n6{{"OR"}}',
         '  n7[/"x-drop://inbox"/]',
         '  n8(["0 6 * * *"])',
         "  n0 --> n2",
