@@ -107,6 +107,14 @@ class InletMap(_Map):
             by_kind("all, any, none or {at_least: n}"),
         ]
     ] = Field(default=None, description="How many of the mapped inlet partitions must be there.")
+    partitions: Maybe[Literal["aligned"]] = Field(
+        default=None, description="aligned: what its run of the same tick, or of the last one before, has written."
+    )
+    fresh_within: Maybe[DurationText] = Field(default=None, description="Its last update may be no older than this.")
+    tolerance: Maybe[DurationText] = Field(
+        default=None, description="How long past due `require` is waited for; then what is there is taken."
+    )
+    settle: Maybe[DurationText] = Field(default=None, description="It must have been quiet for so long.")
     read: Maybe[Annotated[ReadMap, a_map("{after: column}")]] = None
     on_update: Maybe[Literal["rerun", "ignore"]] = Field(
         default=None, description="Whether an update makes stale what was computed from it."
@@ -224,9 +232,9 @@ class AssetFile(_Map):
     ] = None
     strategy: Maybe[
         Annotated[
-            Annotated[Literal["full_refresh", "latest_only", "date_range"], Tag("<text>")]
+            Annotated[Literal["full_refresh", "every_instance", "latest_only", "date_range"], Tag("<text>")]
             | Annotated[StrategyMap, Tag("<map>")],
-            by_kind("full_refresh, latest_only, date_range or {date_range: {…}}"),
+            by_kind("full_refresh, every_instance, latest_only, date_range or {date_range: {…}}"),
         ]
     ] = Field(default=None, description="Which blocks a run processes.")
     write: Maybe[Literal["replace", "append"]] = Field(default=None, description="How rows land.")
@@ -238,7 +246,9 @@ class AssetFile(_Map):
     timezone: Maybe[ZoneText] = None
     start: Maybe[InstantText] = None
     end: Maybe[InstantText] = None
-    settle: Maybe[DurationText] = Field(default=None, description="Files of a source that are younger are left alone.")
+    settle: Maybe[DurationText] = Field(
+        default=None, description="Of a source: what was updated more lately than this is left alone."
+    )
     paused: bool = Field(default=False, description="Stops runs, not events.")
     retries: Maybe[Natural] = None
     retry_delay: Maybe[DurationText] = None

@@ -14,6 +14,7 @@ from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import InletMap, RequireMap
 from sparkassets.core.spec.model import InletSpec, ReadAfter, Require
+from sparkassets.core.spec.times import seconds
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import Location
 
@@ -106,6 +107,9 @@ class _Inlet:
         mapping = self._mapping(down, up) if sure and down and up else None
         if sure:
             self._check_unmapped(down, up)
+        aligned = options.partitions == "aligned"
+        if aligned and options.window is not None:
+            (self.at / "window").key_problem("'window' has no meaning beside 'partitions: aligned'")
         if options.read and waits_only and self.draft.sure("sql", "python"):
             (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
         if options.read and self.other.keys.columns and options.read.after not in self._columns():
@@ -116,13 +120,31 @@ class _Inlet:
         return InletSpec(
             name=self.other.name,
             uri=self.other.uri,
-            mapping=mapping,
+            mapping=None if aligned else mapping,
             require=self._require(down, up, mapping),
             read=ReadAfter(options.read.after) if options.read else None,
-            on_update=options.on_update or ("ignore" if unpartitioned_inlet else "rerun"),
+            on_update=options.on_update or ("ignore" if unpartitioned_inlet or aligned else "rerun"),
             waits_only=waits_only,
+            aligned=aligned,
+            fresh_within=self._duration("fresh_within", options.fresh_within),
+            tolerance=self._duration("tolerance", options.tolerance),
+            settle_seconds=self._settle(),
             location=location,
         )
+
+    def _duration(self, key: str, text: str | None) -> Duration | None:
+        found = Duration.parse(text) if text is not None else None
+        if found is not None and max(found.months, found.days, found.seconds) <= 0:
+            (self.at / key).problem(f"{key!r} is {text!r}; expected a duration above 0")
+            return None
+        return found
+
+    def _settle(self) -> int:
+        """The inlet's own, else what its source asks of all readers; files are held back when they are looked at."""
+        if self.options.settle is not None:
+            return seconds(self.at / "settle", self.options.settle, positive=False)
+        source = self.other.source
+        return source.settle_seconds if source and source.kind in ("delta", "events") else 0
 
     def _columns(self) -> list[str]:
         return declared_columns(self.other)

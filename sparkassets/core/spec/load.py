@@ -15,6 +15,7 @@ from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.strategy import compile_strategy
 from sparkassets.core.templating import check
+from sparkassets.core.timetables import Continuous, Once
 from sparkassets.errors import Problem, SpecError
 
 
@@ -123,6 +124,10 @@ def _judge_together(
     for cycle in cycles(edges):
         message = f"the assets depend on each other in a cycle: {' → '.join(cycle)}"
         (files.drafts[cycle[0]].at / "asset").problem(message)
+    for asset in assets.values():
+        for inlet in asset.inlets.values():
+            if inlet.aligned:
+                _judge_aligned(files.drafts[asset.name], asset, assets[inlet.name])
     for first, second in same_targets(assets):
         at = files.drafts[second.name].at
         if files.drafts[first.name].sure("path", "write", "source") and at.document.failed.isdisjoint(
@@ -131,6 +136,20 @@ def _judge_together(
             place = at / ("path" if (at / "path").exists else "asset")
             what = f"asset {second.name!r} writes to the target of asset {first.name!r} ({first.location})"
             place.problem(f"{what}, and one of them replaces it")
+
+
+def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> None:
+    """Refuses runs that cannot be aligned: it takes a timetable with ticks on both sides."""
+    at = draft.at / "inlets" / upstream.name / "partitions"
+    for each in (asset, upstream):
+        timetable = each.schedule.timetable
+        if timetable is None or isinstance(timetable, Once | Continuous):
+            if not draft.sure("schedule") or each.schedule == Schedule():
+                hint = "write 'schedule' as a cron or another timetable"
+            else:
+                hint = f"it is {each.schedule.text!r}; write it as a cron or another timetable"
+            at.problem(f"'partitions: aligned' needs a timetable as the schedule of asset {each.name!r}", hint=hint)
+            return
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

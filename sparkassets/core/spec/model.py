@@ -42,7 +42,7 @@ class SourceSpec:
     Attributes:
         kind: ``events`` when nothing is observed and only ``events add`` tells of updates.
         options: Options of Spark's reader.
-        settle_seconds: Files younger than this are left alone.
+        settle_seconds: What was updated more lately than this is left alone.
     """
 
     kind: SourceKind

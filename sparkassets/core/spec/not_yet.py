@@ -13,10 +13,6 @@ KEYS: Final = frozenset(
         "outlets",
         "validations",
         "on_code_change",
-        "inlets.*.partitions",
-        "inlets.*.fresh_within",
-        "inlets.*.tolerance",
-        "inlets.*.settle",
         "inlets.*.validations",
         "inlets.*.read.overlap",
         "schedule.sun",
@@ -25,7 +21,6 @@ KEYS: Final = frozenset(
         "schedule.roll",
         "partition.segments",
         "partition.offset",
-        "strategy.every_instance",
         "strategy.segments",
         "write.upsert",
         "write.publish",
@@ -34,14 +29,16 @@ KEYS: Final = frozenset(
 )
 
 VALUES: Final = {
+    "inlets.*.partitions": frozenset({"all", "latest"}),
     "inlets.*.read": frozenset({"changes"}),
     "partition": frozenset({"auto"}),
     "partition.by": frozenset({"auto"}),
-    "strategy": frozenset({"every_instance", "segments"}),
+    "strategy": frozenset({"segments"}),
     "write": frozenset({"upsert", "publish"}),
 }
 
 KINDS: Final = {
+    ("inlets.*.partitions", "<map>"): "a map of partitions",
     ("partition", "<list>"): "a list of partition dimensions",
     ("params", "<list>"): "a list of params",
 }
@@ -50,8 +47,8 @@ KINDS: Final = {
 def refused_key(path: str) -> str | None:
     """The message for a key that exists in the grammar only.
 
-    >>> refused_key("inlets.*.tolerance")
-    "the key 'tolerance' of an inlet is not supported yet"
+    >>> refused_key("inlets.*.validations")
+    "the key 'validations' of an inlet is not supported yet"
     """
     if path not in KEYS:
         return None

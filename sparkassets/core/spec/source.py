@@ -39,15 +39,15 @@ def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
     for key in _OF_WRITERS:
         if (at / key).exists:
             (at / key).key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
+    settle = seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
     if kind in FILE_KINDS:
-        settle = seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
         if keys.path is None and at.document.failed.isdisjoint({"path"}):
             (at / "source").problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
         return SourceSpec(kind, {key: plain_text(value) for key, value in keys.options.items()}, settle)
     _refuse_file_keys(at, "a Delta source" if kind == "delta" else "a source that is known by its events only")
     if keys.path is None and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
         (at / "source").problem("a Delta source needs a path, the folder of its table")
-    return SourceSpec(kind)
+    return SourceSpec(kind, settle_seconds=settle)
 
 
 def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
@@ -81,8 +81,6 @@ def _refuse_source_keys(at: At) -> None:
 def _refuse_file_keys(at: At, what: str) -> None:
     if (at / "options").exists:
         (at / "options").key_problem(f"'options' belong to the reader of files; this is {what}")
-    if (at / "settle").exists:
-        (at / "settle").key_problem(f"'settle' of {what} is not supported yet")
 
 
 def plain_text(value: str | float) -> str:

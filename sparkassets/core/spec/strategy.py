@@ -9,11 +9,12 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import StrategyMap
 from sparkassets.core.spec.model import InletSpec, WriteMode
-from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly, Strategy
+from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Strategy
 
-Name = Literal["full_refresh", "latest_only", "date_range"]
+Name = Literal["full_refresh", "every_instance", "latest_only", "date_range"]
 
 _REFUSED: Final[Mapping[tuple[str, str], str]] = {
+    ("every_instance", "replace"): "every run would destroy what the runs before it wrote",
     ("full_refresh", "append"): "every run would append all rows once more",
     ("date_range", "append"): "a partition that is computed again would be there twice",
     ("latest_only", "replace"): "a run has only what is new and would destroy what is there",
@@ -33,6 +34,8 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tupl
     match name:
         case "full_refresh":
             return FullRefresh(), write
+        case "every_instance":
+            return EveryInstance(), write
         case "latest_only":
             return LatestOnly(), write
         case "date_range":
@@ -70,6 +73,10 @@ def _check_write(draft: AssetDraft, name: Name) -> None:
     if write is None and name == "latest_only":
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
         at.problem("strategy 'latest_only' needs its write to be given", hint="write 'write: append'")
+    elif write is None and name == "every_instance":
+        (draft.at / "strategy").problem(
+            "strategy 'every_instance' needs its write to be given", hint="write 'write: append'"
+        )
     elif write and (reason := _REFUSED.get((name, write))):
         hint = f"write 'write: {'replace' if write == 'append' else 'append'}'"
         if draft.keys.strategy is None and name == "full_refresh":

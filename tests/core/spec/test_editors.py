@@ -78,7 +78,7 @@ def test_editors_take_what_is_right(document):
         {"asset": "a", "strategy": "segments"},
         {"asset": "a", "source": False},
         {"asset": "a", "partition": {"column": "day"}},
-        {"asset": "a", "inlets": {"b": {"tolerance": "1h"}}},
+        {"asset": "a", "inlets": {"b": {"tolerance": "long"}}},
         {"asset": "a", "schedule": {"at": "0 6 * * *", "cron": "0 6 * * *"}},
         {"asset": "a", "schedule": {"delay": "2h"}},
         {"asset": "a", "schedule": {"every": "often"}},

@@ -28,8 +28,8 @@ def test_a_value_is_refused_by_name(path, value):
 
 @pytest.mark.parametrize(("path", "kind"), KINDS)
 def test_a_kind_of_value_is_refused_by_name(path, kind):
-    assert kind == "<list>"
-    assert errors_of(nested(path, [])).partition("\n")[0].endswith(f": {refused_value(path, [], kind)}")
+    value = [] if kind == "<list>" else {}
+    assert errors_of(nested(path, value)).partition("\n")[0].endswith(f": {refused_value(path, value, kind)}")
 
 
 def test_a_partition_by_a_cron_is_refused():
@@ -50,7 +50,7 @@ def test_a_state_in_a_catalog_is_refused():
     ("path", "message"),
     [
         ("outlets", "the key 'outlets' is not supported yet"),
-        ("inlets.*.tolerance", "the key 'tolerance' of an inlet is not supported yet"),
+        ("inlets.*.validations", "the key 'validations' of an inlet is not supported yet"),
         ("inlets.*.read.overlap", "the key 'overlap' of 'read' is not supported yet"),
         ("schedule.sun", "the key 'sun' of 'schedule' is not supported yet"),
         ("asset", None),

@@ -59,9 +59,6 @@ settle: 5m
 a.yml:4:1: 'options' belong to the reader of files; this is a Delta source
     options: {a: b}
     ^^^^^^^
-a.yml:5:1: 'settle' of a Delta source is not supported yet
-    settle: 5m
-    ^^^^^^
 """,
             id="options_of_a_table",
         ),
@@ -76,9 +73,6 @@ settle: 5m
 a.yml:3:1: 'options' belong to the reader of files; this is a source that is known by its events only
     options: {a: b}
     ^^^^^^^
-a.yml:4:1: 'settle' of a source that is known by its events only is not supported yet
-    settle: 5m
-    ^^^^^^
 """,
             id="options_of_events",
         ),
