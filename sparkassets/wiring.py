@@ -185,12 +185,16 @@ class Project:
         return list(grid(self._look(at=at), spec, spec.partition))
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
-        """Dataset events, oldest first; only the newest ``last``."""
+        """Dataset events, oldest first; only the newest ``last``.
 
-        def parse(rows: Sequence[JournalRow]) -> list[dict[str, Any]]:
-            return [event for row in rows if (event := self._event(row)) is not None]
+        Of each, besides what it says, the ids of the runs that it ``triggered``, and of those that it was
+        ``included_in``: they read it, and had another cause.
+        """
 
-        return self._newest(parse, events.EVENT_KINDS, asset, last)
+        def parse(rows: Sequence[JournalRow]) -> list[JournalRow]:
+            return [row for row in rows if events.is_event(row)]
+
+        return self._described(self._newest(parse, events.EVENT_KINDS, asset, last))
 
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
@@ -364,10 +368,22 @@ class Project:
         ledger = self._opened("events add")
         rows = announce(ledger, self._store, entries, before=lambda state: changed_specs(self.spec, state))
         ledger.tidy()
-        return [event for row in rows if (event := self._event(row)) is not None]
+        return self._described(rows)
 
-    def _event(self, row: JournalRow) -> dict[str, Any] | None:
-        return events.of_row(row, partition_of(self.spec, asset=row.asset, uri=row.uri))
+    def _described(self, rows: Sequence[JournalRow]) -> list[dict[str, Any]]:
+        """The events of these rows, with the runs that used them."""
+        if not rows:
+            return []
+        later = self._store.history(kinds=events.USING_KINDS, after_seq=min(row.seq for row in rows))
+        uses = events.Uses(sorted({row.seq: row for row in rows}.values(), key=lambda row: row.seq), later)
+        return [
+            {
+                **events.of_row(row, partition_of(self.spec, asset=row.asset, uri=row.uri)),
+                "triggered": uses.triggered[row.seq],
+                "included_in": uses.included_in[row.seq],
+            }
+            for row in rows
+        ]
 
     def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
         for name in assets:

@@ -91,3 +91,14 @@ def test_from_python():
         project.add_events([{"assets": "orders"}])
     with pytest.raises(InputError, match=r"is a float|\"id\" is 1.5"):
         project.add_events([{"asset": "orders", "id": 1.5}])
+
+
+def test_the_list_tells_which_runs_an_event_triggered(asked, said):
+    assert asked("events", "add", "orders", "--partition", "2025-01-01").keys() >= {"seq", "id"}
+    asked("run")
+    runs = {run["asset"]: run["run"] for run in asked("runs")}
+    added, observed, revenue, _ = asked("events", "list")
+    assert (added["triggered"], added["included_in"]) == ([runs["daily_revenue"]], [])
+    assert observed["triggered"] == [runs["daily_revenue"]]
+    assert (revenue["asset"], revenue["triggered"]) == ("daily_revenue", [runs["best_shops"]])
+    assert f"  {runs['daily_revenue']}" in said("events", "list")[1]

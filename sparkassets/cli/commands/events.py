@@ -148,6 +148,8 @@ def _print(terminal: Terminal, found: Sequence[Mapping[str, Any]]) -> None:
         Column("dataset", free=True),
         Column("partitions", free=True),
         Column("extra", free=True),
+        Column("triggered", free=True),
+        Column("included in", free=True),
     ]
     print_table(terminal, columns, [_row(event) for event in found])
 
@@ -160,6 +162,8 @@ def _row(event: Mapping[str, Any]) -> Row:
         event["asset"] or event["uri"],
         ", ".join(event["partitions"]),
         extra,
+        ", ".join(event.get("triggered", ())),
+        ", ".join(event.get("included_in", ())),
     ]
 
 

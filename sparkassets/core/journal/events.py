@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from sparkassets.core.instants import epoch, format_instant, instant
+from sparkassets.core.journal.entries import ClaimEntry, Pinned, SuccessEntry, from_row
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.partitions import RangeSet, TimePartition
 
 EVENT_KINDS = ("event", "observed", "success")
+USING_KINDS = ("claim", "success")
+"""The kinds of entries that tell which run used an event."""
 
 
 def of_ref(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
@@ -26,16 +30,78 @@ def of_ref(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
     return {**_event(ref, ref.ranges, partition), "source_run": source_run}
 
 
-def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any] | None:
-    """The event of a journal row; None for a row that announces nothing."""
+def is_event(row: JournalRow) -> bool:
+    """Whether a row of `EVENT_KINDS` announces anything; a source's mere move does not."""
+    if row.kind != "observed" or row.starts:
+        return True
     body = json.loads(row.body)
-    if row.kind == "observed" and not (row.starts or body["removed"] or body["whole"]):
-        return None
+    return bool(body["removed"] or body["whole"])
+
+
+def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any]:
+    """The event of a journal row."""
+    body = json.loads(row.body)
     ranges = RangeSet(tuple(row.starts), tuple(row.ends))
     extra = json.loads(row.extra) if row.extra else {}
     at = body.get("at")
     ref = EventRef(row.seq, row.uri or "", row.asset, epoch(row.at) if at is None else at, ranges, extra, row.run, None)
     return {**_event(ref, ranges, partition), "id": body.get("id")}
+
+
+class Uses:
+    """Which runs used which events.
+
+    Attributes:
+        triggered: Number of an event to the runs that were claimed because of it, in the order of their claims.
+        included_in: Number of an event to the runs that read it without having been claimed for it: of each asset the
+            first success that pinned its dataset at the event or later, and read what it touched.
+    """
+
+    def __init__(self, events: Iterable[JournalRow], later: Iterable[JournalRow]) -> None:
+        """Goes through ``later``, all entries of `USING_KINDS` after the first of ``events``, ascending by ``seq``."""
+        self.triggered: dict[int, list[str]] = {}
+        self.included_in: dict[int, list[str]] = {}
+        self._touched: dict[int, RangeSet] = {}
+        self._numbers: dict[str, list[int]] = {}
+        self._unread: dict[tuple[str, str], list[int]] = {}
+        for row in events:
+            self.triggered[row.seq], self.included_in[row.seq] = [], []
+            self._touched[row.seq] = _touched(row)
+            self._numbers.setdefault(row.uri or "", []).append(row.seq)
+        for row in later:
+            match from_row(row):
+                case ClaimEntry(run=run, events=numbers):
+                    for seq in numbers:
+                        if seq in self.triggered:
+                            self.triggered[seq].append(run)
+                case SuccessEntry() as success:
+                    self._read(success)
+                case _:
+                    continue
+
+    def _read(self, success: SuccessEntry) -> None:
+        pins: dict[str, list[Pinned]] = {}
+        for pin in success.pins.values():
+            pins.setdefault(pin.uri, []).append(pin)
+        for uri, read in pins.items():
+            key = (success.asset, uri)
+            unread = []
+            for seq in self._unread.get(key, self._numbers.get(uri, [])):
+                if not any(_reads(pin, seq, self._touched[seq]) for pin in read):
+                    unread.append(seq)
+                elif success.run not in self.triggered[seq]:
+                    self.included_in[seq].append(success.run)
+            self._unread[key] = unread
+
+
+def _touched(row: JournalRow) -> RangeSet:
+    """What an event updated or removed; empty for the whole dataset."""
+    removed = json.loads(row.body)["removed"] if row.kind == "observed" else []
+    return RangeSet(tuple(row.starts), tuple(row.ends)) | RangeSet.of(removed)
+
+
+def _reads(pin: Pinned, seq: int, touched: RangeSet) -> bool:
+    return pin.seq >= seq and (pin.ranges is None or not touched or pin.ranges.overlaps(touched))
 
 
 def _event(ref: EventRef, ranges: RangeSet, partition: TimePartition | None) -> dict[str, Any]:
