@@ -5,25 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Final, get_args
 
 from sparkassets.core.instants import Duration, InstantError, epoch, format_instant, instant, parse_instant, zone
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import Catchup, Ticks, Timetable, TimetableError
-from sparkassets.core.timetables.continuous import continuous
+from sparkassets.core.timetables.calendars import WorkingDays, calendar
+from sparkassets.core.timetables.continuous import Continuous, continuous
 from sparkassets.core.timetables.cron import cron_ticks
 from sparkassets.core.timetables.every import every_ticks
+from sparkassets.core.timetables.exchanges import Exchange
 from sparkassets.core.timetables.instants_list import InstantTicks
-from sparkassets.core.timetables.once import once
+from sparkassets.core.timetables.once import Once, once
+from sparkassets.core.timetables.registered import Factory, RegisteredSlots, registered
+from sparkassets.core.timetables.rolled import Roll, Rolled
+from sparkassets.core.timetables.sessions import SessionTicks, Trading
 from sparkassets.core.timetables.shapes import Abutting, Exact, Lasting, Shape
+from sparkassets.core.timetables.sun import EVENTS, sun_ticks
 from sparkassets.core.timetables.ticking import TickTimetable
 from sparkassets.core.timetables.times import as_text, times_ticks
 from sparkassets.core.timetables.union import union
 
-MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval")
+MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval", "calendar", "roll")
 _CATCHUPS: Final = get_args(Catchup)
+_ROLLS: Final = get_args(Roll)
+_NOTHING: Final[Mapping[str, Factory]] = MappingProxyType({})
 _WITHOUT_TICKS: Final = {"@once": once, "@continuous": continuous}
+_SOME_TIME: Final = epoch(datetime(2025, 1, 1, tzinfo=UTC))
 _DATE: Final = re.compile(r"\s*\d{4}-\d\d")
 _TIME_OF_DAY: Final = re.compile(r"\s*(\d\d?):(\d\d)\s*")
 
@@ -37,16 +48,27 @@ class Written:
         timezone: Whose wall clock it follows.
         start: The first bound, epoch seconds; None is open.
         interval: The length of its intervals, where it is written.
+        calendar: Whose open days it keeps to, where it is written.
+        beside: The keys beside that of its kind, without the modifiers.
+        installed: Registered timetables.
     """
 
     value: object
     timezone: str
     start: int | None
     interval: Duration | None
+    calendar: WorkingDays | Exchange | None
+    beside: Mapping[str, object]
+    installed: Mapping[str, Factory]
 
 
 def parse_timetable(
-    value: str | Mapping[str, object], *, timezone: str, start: int | None = None, end: int | None = None
+    value: str | Mapping[str, object],
+    *,
+    timezone: str,
+    start: int | None = None,
+    end: int | None = None,
+    installed: Mapping[str, Factory] = _NOTHING,
 ) -> Timetable:
     """The timetable of a ``schedule``.
 
@@ -56,6 +78,7 @@ def parse_timetable(
         timezone: Zone of the asset.
         start: No interval begins before it, one may begin at it; epoch seconds, None is open.
         end: No interval begins at it or after; epoch seconds, None is open.
+        installed: Registered timetables by name.
 
     Raises:
         TimetableError: It is no timetable, or can never fire.
@@ -79,10 +102,17 @@ def parse_timetable(
         message = f"'interval' goes with 'cron', not with '{kind}'"
         hint = "the intervals of 'every' are its own length" if kind == "every" else None
         raise TimetableError(message, hint=hint, path=("interval",), at_key=True)
+    days, roll = _calendar(written), _roll(written)
+    beside = {key: each for key, each in written.items() if key != kind and key not in MODIFIERS}
+    rule = Written(written[kind], timezone, start, interval, days, beside, installed)
     try:
-        built = KINDS[kind](Written(written[kind], timezone, start, interval))
+        built = KINDS[kind](rule)
     except TimetableError as error:
-        raise error if isinstance(value, str) else error.below(kind) from error
+        if isinstance(value, str) or (error.path[:1] and error.path[0] in beside):
+            raise
+        raise error.below(kind) from error
+    if days:
+        built = _on_open_days(built, days, roll)
     if start is not None and end is not None and end <= start:
         bounds = f"start {format_instant(instant(start))}, end {format_instant(instant(end))}"
         path = tuple(key for key in ("end", "start") if key in written)[:1]
@@ -108,11 +138,19 @@ def _cron(written: Written) -> TickTimetable:
 
 
 def _at(written: Written) -> TickTimetable:
+    if written.value in ("open", "close"):
+        exchange = _exchange(written, f"at: {written.value}")
+        session_ticks = SessionTicks(exchange, "open" if written.value == "open" else "close")
+        return TickTimetable(f"at {session_ticks.describe()}", written.timezone, session_ticks, Exact())
     ticks, text = _moments(written.value, "at", written.timezone)
     return TickTimetable(f"at {text}", written.timezone, ticks, Exact())
 
 
 def _every(written: Written) -> TickTimetable:
+    if written.value == "session":
+        exchange = _exchange(written, "every: session")
+        opens = SessionTicks(exchange, "open")
+        return TickTimetable(f"every session of {exchange.code}", written.timezone, opens, Trading(exchange))
     length = _duration(written.value, "every")
     if length.seconds and (length.days or length.months):
         message = f"'every' of a schedule is '{written.value}', calendar and elapsed time at once; expected one of them"
@@ -127,13 +165,57 @@ def _times(written: Written) -> TickTimetable:
     return TickTimetable(f"times {as_text(written.value)}", written.timezone, ticks, Exact())
 
 
-KINDS: Final[Mapping[str, Callable[[Written], TickTimetable]]] = {
+def _sun(written: Written) -> TickTimetable:
+    place = {key: _degrees(written.beside, key) for key in BESIDE["sun"]}
+    if not isinstance(written.value, str):
+        raise TimetableError(f"'sun' of a schedule is {shown(written.value)}; expected {listing(EVENTS)}")
+    ticks = sun_ticks(written.value, latitude=place["latitude"], longitude=place["longitude"])
+    return TickTimetable(f"sun {ticks.describe()}", written.timezone, ticks, Exact())
+
+
+def _timetable(written: Written) -> RegisteredSlots:
+    if written.calendar:
+        raise TimetableError("'calendar' does not go with 'timetable', whose days are its own")
+    return registered(written.value, written.beside, timezone=written.timezone, installed=written.installed)
+
+
+KINDS: Final[Mapping[str, Callable[[Written], TickTimetable | RegisteredSlots]]] = {
     "cron": _cron,
     "at": _at,
     "every": _every,
     "times": _times,
+    "sun": _sun,
+    "timetable": _timetable,
 }
 """What builds the timetable of each kind, without bounds and modifiers."""
+
+BESIDE: Final[Mapping[str, tuple[str, ...]]] = {"sun": ("latitude", "longitude")}
+"""The keys that a kind has beside its own; a registered timetable has its parameters, whatever they are."""
+
+
+def _exchange(written: Written, what: str) -> Exchange:
+    if isinstance(written.calendar, Exchange):
+        return written.calendar
+    found = f"'{written.calendar.code}' has none" if written.calendar else "there is no 'calendar'"
+    raise TimetableError(f"'{what}' needs the sessions of an exchange, and {found}", hint="write 'calendar: XNYS'")
+
+
+def _on_open_days(
+    built: TickTimetable | RegisteredSlots, calendar: WorkingDays | Exchange, roll: Roll | None
+) -> TickTimetable | RegisteredSlots:
+    """The timetable with its ticks kept to the open days of a calendar."""
+    if not isinstance(built, TickTimetable) or isinstance(built, Once | Continuous):
+        raise TimetableError(f"'calendar' does not go with {built.text}", path=("calendar",), at_key=True)
+    if isinstance(built.ticks, SessionTicks):
+        if roll:
+            raise TimetableError(
+                f"'roll' has nothing to do {built.text}: there is one each session", path=("roll",), at_key=True
+            )
+        return built
+    ticks = Rolled(built.ticks, calendar, roll or "skip", built.timezone)
+    if ticks.after(_SOME_TIME) is None and ticks.before(_SOME_TIME) is None:
+        raise TimetableError(f"schedule '{built.text}' never fires: never on an open day of {calendar.code}")
+    return replace(built, text=f"{built.text}, {ticks.rule}", ticks=ticks)
 
 
 def _moments(value: object, key: str, timezone: str) -> tuple[Ticks, str]:
@@ -186,9 +268,10 @@ def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> 
 
 
 def _check_keys(written: Mapping[str, object]) -> None:
-    for key in written:
-        if key not in KINDS and key not in MODIFIERS:
-            known = [*KINDS, *MODIFIERS]
+    beside = [key for kind in written for key in BESIDE.get(kind, ())]
+    for key in written if "timetable" not in written else ():
+        if key not in KINDS and key not in MODIFIERS and key not in beside:
+            known = [*KINDS, *beside, *MODIFIERS]
             message = f"unknown key '{key}' in a schedule; expected {', '.join(known)}"
             raise TimetableError(message, hint=meant_by(key, known), path=(key,), at_key=True)
     kinds = [key for key in written if key in KINDS]
@@ -217,6 +300,38 @@ def _bound(written: Mapping[str, object], key: str, timezone: str, default: int 
         return epoch(parse_instant(text, zone=timezone))
     except InstantError as error:
         raise TimetableError(f"'{key}' of a schedule: {error.args[0]}", hint=error.hint, path=(key,)) from error
+
+
+def _degrees(beside: Mapping[str, object], key: str) -> float:
+    value = beside.get(key)
+    if key not in beside:
+        raise TimetableError(f"'sun' of a schedule needs '{key}', in degrees")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TimetableError(f"'{key}' of a schedule is {shown(value)}; expected degrees such as 52.37", path=(key,))
+    return float(value)
+
+
+def _calendar(written: Mapping[str, object]) -> WorkingDays | Exchange | None:
+    if "calendar" not in written:
+        if "roll" in written:
+            raise TimetableError("'roll' needs a 'calendar', such as DE or XNYS", path=("roll",), at_key=True)
+        return None
+    try:
+        return calendar(_text(written, "calendar", ""))
+    except TimetableError as error:
+        raise error if error.path else error.below("calendar") from error
+
+
+def _roll(written: Mapping[str, object]) -> Roll | None:
+    match written.get("roll"):
+        case None if "roll" not in written:
+            return None
+        case "skip" | "back" | "forward" as found:
+            return found
+        case other:
+            hint = meant_by(other, _ROLLS) if isinstance(other, str) else None
+            message = f"'roll' of a schedule is {shown(other)}; expected {listing(_ROLLS)}"
+            raise TimetableError(message, hint=hint, path=("roll",))
 
 
 def _length(written: Mapping[str, object], key: str, *, positive: bool = True) -> Duration | None:

@@ -58,7 +58,12 @@ class Rolled:
 
     def describe(self) -> str:
         """The rule for people, without zone and bounds."""
-        return f"{self.ticks.describe()}, {_WORDS[self.roll].format(self.calendar.code)}"
+        return f"{self.ticks.describe()}, {self.rule}"
+
+    @property
+    def rule(self) -> str:
+        """What becomes of ticks on closed days, for people."""
+        return _WORDS[self.roll].format(self.calendar.code)
 
     def _reach(self, start: int, end: int) -> tuple[int, int]:
         """Where the ticks come from that may land in ``[start, end)``, in epoch seconds."""

@@ -17,7 +17,7 @@ Event = Literal["sunrise", "sunset", "dawn", "dusk", "noon"]
 EVENTS: Final[tuple[Event, ...]] = get_args(Event)
 
 _ZENITH: Final = {"dawn": 96.0, "sunrise": 90 + 16 / 60, "sunset": 90 + 16 / 60, "dusk": 96.0}
-"""Degrees from the zenith to the sun's centre: civil twilight ends at 6° below the horizon, the disc is 32 minutes wide."""
+"""Degrees from the zenith to the sun's centre; civil twilight ends 6° below the horizon, the sun's radius is 16'."""
 _RISING: Final = frozenset({"dawn", "sunrise"})
 _MARGIN: Final = 2
 """Days: an event of a solar day may fall on the date before or after in UTC."""

@@ -1,5 +1,6 @@
 import sys
 from datetime import UTC, date, datetime
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -114,7 +115,7 @@ def test_a_date_that_the_zone_skips_is_no_open_day():
 def test_a_tick_that_never_meets_an_open_day_does_not_exist():
     ticks = rolled("0 9 1 1 *", "DE", "skip")
     assert ticks.after(at("2025-01-01")) is None
-    assert ticks.before(at("2041-01-01")) == at("1990-01-01T09:00")  # its holidays are known from 1991 on
+    assert ticks.before(at("2025-01-01")) == at("1990-01-01T09:00")  # its holidays are known from 1991 on
 
 
 def test_outside_what_an_exchange_knows_there_are_no_ticks():
@@ -155,7 +156,7 @@ def test_rolled_ticks_ascend_keep_to_open_days_and_next_and_previous_are_inverse
     found = ticks.between(start, start + 40 * DAY)
     halves = ticks.between(start, start + 17 * DAY) + ticks.between(start + 17 * DAY, start + 40 * DAY)
     assert found == halves
-    for tick, later in zip(found[:5], found[1:6], strict=False):
+    for tick, later in pairwise(found[:6]):
         assert tick < later
         assert (ticks.after(tick), ticks.before(later)) == (later, tick)
         assert (ticks.after(later - 1), ticks.before(tick + 1)) == (later, tick)
@@ -173,8 +174,10 @@ EXPECTED = "expected a country such as DE, a part of one such as US-NY, or an ex
         ("de", f"unknown country 'de' of the calendar 'de'; {EXPECTED}\n  hint: did you mean 'DE'?"),
         (
             "GB-EN",
-            "unknown subdivision 'EN' of the calendar 'GB-EN'; expected one of ENG, NIR, SCT, WLS\n"
-            "  hint: did you mean 'ENG'?",
+            (
+                "unknown subdivision 'EN' of the calendar 'GB-EN'; expected one of ENG, NIR, SCT, WLS\n"
+                "  hint: did you mean 'ENG'?"
+            ),
         ),
         ("SG-X", "unknown subdivision 'X' of the calendar 'SG-X'; expected 'SG' alone"),
         ("XNY", f"unknown calendar 'XNY'; {EXPECTED}\n  hint: did you mean 'XNYS'?"),

@@ -1,4 +1,5 @@
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -66,7 +67,7 @@ def test_each_day_has_one_where_the_sun_rises_each_day(event, latitude, longitud
     ticks = sun_ticks(event, latitude=latitude, longitude=longitude)
     found = ticks.between(start, start + 30 * DAY)
     assert 29 <= len(found) <= 31
-    assert all(DAY - 600 < later - tick < DAY + 600 for tick, later in zip(found, found[1:], strict=False))
+    assert all(DAY - 600 < later - tick < DAY + 600 for tick, later in pairwise(found))
 
 
 @given(
@@ -78,7 +79,7 @@ def test_each_day_has_one_where_the_sun_rises_each_day(event, latitude, longitud
 def test_next_and_previous_are_inverse_at_every_latitude(event, latitude, longitude, start):
     ticks = sun_ticks(event, latitude=latitude, longitude=longitude)
     found = ticks.between(start, start + 20 * DAY)
-    for tick, later in zip(found, found[1:], strict=False):
+    for tick, later in pairwise(found):
         assert tick < later
         assert (ticks.after(tick), ticks.before(later)) == (later, tick)
 
@@ -89,8 +90,10 @@ def test_next_and_previous_are_inverse_at_every_latitude(event, latitude, longit
         (
             "sunsett",
             AMSTERDAM,
-            "unknown event of the sun 'sunsett'; expected sunrise, sunset, dawn, dusk, noon\n"
-            "  hint: did you mean 'sunset'?",
+            (
+                "unknown event of the sun 'sunsett'; expected sunrise, sunset, dawn, dusk, noon\n"
+                "  hint: did you mean 'sunset'?"
+            ),
         ),
         ("dusk", {"latitude": 91, "longitude": 0}, "'latitude' is 91; expected degrees from -90 to 90"),
         ("dusk", {"latitude": 0, "longitude": 181}, "'longitude' is 181; expected degrees from -180 to 180"),

@@ -1,0 +1,233 @@
+"""Timetables that other packages register: their parameters, and their slots between bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from inspect import Parameter, signature
+from typing import Any, Final, Protocol, runtime_checkable
+
+from sparkassets.core.instants import DAY, Duration, epoch, format_instant, instant
+from sparkassets.core.phrases import shown
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.timetables.base import Catchup, Slot, TimetableError
+from sparkassets.core.timetables.search import HORIZON
+from sparkassets.core.timetables.shapes import spread
+from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
+
+GROUP: Final = "sparkassets.timetables"
+"""The entry point group."""
+
+_NONE: Final = Duration()
+_LOOK, _WIDEN, _YEAR = 32 * DAY, 4, 366 * DAY
+_ZONE: Final = "timezone"
+_BY_KEYWORD: Final = frozenset({Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY})
+
+
+@runtime_checkable
+class RegisteredTimetable(Protocol):
+    """What an entry point of the group ``sparkassets.timetables`` makes, given its parameters by keyword.
+
+    The entry point is a callable, usually a frozen dataclass, whose annotated parameters are the keys beside
+    ``timetable`` in the YAML; one that is named ``timezone`` gets the schedule's zone. Equal parameters must give
+    equal slots, at any time and in any process.
+    """
+
+    def slots(self, start: datetime, end: datetime) -> Iterable[Slot]:
+        """All slots with ``start <= run_after < end``, in any order.
+
+        Args:
+            start: Aware, UTC.
+            end: Aware, UTC.
+        """
+
+
+Factory = Callable[..., object]
+"""Makes a `RegisteredTimetable` of its parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSlots:
+    """The slots of a registered timetable, ascending by ``run_after``, then by ``start``.
+
+    Attributes:
+        text: The rule as it was written.
+        timezone: The schedule's zone; also of the days and months of ``delay`` and ``window``.
+        rule: Which slots there are.
+        start: No interval begins before it; epoch seconds, None is open.
+        end: No interval begins at it or after; epoch seconds, None is open.
+        delay: So long after the rule's ``run_after`` a run may start; not negative.
+        window: The interval is so long, up to its end, instead; the bounds judge it before. Above 0.
+        catchup: What becomes of missed intervals; None where it is not written.
+    """
+
+    text: str
+    timezone: str
+    rule: RegisteredTimetable
+    start: int | None = None
+    end: int | None = None
+    delay: Duration = _NONE
+    window: Duration | None = None
+    catchup: Catchup | None = None
+
+    @property
+    def abutting(self) -> bool:
+        """Nothing is known of it."""
+        return False
+
+    def first_after(self, t: datetime) -> Slot | None:
+        """The first slot with ``run_after`` later than ``t``; None when there is none within decades."""
+        at, length = epoch(t) + 1, _LOOK
+        last = min(at + HORIZON, LATEST)
+        while at < last:
+            if found := self._listed(at, at + length):
+                return found[0]
+            at, length = at + length, min(length * _WIDEN, _YEAR)
+        return None
+
+    def last_at(self, t: datetime) -> Slot | None:
+        """The newest slot with ``run_after`` not later than ``t``; None when there is none within decades."""
+        at, length = epoch(t) + 1, _LOOK
+        first = max(at - HORIZON, EARLIEST)
+        while at > first:
+            if found := self._listed(at - length, at):
+                return found[-1]
+            at, length = at - length, min(length * _WIDEN, _YEAR)
+        return None
+
+    def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
+        """The slots with ``a <= run_after <= b``, oldest first."""
+        start, end = epoch(a) + bool(a.microsecond), epoch(b) + 1
+        for page in range(start, end, _YEAR):
+            yield from self._listed(page, min(page + _YEAR, end))
+
+    def describe(self) -> str:
+        """The rule for people, with its zone and bounds."""
+        parts = [self.text, f"({self.timezone})"]
+        bounds = (("from", self.start), ("until", self.end))
+        parts += [f"{word} {format_instant(instant(bound))}" for word, bound in bounds if bound is not None]
+        parts += [f"delayed by {self.delay.text}"] if self.delay != _NONE else []
+        parts += [f"over {self.window.text}"] if self.window else []
+        parts += [f"catchup {self.catchup}"] if self.catchup else []
+        return " ".join(parts)
+
+    def _listed(self, start: int, end: int) -> list[Slot]:
+        """The slots, delayed and widened, with ``run_after`` in ``[start, end)``; epoch seconds."""
+        least, most = spread(self.delay)
+        low, high = max(start - most, EARLIEST), min(end - least, LATEST)
+        placed = [self._placed(slot) for slot in self._asked(low, high) if self._allowed(slot)] if low < high else []
+        return sorted(
+            {slot for slot in placed if start <= epoch(slot.run_after) < end},
+            key=lambda slot: (slot.run_after, slot.start, slot.end),
+        )
+
+    def _asked(self, start: int, end: int) -> list[Slot]:
+        """What the rule itself says, checked."""
+        first, last = instant(start), instant(end)
+        try:
+            found = list(self.rule.slots(first, last))
+        except Exception as error:
+            raise TimetableError(f"{self.text} failed: {type(error).__name__}: {error}") from error
+        for slot in found:
+            if fault := _fault(slot, first, last):
+                raise TimetableError(f"{self.text} is wrong: {fault}")
+        return found
+
+    def _allowed(self, slot: Slot) -> bool:
+        begin = epoch(slot.start)
+        return (self.start is None or begin >= self.start) and (self.end is None or begin < self.end)
+
+    def _placed(self, slot: Slot) -> Slot:
+        end = epoch(slot.end)
+        start = (-self.window).add_to(end, self.timezone) if self.window else epoch(slot.start)
+        return Slot(instant(self.delay.add_to(epoch(slot.run_after), self.timezone)), instant(start), instant(end))
+
+
+def registered(
+    name: object, parameters: Mapping[str, object], *, timezone: str, installed: Mapping[str, Factory]
+) -> RegisteredSlots:
+    """The timetable that another package registered under a name.
+
+    Args:
+        name: As written.
+        parameters: The other keys of the schedule, without its modifiers.
+        timezone: Of the schedule.
+        installed: What is registered; asked for this name only.
+
+    Raises:
+        TimetableError: There is none of that name, or its parameters are wrong.
+    """
+    if not isinstance(name, str):
+        raise TimetableError(f"'timetable' of a schedule is {shown(name)}; expected the name of a registered timetable")
+    if name not in installed:
+        known = ", ".join(sorted(installed)) or "none"
+        raise TimetableError(f"unknown timetable '{name}'; installed: {known}", hint=_hint_for(name, installed))
+    factory = installed[name]
+    taken = signature(factory, eval_str=True).parameters
+    given = _validated(name, taken, parameters)
+    if _ZONE in taken:
+        given[_ZONE] = timezone
+    try:
+        rule = factory(**given)
+    except (TypeError, ValueError) as error:
+        raise TimetableError(f"timetable '{name}' refuses its parameters: {error}") from error
+    if not isinstance(rule, RegisteredTimetable):
+        raise TimetableError(f"timetable '{name}' has no method 'slots(start, end)'; it is a {type(rule).__name__}")
+    written = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())
+    return RegisteredSlots(f"timetable {name}" + (f" {{{written}}}" if written else ""), timezone, rule)
+
+
+def _validated(name: str, taken: Mapping[str, Parameter], parameters: Mapping[str, object]) -> dict[str, Any]:
+    """The parameters in the types that their annotations ask for.
+
+    They are validated as JSON, strictly: a date may be text, but no text is a number.
+    """
+    from pydantic import ConfigDict, ValidationError, create_model
+
+    fields: dict[str, Any] = {
+        key: (
+            Any if each.annotation is Parameter.empty else each.annotation,
+            ... if each.default is Parameter.empty else each.default,
+        )
+        for key, each in taken.items()
+        if each.kind in _BY_KEYWORD and key != _ZONE
+    }
+    if unknown := next((key for key in parameters if key not in fields), None):
+        message = f"unknown key '{unknown}' of timetable '{name}'; expected {', '.join(fields) or 'none'}"
+        raise TimetableError(message, hint=did_you_mean(unknown, fields), path=(unknown,), at_key=True)
+    model = create_model("Parameters", __config__=ConfigDict(strict=True, arbitrary_types_allowed=True), **fields)
+    try:
+        valid = model.model_validate_json(json.dumps(dict(parameters)))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = str(first["loc"][0])
+        if first["type"] == "missing":
+            raise TimetableError(f"timetable '{name}' lacks its key '{key}'") from error
+        words = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+        message = f"'{key}' of timetable '{name}' is {shown(parameters[key])}; expected {words}"
+        raise TimetableError(message, path=(key,)) from error
+    return {key: getattr(valid, key) for key in parameters}
+
+
+def _hint_for(name: str, installed: Mapping[str, Factory]) -> str:
+    if hint := did_you_mean(name, installed) if installed else None:
+        return hint
+    return f"install the package that registers it in the entry point group '{GROUP}'"
+
+
+def _fault(slot: object, start: datetime, end: datetime) -> str | None:
+    """What is wrong with a slot that was asked for with ``run_after`` in ``[start, end)``."""
+    if not isinstance(slot, Slot):
+        return f"slots(...) gave a {type(slot).__name__}; expected sparkassets.Slot"
+    for field in ("run_after", "start", "end"):
+        value = getattr(slot, field)
+        if not isinstance(value, datetime) or value.utcoffset() != timedelta(0):
+            return f"'{field}' of a slot is {value}; expected an aware datetime in UTC"
+    if slot.end < slot.start:
+        return f"a slot ends at {format_instant(slot.end)}, before it starts at {format_instant(slot.start)}"
+    if not start <= slot.run_after < end:
+        asked = f"from {format_instant(start)} until {format_instant(end)}"
+        return f"a slot runs after {format_instant(slot.run_after)}, and slots were asked {asked}"
+    return None

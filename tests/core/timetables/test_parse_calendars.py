@@ -1,0 +1,292 @@
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from sparkassets.core.instants import format_instant
+from sparkassets.core.timetables import Slot, TimetableError, parse_timetable
+
+
+def at(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Payday:
+    """The day of each month, at midnight of the zone."""
+
+    day: int
+    since: date = date(1970, 1, 1)
+    timezone: str = "UTC"
+
+    def __post_init__(self):
+        if self.day > 28:
+            raise ValueError("not every month has that day")
+
+    def slots(self, start, end):
+        month = start.replace(day=1, hour=0, minute=0, second=0) - timedelta(days=40)
+        while month < end:
+            run_after = month.replace(day=self.day)
+            if start <= run_after < end and run_after.date() >= self.since:
+                yield Slot(run_after, run_after - timedelta(days=7), run_after)
+            month = (month.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
+class Wrong:
+    def __init__(self, how: str):
+        self.how = how
+
+    def slots(self, start, end):
+        match self.how:
+            case "raises":
+                raise KeyError("day")
+            case "naive":
+                return [Slot(start, start.replace(tzinfo=None), start)]
+            case "early":
+                return [Slot(start - timedelta(1), start, start)]
+            case "reversed":
+                return [Slot(start, start, start - timedelta(1))]
+        return [3]
+
+
+def nothing(hour: int):
+    return hour
+
+
+INSTALLED = {"payday": Payday, "wrong": Wrong, "nothing": nothing}
+
+
+def parsed(value, **options):
+    return parse_timetable(value, timezone="UTC", installed=INSTALLED, **options)
+
+
+def slots(timetable, start, end):
+    found = timetable.between(at(start), at(end))
+    return [tuple(format_instant(each)[:16] for each in (slot.run_after, slot.start, slot.end)) for slot in found]
+
+
+def test_the_15th_or_the_last_working_day_before_it():
+    written = {"at": "0 9 15 * *", "calendar": "DE", "roll": "back", "timezone": "Europe/Berlin"}
+    timetable = parsed(written)
+    assert slots(timetable, "2025-03-01", "2025-05-01") == [
+        ("2025-03-14T08:00", "2025-03-14T08:00", "2025-03-14T08:00"),
+        ("2025-04-15T07:00", "2025-04-15T07:00", "2025-04-15T07:00"),
+    ]
+    assert timetable.describe() == "at 0 9 15 * *, or the last open day of DE before (Europe/Berlin)"
+
+
+def test_a_calendar_alone_skips_and_intervals_go_from_open_day_to_open_day():
+    timetable = parsed({"cron": "0 18 * * *", "calendar": "XNYS"})
+    assert slots(timetable, "2024-11-28", "2024-12-01") == [
+        ("2024-11-29T18:00", "2024-11-27T18:00", "2024-11-29T18:00")
+    ]
+    assert timetable.abutting
+
+
+def test_an_interval_of_its_own_goes_with_a_calendar():
+    timetable = parsed({"cron": "0 0 * * *", "interval": "1d", "calendar": "DE"})
+    assert slots(timetable, "2025-03-15", "2025-03-17T12:00") == [
+        ("2025-03-15T00:00", "2025-03-14T00:00", "2025-03-15T00:00")
+    ]
+
+
+def test_every_and_times_keep_to_open_days():
+    assert [each[0] for each in slots(parsed({"every": "12h", "calendar": "DE"}), "2025-03-14", "2025-03-17")] == [
+        "2025-03-14T00:00",
+        "2025-03-14T12:00",
+        "2025-03-17T00:00",
+    ]
+    times = parsed({"times": {"hours": [9]}, "calendar": "DE", "roll": "forward"})
+    assert [each[0] for each in slots(times, "2025-03-15", "2025-03-18")] == ["2025-03-17T09:00"]
+
+
+def test_sessions():
+    close = parsed({"at": "close", "calendar": "XNYS", "delay": "30m"})
+    assert slots(close, "2024-11-29", "2024-11-30") == [("2024-11-29T18:30", "2024-11-29T18:00", "2024-11-29T18:00")]
+    sessions = parsed({"every": "session", "calendar": "XNYS"})
+    assert slots(sessions, "2024-11-28", "2024-12-03") == [
+        ("2024-11-29T18:00", "2024-11-29T14:30", "2024-11-29T18:00"),
+        ("2024-12-02T21:00", "2024-12-02T14:30", "2024-12-02T21:00"),
+    ]
+    assert format_instant(sessions.first_after(at("2024-11-29T18:00")).run_after) == "2024-12-02T21:00:00Z"
+    assert format_instant(sessions.last_at(at("2024-12-02T20:59")).run_after) == "2024-11-29T18:00:00Z"
+
+
+def test_the_sun():
+    timetable = parsed({"sun": "noon", "latitude": 0, "longitude": 0, "start": "2025-06-01"})
+    assert [each[0] for each in slots(timetable, "2025-05-01", "2025-06-03")] == [
+        "2025-06-01T11:57",
+        "2025-06-02T11:58",
+    ]
+
+
+def test_a_registered_timetable():
+    timetable = parsed({"timetable": "payday", "day": 15, "timezone": "Europe/Berlin"})
+    assert timetable.rule == Payday(15, timezone="Europe/Berlin")
+    assert timetable.describe() == "timetable payday {day: 15} (Europe/Berlin)"
+    assert slots(timetable, "2025-01-01", "2025-03-01") == [
+        ("2025-01-15T00:00", "2025-01-08T00:00", "2025-01-15T00:00"),
+        ("2025-02-15T00:00", "2025-02-08T00:00", "2025-02-15T00:00"),
+    ]
+    first = timetable.first_after(at("2025-01-15"))
+    assert format_instant(first.run_after) == "2025-02-15T00:00:00Z"
+    assert timetable.last_at(first.run_after) == first
+    assert format_instant(timetable.last_at(at("2025-02-14")).run_after) == "2025-01-15T00:00:00Z"
+
+
+def test_bounds_delay_and_window_of_a_registered_timetable_are_the_frameworks():
+    written = {
+        "timetable": "payday",
+        "day": 15,
+        "start": "2025-01-09",
+        "end": "2025-04-01",
+        "delay": "2d",
+        "window": "1mo",
+    }
+    assert slots(parsed(written), "2025-01-01", "2026-01-01") == [
+        ("2025-02-17T00:00", "2025-01-15T00:00", "2025-02-15T00:00"),
+        ("2025-03-17T00:00", "2025-02-15T00:00", "2025-03-15T00:00"),
+    ]
+    assert parsed(written).first_after(at("2025-03-17")) is None
+    assert parsed(written).last_at(at("2025-02-16")) is None
+    assert parsed(written).last_at(at("2030-01-01")) == parsed(written).first_after(at("2025-02-17"))
+
+
+def test_a_date_may_be_text_in_a_parameter():
+    timetable = parsed({"timetable": "payday", "day": 1, "since": "2025-02-10"})
+    assert format_instant(timetable.first_after(at("2025-01-01")).run_after) == "2025-03-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("written", "path", "message"),
+    [
+        (
+            {"timetable": "paydy", "day": 1},
+            ("timetable",),
+            "unknown timetable 'paydy'; installed: nothing, payday, wrong\n  hint: did you mean 'payday'?",
+        ),
+        (
+            {"timetable": "payday", "dya": 1},
+            ("dya",),
+            "unknown key 'dya' of timetable 'payday'; expected day, since\n  hint: did you mean 'day'?",
+        ),
+        ({"timetable": "payday"}, ("timetable",), "timetable 'payday' lacks its key 'day'"),
+        (
+            {"timetable": "payday", "day": "15"},
+            ("day",),
+            "'day' of timetable 'payday' is '15'; expected a valid integer",
+        ),
+        (
+            {"timetable": "payday", "day": 31},
+            ("timetable",),
+            "timetable 'payday' refuses its parameters: not every month has that day",
+        ),
+        (
+            {"timetable": "nothing", "hour": 1},
+            ("timetable",),
+            "timetable 'nothing' has no method 'slots(start, end)'; it is a int",
+        ),
+        (
+            {"timetable": "payday", "day": 1, "calendar": "DE"},
+            ("timetable",),
+            "'calendar' does not go with 'timetable', whose days are its own",
+        ),
+        (
+            {"cron": "0 0 * * *", "roll": "back"},
+            ("roll",),
+            "'roll' needs a 'calendar', such as DE or XNYS",
+        ),
+        (
+            {"cron": "0 0 * * *", "calendar": "DE", "roll": "bak"},
+            ("roll",),
+            "'roll' of a schedule is 'bak'; expected skip, back or forward\n  hint: did you mean 'back'?",
+        ),
+        (
+            {"cron": "0 0 * * *", "calendar": "DEE"},
+            ("calendar",),
+            (
+                "unknown calendar 'DEE'; "
+                "expected a country such as DE, a part of one such as US-NY, or an exchange such as XNYS"
+            ),
+        ),
+        (
+            {"cron": "0 0 1 1 *", "calendar": "XNYS"},
+            (),
+            "schedule '0 0 1 1 *' never fires: never on an open day of XNYS",
+        ),
+        (
+            {"at": "open"},
+            ("at",),
+            (
+                "'at: open' needs the sessions of an exchange, and there is no 'calendar'\n"
+                "  hint: write 'calendar: XNYS'"
+            ),
+        ),
+        (
+            {"every": "session", "calendar": "DE"},
+            ("every",),
+            "'every: session' needs the sessions of an exchange, and 'DE' has none\n  hint: write 'calendar: XNYS'",
+        ),
+        (
+            {"at": "close", "calendar": "XNYS", "roll": "back"},
+            ("roll",),
+            "'roll' has nothing to do at close of XNYS: there is one each session",
+        ),
+        ({"cron": "@once", "calendar": "DE"}, ("calendar",), "'calendar' does not go with @once"),
+        ({"sun": "sunset", "latitude": 52}, ("sun",), "'sun' of a schedule needs 'longitude', in degrees"),
+        (
+            {"sun": "sunset", "latitude": "52", "longitude": 1},
+            ("latitude",),
+            "'latitude' of a schedule is '52'; expected degrees such as 52.37",
+        ),
+        (
+            {"sun": ["sunset"], "latitude": 52, "longitude": 1},
+            ("sun",),
+            "'sun' of a schedule is a list; expected sunrise, sunset, dawn, dusk or noon",
+        ),
+        (
+            {"sun": "noon", "latitude": 99, "longitude": 1},
+            ("sun",),
+            "'latitude' is 99.0; expected degrees from -90 to 90",
+        ),
+    ],
+)
+def test_refused(written, path, message):
+    with pytest.raises(TimetableError) as refused:
+        parsed(written)
+    assert str(refused.value).startswith(message)
+    assert refused.value.path == path
+
+
+def test_without_any_registered_timetable_the_hint_says_how_to_get_one():
+    with pytest.raises(TimetableError) as refused:
+        parse_timetable({"timetable": "payday"}, timezone="UTC")
+    assert str(refused.value) == (
+        "unknown timetable 'payday'; installed: none\n"
+        "  hint: install the package that registers it in the entry point group 'sparkassets.timetables'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("raises", "timetable wrong {how: \"raises\"} failed: KeyError: 'day'"),
+        (
+            "naive",
+            (
+                'timetable wrong {how: "naive"} is wrong: '
+                "'start' of a slot is 2025-01-01 00:00:01; expected an aware datetime in UTC"
+            ),
+        ),
+        (
+            "early",
+            'timetable wrong {how: "early"} is wrong: a slot runs after 2024-12-31T00:00:01Z, and slots were asked',
+        ),
+        ("reversed", 'timetable wrong {how: "reversed"} is wrong: a slot ends at 2024-12-31T00:00:01Z, before it'),
+        ("number", 'timetable wrong {how: "number"} is wrong: slots(...) gave a int; expected sparkassets.Slot'),
+    ],
+)
+def test_what_a_registered_timetable_does_wrong_is_told(how, message):
+    with pytest.raises(TimetableError) as refused:
+        parsed({"timetable": "wrong", "how": how}).first_after(at("2025-01-01"))
+    assert str(refused.value).startswith(message)
