@@ -157,7 +157,7 @@ class Project:
     def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[Preview]:
         """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on."""
         specs = [self.asset(name) for name in assets] or list(self.spec.assets.values())
-        since = self._at(start) or self._clock.now()
+        since = self.moment(start)
         return [preview(spec, start=since, count=count) for spec in specs]
 
     def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
@@ -171,11 +171,11 @@ class Project:
         Raises:
             InputError: One is no timetable, or has no run by then.
         """
-        return _align(upstream, downstream, self._timetable, self._at(at) or self._clock.now())
+        return _align(upstream, downstream, self._timetable, self.moment(at))
 
-    def now(self) -> datetime:
-        """The current instant, aware UTC."""
-        return self._clock.now()
+    def moment(self, at: datetime | str | None = None) -> datetime:
+        """The instant that ``at`` means, by default now; aware, UTC."""
+        return self._at(at) or self._clock.now()
 
     def partitions(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
         """Every partition of an asset that is wanted or there, with its status."""

@@ -144,19 +144,19 @@ def print_preview(previews: Sequence[Preview], now: datetime, terminal: Terminal
 
 def _slot(slot: Slot, timezone: str) -> list[str]:
     start, end = local(slot.start, timezone), local(slot.end, timezone)
-    offset = "" if timezone == "UTC" else slot.run_after.astimezone(zone(timezone)).isoformat()[len(_SECONDS) :]
     interval = start if start == end else f"{start} to {end}"
-    return [local(slot.run_after, timezone) + offset, local(slot.run_after, "UTC"), interval]
+    return [local(slot.run_after, timezone, offset=True), local(slot.run_after, "UTC"), interval]
 
 
-def local(instant: datetime, timezone: str) -> str:
-    """An instant on the wall clock of a zone, to the minute where it is a whole one.
+def local(instant: datetime, timezone: str, *, offset: bool = False) -> str:
+    """An instant on the wall clock of a zone, to the minute where it is a whole one; with its offset if that is asked.
 
-    >>> local(datetime.fromisoformat("2025-03-21T06:00Z"), "Europe/Berlin")
-    '2025-03-21 07:00'
+    >>> local(datetime.fromisoformat("2025-03-21T06:00Z"), "Europe/Berlin", offset=True)
+    '2025-03-21 07:00+01:00'
     """
     there = instant.astimezone(zone(timezone))
-    return f"{there:%Y-%m-%d %H:%M}" + (f":{there:%S}" if there.second else "")
+    text = f"{there:%Y-%m-%d %H:%M}" + (f":{there:%S}" if there.second else "")
+    return text + there.isoformat()[len(_SECONDS) :] if offset and timezone != "UTC" else text
 
 
 def in_words(seconds: int) -> str:

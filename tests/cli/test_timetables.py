@@ -72,6 +72,33 @@ def test_preview_where_nothing_runs_by_a_timetable(said, asked):
     assert (code, err) == (2, "error: no asset 'ordrs' in project 'shop'\n  hint: did you mean 'orders'?\n")
 
 
+@pytest.mark.usefixtures("timed")
+def test_status_says_when_each_asset_runs_next(said, asked):
+    rows = {line.split()[0]: line for line in lines(said("status", "--at", "2025-03-30T00:15")[1])}
+    assert "next (local)" in rows["asset"]
+    assert rows["pulse"].split() == ["pulse", "never", "due"]
+    assert {item["asset"]: item["next_at"] for item in asked("status", "--at", "2025-03-30T00:15")} == {
+        "orders": None,
+        "daily_revenue": None,
+        "best_shops": None,
+        "pulse": "2025-03-30T00:00:00Z",
+        "report": "2025-03-29T05:00:00Z",
+    }
+
+
+def test_status_before_the_next_run_is_due(shop, said, asked):
+    (shop / "assets/report.yml").write_text(DAILY.replace("Berlin}", "Berlin, start: 2025-03-30}"))
+    (row,) = (line for line in lines(said("status")[1]) if "report" in line)
+    assert row.endswith("  2025-03-31 06:00+02:00, in 28 h")
+
+    def next_at():
+        return next(item["next_at"] for item in asked("status") if item["asset"] == "report")
+
+    assert next_at() == "2025-03-31T04:00:00Z"
+    said("pause", "report")
+    assert next_at() is None
+
+
 def test_align_two_crons_without_a_project(said, asked, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     crons = ("0 6 * * *", "0 * * * *", "--at", "2025-03-22T04:00")

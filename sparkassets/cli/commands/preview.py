@@ -35,5 +35,5 @@ def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int
     if as_json:
         print_json([document for each in found for document in preview_document(each)])
     else:
-        print_preview(found, project.now(), Terminal.of(sys.stdout))
+        print_preview(found, project.moment(), Terminal.of(sys.stdout))
     return 0

@@ -10,19 +10,21 @@ import click
 
 from sparkassets.cli.documents import print_json, status_document
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, clock, number, print_failure
+from sparkassets.cli.render import STATUS_STYLES, clock, in_words, local, number, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.instants import epoch, instant
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
+    from sparkassets.core.spec.model import AssetSpec
 
 COLUMNS = [
     Column("asset"),
     Column("partitions", free=True),
     Column("state", free=True),
     Column("last (UTC)"),
-    Column("next (UTC)"),
+    Column("next (local)"),
 ]
 COUNTS = ("current", "stale", "missing", "failed")
 SHOWN = 2
@@ -41,20 +43,29 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
         print_json([status_document(status, project.spec) for status in found])
         return 0
     terminal = Terminal.of(sys.stdout)
-    print_table(terminal, COLUMNS, [_row(status) for status in found])
+    now = epoch(project.moment(at))
+    print_table(terminal, COLUMNS, [_row(status, project.spec.assets[status.asset], now) for status in found])
     for status in found:
         print_failure(status.asset, status.error or "", "", terminal)
     return 0
 
 
-def _row(status: AssetStatus) -> Row:
+def _row(status: AssetStatus, asset: AssetSpec, now: int) -> Row:
     return [
         status.asset,
         _covered(status),
         _state(status),
         clock(status.last_at)[:MINUTES],
-        clock(status.next_at)[:MINUTES],
+        _next(status.next_at, asset, now),
     ]
+
+
+def _next(at: int | None, asset: AssetSpec, now: int) -> str:
+    if at is None or asset.schedule.timetable is None:
+        return ""
+    if at <= now:
+        return "due"
+    return f"{local(instant(at), asset.schedule.timetable.timezone, offset=True)}, {in_words(at - now)}"
 
 
 def _covered(status: AssetStatus) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from sparkassets.core.instants import format_instant
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.timetables import Slot, Timetable
+from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,18 @@ def preview(asset: AssetSpec, *, start: datetime, count: int) -> Preview:
     if timetable is None:
         return Preview(asset.name, reason=f"no timetable: {untimed(asset)}")
     slots = tuple(islice(_from(timetable, start), count))
-    reason = "" if slots else f"no run at {format_instant(start)} or later: {timetable.describe()}"
-    return Preview(asset.name, timetable.timezone, slots, reason)
+    return Preview(asset.name, timetable.timezone, slots, "" if slots else _without(timetable, start))
+
+
+def _without(timetable: Timetable, start: datetime) -> str:
+    """Why no run comes at ``start`` or later."""
+    described = timetable.describe()
+    match timetable:
+        case Continuous():
+            return f"runs again as soon as it has ended: {described}"
+        case Once() if timetable.start is None:
+            return f"runs once, at any time: {described}"
+    return f"no run at {format_instant(start)} or later: {described}"
 
 
 def untimed(asset: AssetSpec) -> str:

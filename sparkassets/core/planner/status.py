@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.partitioned import pending
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.spec.model import AssetSpec
 
 PartitionStatus = Literal["current", "stale", "missing", "failed", "running", "there", "open"]
@@ -28,7 +29,8 @@ class AssetStatus:
         last_run, last_at: The newest success; for a source the newest event, without a run.
         error: Why the newest run failed, when none succeeded since.
         running: The run that holds the claim.
-        next_at: When its timetable fires next, epoch seconds.
+        next_at: From when its timetable lets it run next, epoch seconds: in the past where a run is due; None without
+            one, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
     """
 
@@ -72,8 +74,7 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
         }
         covered = tuple(partition.labels(have))
     chain = look.chain(state)
-    timetable = asset.schedule.timetable
-    slot = timetable.first_after(instant(look.now)) if timetable is not None else None
+    paused = asset.paused or state.paused
     return AssetStatus(
         asset=asset.name,
         kind=asset.strategy.name if asset.strategy else "",
@@ -85,8 +86,8 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
         rows=state.last.rows if state.last else None,
         error=state.failed[-1].error if state.failed else None,
         running=chain[-1].entry.run if chain else None,
-        next_at=epoch(slot.run_after) if slot is not None else None,
-        paused=asset.paused or state.paused,
+        next_at=None if paused else _next_at(look, asset, state),
+        paused=paused,
     )
 
 
@@ -111,6 +112,14 @@ def grid(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tup
     ]
     for start, _ in partition.slots(found.wanted | found.later | have | failed):
         yield partition.key(start), next(name for name, ranges in layers if start in ranges)
+
+
+def _next_at(look: Look, asset: AssetSpec, state: AssetState) -> int | None:
+    timetable = asset.schedule.timetable
+    if timetable is None:
+        return None
+    due = due_ticks(look, asset, timetable, state)
+    return due.until if isinstance(due, Waiting) else due[0].run_after
 
 
 def _failed(state: AssetState) -> RangeSet:

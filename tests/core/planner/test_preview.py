@@ -41,6 +41,18 @@ def test_a_timetable_that_is_over_says_so():
     )
 
 
+def test_what_has_no_instants_says_what_it_does():
+    def reason(text: str) -> str:
+        return preview(
+            asset("a", by=None, schedule=Schedule(parse_timetable(text, timezone="UTC"), text=text)),
+            start=at("2025-01-01"),
+            count=1,
+        ).reason
+
+    assert reason("@continuous") == "runs again as soon as it has ended: @continuous (UTC)"
+    assert reason("@once") == "runs once, at any time: @once (UTC)"
+
+
 def test_what_has_no_timetable_says_what_it_goes_by():
     found = project(source("s"), asset("a", "s"), asset("b", "a", schedule="a & s"), asset("hand"))
     assert [preview(each, start=at("2025-01-01"), count=1).reason for each in found.assets.values()] == [
