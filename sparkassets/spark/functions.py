@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.journal.announce import check_extra
 from sparkassets.core.spec.model import PythonBody
-from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.errors import InputError, RunError, SparkAssetsError
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final
 
@@ -32,7 +36,9 @@ def run_function(
     inlets: Mapping[str, DataFrame],
     context: Context,
 ) -> DataFrame:
-    """The rows that the function returns, not yet computed.
+    """The rows that the function returns, not yet computed; of a generator the last ones, yielded or returned.
+
+    A dict that a generator yields goes into ``context.extra``.
 
     Only modules of the packages ``allowed`` are imported.
 
@@ -44,19 +50,40 @@ def run_function(
     arguments = {name: given[name] for name in body.arguments if name in given}
     try:
         result = function(**arguments)
+        if inspect.isgenerator(result):
+            result = _last_rows(result, context, place=f"{body.location}: {asset}: {body.module}:{body.function}")
     except SparkAssetsError:
         raise
     except Exception as error:
         made = RunError(f"{_place(error, body)}: {asset}: {_said(error)}")
         made.retryable = not is_final(error)
         raise made from error
-    if not (hasattr(result, "schema") and hasattr(result, "write")):
+    if not _is_frame(result):
         what = "nothing" if result is None else f"a {type(result).__name__}"
         raise RunError(
             f"{body.location}: {asset}: {body.module}:{body.function} returned {what}, but a table needs a DataFrame"
         )
     _refuse_unrecordable(context.extra, body, asset)
     return result
+
+
+def _is_frame(value: object) -> bool:
+    return hasattr(value, "schema") and hasattr(value, "write")
+
+
+def _last_rows(steps: Iterator[Any], context: Context, *, place: str) -> Any:  # noqa: ANN401  the author's
+    last: object = None
+    while True:
+        try:
+            told = next(steps)
+        except StopIteration as end:
+            return last if end.value is None else end.value
+        if isinstance(told, Mapping):
+            context.extra.update(told)
+        elif _is_frame(told):
+            last = told
+        else:
+            raise RunError(f"{place} yielded a {type(told).__name__}; expected a DataFrame, or a dict of extras")
 
 
 def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str) -> None:
@@ -69,6 +96,10 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str)
                 f"{body.location}: {asset}: context.extra[{key!r}] is a {kind}, which cannot be recorded",
                 hint="make it text, a number, a list or a dict of these",
             ) from None
+    try:
+        check_extra(extra)
+    except InputError as error:
+        raise RunError(f"{body.location}: {asset}: context.extra: {error.args[0]}", hint=error.hint) from None
 
 
 def _load(body: PythonBody, allowed: Collection[str]) -> Callable[..., DataFrame]:
@@ -87,18 +118,11 @@ def _load(body: PythonBody, allowed: Collection[str]) -> Callable[..., DataFrame
 
 
 def _import(body: PythonBody, package: str) -> ModuleType:
-    """The function's module, from the project's folder even where another package of that name was imported before."""
+    """The function's module, of the package in the project's folder whatever other package of that name there is."""
     with _IMPORTING:
-        if body.search_path not in sys.path:
-            sys.path.insert(0, body.search_path)
-        loaded = [name for name in sys.modules if name == package or name.startswith(f"{package}.")]
-        if not all(_is_from(sys.modules[name], body.search_path) for name in loaded):
-            for name in loaded:
-                del sys.modules[name]
-            sys.path.remove(body.search_path)
-            sys.path.insert(0, body.search_path)
-            importlib.invalidate_caches()
         try:
+            if not _is_loaded(package, body.search_path):
+                _load_package(package, body.search_path)
             module = importlib.import_module(body.module)
         except Exception as error:
             raise RunError(f"{_place(error, body)}: {body.module} cannot be imported: {_said(error)}") from error
@@ -106,9 +130,41 @@ def _import(body: PythonBody, package: str) -> ModuleType:
         return module
 
 
-def _is_from(module: ModuleType, folder: str) -> bool:
-    """Whether the module is of ``folder``; a package without a file follows `sys.path`, so only its modules tell."""
-    return module.__file__ is None or Path(module.__file__).resolve().is_relative_to(Path(folder).resolve())
+def _is_loaded(package: str, folder: str) -> bool:
+    """Whether the package that was imported is the one in ``folder``."""
+    loaded = sys.modules.get(package)
+    if loaded is None:
+        return False
+    first = next(iter(getattr(loaded, "__path__", ())), None) or loaded.__file__ or ""
+    own = Path(folder, package)
+    return Path(first).resolve() in (own.resolve(), own.with_suffix(".py").resolve())
+
+
+def _load_package(package: str, folder: str) -> None:
+    """Loads the package from ``folder`` alone, as one with an ``__init__.py`` anywhere hides those without.
+
+    Raises:
+        ModuleNotFoundError: It is not there.
+    """
+    if folder in sys.path:
+        sys.path.remove(folder)
+    sys.path.insert(0, folder)
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    spec = PathFinder.find_spec(package, [folder])
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {package!r} in {folder}", name=package)
+    if spec.submodule_search_locations is not None:
+        spec.submodule_search_locations = list(spec.submodule_search_locations)  # else it follows `sys.path`
+    sys.modules[package] = module_from_spec(spec)
+    if spec.loader is None:
+        return
+    try:
+        spec.loader.exec_module(sys.modules[package])
+    except BaseException:
+        del sys.modules[package]
+        raise
 
 
 def _ship_to_workers(package: ModuleType) -> None:
@@ -124,7 +180,9 @@ def _place(error: BaseException, body: PythonBody) -> str:
         return f"{error.filename}:{error.lineno or 0}"
     own = Path(body.search_path).resolve()
     for step in reversed(traceback.extract_tb(error.__traceback__)):
-        if Path(step.filename).resolve().is_relative_to(own) and "site-packages" not in step.filename:
+        if step.filename.startswith("<") or "site-packages" in step.filename:
+            continue
+        if Path(step.filename).resolve().is_relative_to(own):
             return f"{step.filename}:{step.lineno}"
     return str(body.location)
 

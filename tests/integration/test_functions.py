@@ -166,6 +166,31 @@ def test_two_projects_with_packages_of_one_name(engine, tasks, tmp_path):
     assert computed(engine, order(table("report", tmp_path, **function(second, "rows", "spark")))) == [(0,)]
 
 
+def test_a_package_without_init_file_is_not_hidden_by_another_projects(engine, tasks, tmp_path):
+    code = "def rows(spark): return spark.range({n}).selectExpr('id AS {name}')"
+    regular = tasks(code.format(n=1, name="a"))
+    assert computed(engine, order(table("one", tmp_path, **function(regular, "rows", "spark")))) == [(0,)]
+    for name in ("second", "third"):
+        (tmp_path / name / "tasks").mkdir(parents=True)
+    (tmp_path / "second/tasks/work.py").write_text(code.format(n=2, name="b"))
+    (tmp_path / "third/tasks/work.py").write_text(code.format(n=3, name="c"))
+    for folder, count in {"second": 2, "third": 3, "project": 1}.items():
+        body = function(tmp_path / folder, "rows", "spark")
+        assert len(computed(engine, order(table(folder, tmp_path, **body)))) == count
+
+
+def test_a_module_that_went_away_is_told_where_it_is_named(engine, tasks, tmp_path, monkeypatch):
+    folder = tasks("def rows(): pass")
+    monkeypatch.chdir(folder)
+    (folder / "tasks/work.py").unlink()
+    said = str(failing(engine, order(table("report", tmp_path, **function(folder, "rows")))))
+    assert said == "asset.yml:3:1: tasks.work cannot be imported: ModuleNotFoundError: No module named 'tasks.work'"
+    (folder / "tasks").rename(tmp_path / "elsewhere")
+    empty = tmp_path / "empty"
+    said = str(failing(engine, order(table("report", tmp_path, **function(empty, "rows")))))
+    assert said.endswith(f"ModuleNotFoundError: No module named 'tasks' in {empty}")
+
+
 def test_a_function_without_inlets_and_session(engine, tasks, tmp_path):
     folder = tasks("""
         from pyspark.sql import SparkSession
