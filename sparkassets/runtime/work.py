@@ -7,9 +7,9 @@ from typing import Protocol
 
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.backfill import plan_backfill, plan_backfill_whole
+from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
-from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.runtime.progress import RunResult
 
@@ -33,10 +33,13 @@ class Tick:
 
     def __init__(self, select: Collection[str] | None = None) -> None:
         self.select = select
+        self._planner: IncrementalPlanner | None = None
 
     def plan(self, look: Look) -> Plan:
-        """The plan of a tick."""
-        return plan(look)
+        """The plan of a tick; what did not change since the one before is not looked at again."""
+        if self._planner is None:
+            self._planner = IncrementalPlanner(look.project)
+        return self._planner.plan(look)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """A tick learns what it must from the journal."""

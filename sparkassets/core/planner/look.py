@@ -58,6 +58,7 @@ class Look:
     faults: Mapping[str, str] = field(default_factory=dict)
     decided: dict[str, Decision] = field(default_factory=dict)
     _floors: dict[tuple[str, str], int] = field(default_factory=dict)
+    _ends: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def over(self, partition: TimePartition) -> int:
         """The end of the newest partition that is over; epoch seconds."""
@@ -65,6 +66,13 @@ class Look:
         if key not in self._floors:
             self._floors[key] = partition.floor(self.now)
         return self._floors[key]
+
+    def rollover(self, partition: TimePartition) -> int:
+        """The end of the partition that holds now; epoch seconds."""
+        key = (partition.by, partition.timezone)
+        if key not in self._ends:
+            self._ends[key] = partition.next(self.now)
+        return self._ends[key]
 
     def dataset(self, inlet: InletSpec) -> DatasetState:
         """The inlet's dataset."""

@@ -8,7 +8,7 @@ from sparkassets.core.planner import partitioned, whole
 from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import when
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
 def plan(look: Look) -> Plan:
@@ -16,11 +16,17 @@ def plan(look: Look) -> Plan:
 
     Assets come upstream first, so that each knows what will come, or failed to come, before it.
     """
+    for asset in look.project.assets.values():
+        look.decided[asset.name] = decide(look, asset)
+    return assemble(look, look.project)
+
+
+def assemble(look: Look, project: ProjectSpec) -> Plan:
+    """The plan of the decisions, upstream first."""
     runs: list[PlannedRun] = []
     waiting: list[Waiting] = []
-    for asset in look.project.assets.values():
-        decision = decide(look, asset)
-        look.decided[asset.name] = decision
+    for name in project.assets:
+        decision = look.decided[name]
         runs += decision.runs
         waiting += decision.waiting
     return Plan(look.now, tuple(runs), tuple(waiting))

@@ -1,0 +1,97 @@
+"""Planning from what changed gives the plan that planning from nothing gives, whatever happened in between."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import InletSpec, Schedule
+from tests.builders import Story, asset, at, clock, project, source
+
+
+def timed(text):
+    return Schedule(clock(text), None, text)
+
+
+PROJECT = project(
+    source("raw"),
+    source("hourly", by="hour"),
+    source("dim", by=None),
+    asset("daily", "raw", "dim"),
+    asset("rolled", "hourly"),
+    asset("joined", "daily", "rolled"),
+    asset("report", "joined", by=None, schedule="@daily & joined | dim"),
+    asset("nightly", "joined", schedule=timed("0 3 * * *")),
+    asset("dump", by=None, schedule=timed("@hourly")),
+    asset("late", InletSpec("raw", "", None, tolerance=Duration(seconds=3600)), by=None, schedule="raw"),
+    asset("quiet", InletSpec("dim", "", None, settle_seconds=7200), by=None, schedule="dim"),
+)
+COMPUTED = [name for name, item in PROJECT.assets.items() if item.source is None]
+
+steps = st.one_of(
+    st.tuples(st.just("pass"), st.integers(1, 40)),
+    st.tuples(st.just("raw"), st.integers(1, 9)),
+    st.tuples(st.just("hourly"), st.integers(1, 9)),
+    st.tuples(st.just("dim"), st.just(0)),
+    st.tuples(st.just("run"), st.sampled_from(COMPUTED)),
+    st.tuples(st.just("fail"), st.sampled_from(COMPUTED)),
+    st.tuples(st.just("claim"), st.sampled_from(COMPUTED)),
+)
+
+
+def do(story, what, which, hour):
+    if what in ("raw",):
+        story.observed(what, f"2025-01-{which:02d}")
+    elif what == "hourly":
+        story.observed(what, f"2025-01-{which:02d}T00..2025-01-{which:02d}T23")
+    elif what == "dim":
+        story.observed(what)
+    elif what in ("run", "fail", "claim"):
+        run = next((run for run in plan(story.look(invocation="i")).runs if run.asset == which), None)
+        if run is not None:
+            epoch = story.claim(run)
+            if what == "run":
+                story.succeed(which, epoch)
+            elif what == "fail":
+                story.fail(which, epoch)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(steps, max_size=25))
+def test_equal_to_planning_from_nothing(actions):
+    story, planner = Story(PROJECT), IncrementalPlanner(PROJECT)
+    now = at("2025-01-03")
+    for what, which in actions:
+        if what == "pass":
+            now += which * 1800
+        story.now = f"{_iso(now)}"
+        do(story, what, which, now)
+        look = story.look(invocation="i")
+        assert planner.plan(look) == plan(replace(look, decided={}))
+
+
+def test_only_what_an_event_reaches_is_decided_again(monkeypatch):
+    from sparkassets.core.planner import incremental
+
+    story, planner = Story(PROJECT, now="2025-01-03"), IncrementalPlanner(PROJECT)
+    planner.plan(story.look(invocation="i"))
+    decided = []
+    real = incremental.decide
+    monkeypatch.setattr(incremental, "decide", lambda look, item: decided.append(item.name) or real(look, item))
+    planner.plan(story.look(invocation="i"))
+    assert set(decided) == {"dump"}  # it is due, and planned anew until it runs
+    story.run("dump")
+    planner.plan(story.look(invocation="i"))
+    decided.clear()
+    story.observed("dim")
+    planner.plan(story.look(invocation="i"))
+    assert set(decided) == {"dim", "daily", "report", "quiet"}
+
+
+def _iso(epoch):
+    from sparkassets.core.instants import format_instant, instant
+
+    return format_instant(instant(epoch))
