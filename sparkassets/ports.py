@@ -247,7 +247,10 @@ class Computation(Protocol):
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """``{"watermarks": {inlet: high as text}, "extra": {extras that the function set}}``, keys only where set."""
+        """``{"watermarks": {inlet: high as text}, "extra": {what the function told}, "events": [what it announced]}``.
+
+        Keys only where set; an event is as `sparkassets.core.journal.announce.told_of` writes it.
+        """
 
 
 class Engine(Protocol):

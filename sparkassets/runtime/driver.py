@@ -15,8 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from sparkassets.core.instants import epoch, instant
-from sparkassets.core.journal import events
-from sparkassets.core.journal.announce import partition_of
+from sparkassets.core.journal import announce, events
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry
 from sparkassets.core.journal.state import ClaimState, LastRun, State
 from sparkassets.core.partitions import RangeSet
@@ -280,7 +279,7 @@ class Driver:
         """The events under every name of their dataset, the name of an asset first."""
         found: dict[str, list[Mapping[str, Any]]] = {}
         for ref in run.events:
-            event = events.of_ref(ref, partition_of(self.project, asset=ref.asset, uri=ref.uri))
+            event = events.of_ref(ref, announce.partition_of(self.project, asset=ref.asset, uri=ref.uri))
             for key in dict.fromkeys([*filter(None, [ref.asset]), *self._writers.get(ref.uri, ()), ref.uri]):
                 found.setdefault(key, []).append(event)
         return found
@@ -322,17 +321,17 @@ class Driver:
         }
 
         def decide(state: State) -> Sequence[Entry]:
-            entries = []
+            entries: list[Entry] = []
             for end in ended:
                 claim = end.active.claim
                 if _newest(state, end.active.run.asset, claim.epoch):
                     entry = self._outcome_entry(end, state, failures.get(claim.epoch, ("", "")))
                     if entry is not None:
-                        entries.append(entry)
+                        entries += [entry, *_emitted(entry, end.outcome)]
             return entries
 
         rows = self.ledger.commit(decide)
-        recorded = {row.asset for row in rows}
+        recorded = {row.asset for row in rows if row.kind != "event"}
         for end in ended:
             del self._active[end.active.claim.epoch]
             result = self._result(end, failures.get(end.active.claim.epoch, ("", "")), end.active.run.asset in recorded)
@@ -431,6 +430,14 @@ class Driver:
 
 def _renewal(claims: Sequence[tuple[str, int]]) -> Sequence[Entry]:
     return [RenewEntry(claims)] if claims else []
+
+
+def _emitted(entry: Entry, outcome: Outcome) -> list[Entry]:
+    """The events that the run announced, which its commit in the target has kept."""
+    if not isinstance(entry, SuccessEntry) or not isinstance(outcome, Done):
+        return []
+    told = outcome.landed.measures.get("events", ())
+    return [announce.of_run(each, run=entry.run, interval=entry.interval) for each in told]
 
 
 def _newest(state: State, asset: str, claim: int) -> bool:

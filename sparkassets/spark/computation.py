@@ -34,13 +34,15 @@ class SparkComputation:
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """High watermarks by inlet, and the extras that a function set."""
+        """High watermarks by inlet, and the extras and events that a function told."""
         highs = {name: mark.high for name, mark in self.inlets.watermarks.items() if mark.high is not None}
         told: dict[str, Any] = {}
         if highs:
             told["watermarks"] = highs
         if self.context.extra:
             told["extra"] = dict(self.context.extra)
+        if self.context.emitted:
+            told["events"] = list(self.context.emitted)
         return told
 
 

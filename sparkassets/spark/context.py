@@ -8,7 +8,9 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from sparkassets.core.instants import instant, zone
+from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.ports import RunOrder
+from sparkassets.spark.emitting import Outbox
 from sparkassets.spark.triggering import Event, TriggeringEvents, local_events
 
 
@@ -72,6 +74,27 @@ class Context:
     watermark: Watermark | None = None
     triggering_events: TriggeringEvents = field(default_factory=TriggeringEvents)
     extra: dict[str, Any] = field(default_factory=dict)
+    _outbox: Outbox = field(kw_only=True, repr=False)
+
+    def emit(self, target: str, partition: str | None = None, extra: Mapping[str, Any] | None = None) -> None:
+        """Announces that the run has updated ``target``, an asset's name or a dataset URI, besides its own asset.
+
+        The event is recorded together with the run's success, once; a run that fails announces nothing.
+
+        Args:
+            target: A word without ``://`` is a name.
+            partition: Keys ``A..B`` or ``A``, inclusive.
+            extra: Free; at most 64 KiB of JSON, without credentials.
+
+        Raises:
+            RunError: There is no such asset or partition, or the extra cannot be recorded.
+        """
+        self._outbox.add(target, partition, extra)
+
+    @property
+    def emitted(self) -> Sequence[Mapping[str, Any]]:
+        """What was announced so far, as the run's commit carries it."""
+        return tuple(self._outbox.events)
 
     @property
     def triggering_event(self) -> Event:
@@ -84,11 +107,11 @@ class Context:
 
     def names(self) -> dict[str, Any]:
         """The attributes by name; those that are None are left out, so that using one is an error that says so."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("_")}
         return {name: value for name, value in values.items() if value is not None}
 
 
-def context_of(order: RunOrder, *, watermark: Watermark | None) -> Context:
+def context_of(order: RunOrder, *, watermark: Watermark | None, project: ProjectSpec) -> Context:
     """The context of one attempt of a run."""
     asset = order.asset
     local = zone(asset.timezone)
@@ -116,6 +139,7 @@ def context_of(order: RunOrder, *, watermark: Watermark | None) -> Context:
         params=asset.params,
         watermark=watermark,
         triggering_events=local_events(order.events, local),
+        _outbox=Outbox(project, asset),
     )
 
 

@@ -78,7 +78,7 @@ class SparkEngine:
                 inlets = read_inlets(session, order)
                 work.check(order.run)
                 marks = list(inlets.watermarks.values())
-                context = context_of(order, watermark=marks[0] if len(marks) == 1 else None)
+                context = context_of(order, watermark=marks[0] if len(marks) == 1 else None, project=self._project)
                 frame = self._rows(session, order, inlets, context)
                 schema, there = frame.schema, target.target_of(order.asset)
                 free = writer.replaces_whole(order) or (there is not None and there.bare)

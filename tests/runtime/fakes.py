@@ -35,11 +35,13 @@ class FakeEngine:
 
     Attributes:
         hooks: (asset, moment) to what happens there: ``compute``, ``write``, ``written``, ``fence``, ``landed``.
+        measures: Asset to what its runs measure, besides watermarks.
     """
 
     def __init__(self, tables: dict[str, list[Commit]] | None = None) -> None:
         self.tables = {} if tables is None else tables
         self.hooks: dict[tuple[str, str], Hook] = {}
+        self.measures: dict[str, Mapping[str, Any]] = {}
         self.cancelled: set[str] = set()
         self.started = 0
         self.closed = 0
@@ -53,7 +55,8 @@ class FakeEngine:
 
     def compute(self, order: RunOrder, *, attempt: int) -> Result:
         self._hook(order, "compute")
-        return Result({"watermarks": {name: f"high-{pin.seq}" for name, pin in order.pins.items()}})
+        watermarks = {name: f"high-{pin.seq}" for name, pin in order.pins.items()}
+        return Result({"watermarks": watermarks, **self.measures.get(order.asset.name, {})})
 
     def write(self, order: RunOrder, computation: Result, *, stamp: Stamp) -> None:
         self._hook(order, "write")

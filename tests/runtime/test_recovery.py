@@ -24,6 +24,7 @@ def dying(w: World, moment: str) -> None:
         threading.Event().wait()
 
     engine = FakeEngine(w.engine.tables)
+    engine.measures = w.engine.measures
     engine.hooks["a", moment] = stuck
     driver = w.driver(engine=engine)
     threading.Thread(target=driver.run, args=([Tick()],), daemon=True).start()

@@ -11,7 +11,7 @@ from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark.context import Context, context_of
 from sparkassets.spark.triggering import TriggeringEvents
-from tests.builders import asset
+from tests.builders import asset, project
 
 
 def at(text: str) -> datetime:
@@ -32,7 +32,7 @@ def context(**more: Any) -> Context:
     told: dict[str, Any] = {"interval": None, "schedule_date": at("2025-03-21T06:00"), "events": {}, **more}
     report = asset("report", by=None, timezone="Europe/Berlin")
     order = RunOrder(report, run="report-1", app_id="j/report", epoch=1, blocks=None, pins={}, inlets={}, **told)
-    return context_of(order, watermark=None)
+    return context_of(order, watermark=None, project=project(report))
 
 
 def rendered(text: str, events: dict[str, Any]) -> str:

@@ -86,6 +86,18 @@ def partition_of(project: ProjectSpec, *, asset: str | None, uri: str | None) ->
     return owners[0].partition if owners and _alike(owners) else None
 
 
+def told_of(entry: EventEntry) -> dict[str, Any]:
+    """An event as the commit of the run that announces it carries it; JSON, which `of_run` reads back."""
+    pairs = [list(pair) for pair in entry.ranges.pairs()]
+    return {"uri": entry.uri, "asset": entry.asset, "ranges": pairs, "extra": dict(entry.extra)}
+
+
+def of_run(told: Mapping[str, Any], *, run: str, interval: tuple[int, int] | None) -> EventEntry:
+    """The event that ``run`` announced."""
+    ranges = RangeSet.of((start, end) for start, end in told["ranges"])
+    return EventEntry(told["uri"], told["asset"], ranges, told["extra"], run=run, interval=interval)
+
+
 def check_extra(extra: object) -> dict[str, Any]:
     """The extra itself.
 

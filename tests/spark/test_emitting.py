@@ -1,0 +1,116 @@
+"""`context.emit` and yielded extras, as far as they need no Spark."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from sparkassets.core.journal.announce import of_run
+from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.spec.model import PythonBody
+from sparkassets.errors import Location, RunError
+from sparkassets.ports import RunOrder
+from sparkassets.spark.context import context_of
+from sparkassets.spark.functions import run_function
+from tests.builders import asset, days, project, source
+
+PROJECT = project(source("s"), source("side"), asset("a", "s"))
+
+
+def context():
+    item = PROJECT.assets["a"]
+    order = RunOrder(item, "a-1", "j/a", 1, None, {}, {}, None, datetime(2025, 1, 1, tzinfo=UTC), {})
+    return context_of(order, watermark=None, project=PROJECT)
+
+
+def said(call, *args, **more):
+    with pytest.raises(RunError) as caught:
+        call(*args, **more)
+    return str(caught.value)
+
+
+def test_what_is_announced_is_kept_for_the_commit():
+    run = context()
+    assert run.emitted == ()
+    run.emit("side", "2025-01-01..2025-01-02", {"rows": 3})
+    run.emit("s3://lake/elsewhere")
+    first, second = (of_run(told, run="a-1", interval=(1, 2)) for told in run.emitted)
+    assert first == EventEntry(
+        "x-side", "side", days("2025-01-01..2025-01-02"), {"rows": 3}, run="a-1", interval=(1, 2)
+    )
+    assert second == EventEntry("s3://lake/elsewhere", run="a-1", interval=(1, 2))
+    assert "emit" not in run.names()
+    assert not any(name.startswith("_") for name in run.names())
+
+
+def test_what_cannot_be_announced():
+    run = context()
+    assert said(run.emit, "sidee") == (
+        "a: context.emit('sidee'): no asset 'sidee' in project 'test'\n  hint: did you mean 'side'?"
+    )
+    assert said(run.emit, "side", extra={"token": "x"}) == (
+        "a: context.emit('side'): the extra token holds a credential in 'token': events are clear text"
+    )
+    assert said(run.emit, "s") == "a: context.emit('s'): a listens to it, so it would run again and again"
+    assert run.emitted == ()
+
+
+class Frame:
+    schema = write = None
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Calls the function ``f`` of these lines."""
+    package = tmp_path / "emitting_tasks"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    body = PythonBody("emitting_tasks.work", "f", ("context", "s"), str(tmp_path), Location("a.yml", 2, 1))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sparkassets.spark.functions._ship_to_workers", lambda _: None)
+
+    def run(code, told):
+        import sys
+
+        (package / "work.py").write_text(code, encoding="utf-8")
+        for name in ("emitting_tasks.work", "emitting_tasks"):
+            sys.modules.pop(name, None)
+        sys.path_importer_cache.clear()
+        frame = Frame()
+        return frame, run_function(None, body, asset="a", allowed=["emitting_tasks"], inlets={"s": frame}, context=told)
+
+    return run
+
+
+def test_yielded_dicts_are_extras_and_the_last_rows_are_the_result(call):
+    run = context()
+    frame, found = call("def f(context, s):\n yield {'rows': 5}\n yield s\n yield {'note': 'ok', 'rows': 6}\n", run)
+    assert found is frame
+    assert run.extra == {"rows": 6, "note": "ok"}
+    frame, found = call("def f(context, s):\n yield {'rows': 5}\n return s\n", context())
+    assert found is frame
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "def f(context, s):\n yield 5\n",
+            "a.yml:2:1: a: emitting_tasks.work:f yielded a int; expected a DataFrame, or a dict of extras",
+        ),
+        (
+            "def f(context, s):\n yield {'rows': 5}\n",
+            "a.yml:2:1: a: emitting_tasks.work:f returned nothing, but a table needs a DataFrame",
+        ),
+        (
+            "def f(context, s):\n yield {'url': 'https://h/x?sig=abc'}\n yield s\n",
+            "a.yml:2:1: a: context.extra: the extra url holds a credential in 'sig': events are clear text",
+        ),
+    ],
+)
+def test_what_may_not_be_yielded(call, code, message):
+    assert said(call, code, context()) == message
+
+
+def test_an_error_between_two_yields_has_its_line(call, tmp_path):
+    message = said(call, "def f(context, s):\n yield {'rows': 5}\n raise ValueError('no')\n", context())
+    assert message == f"{tmp_path}/emitting_tasks/work.py:3: a: ValueError: no"
