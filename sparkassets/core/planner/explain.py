@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sparkassets.core.conditions import All, Condition, Leaf, Time, Verdict, evaluate
+from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.gates import lacking_blocks
 from sparkassets.core.planner.look import Look
-from sparkassets.core.planner.news import news_of
-from sparkassets.core.planner.partitioned import pending
+from sparkassets.core.planner.news import passed, verdict_of
+from sparkassets.core.planner.partitioned import pending, ready_blocks
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.wording import labels, plural, when
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -58,21 +60,56 @@ def _schedule(look: Look, asset: AssetSpec, state: AssetState) -> Node:
         return Node(f"schedule {schedule.text}: {schedule.timetable.describe()}{cursor}")
     if schedule.condition is None:
         return Node("schedule: observed" if asset.source else "schedule: manual")
-    leaves = tuple(
-        Node(f"{leaf.ref}: {_newest(look, look.uri(leaf), state)}", news_of(look, leaf, state))
-        for leaf in schedule.condition.leaves()
-    )
     kind = " (the default: any update of an inlet)" if schedule.default else ""
-    return Node(f"schedule: {schedule.text}{kind}", None, leaves)
+    found = _condition(look, asset, state, schedule.condition)
+    if not found.children:
+        return Node(f"schedule: {schedule.text}{kind}", None, (found,))
+    return Node(f"schedule: {schedule.text}{kind}: {found.text}", found.holds, found.children)
+
+
+def _condition(look: Look, asset: AssetSpec, state: AssetState, condition: Condition) -> Node:
+    """A condition with the truth of each part; of a partitioned asset, with the partitions that each makes ready."""
+    if asset.partition is None or asset.schedule.default:
+        return _part(look, asset, state, verdict_of(look, condition, state))
+    due = pending(look, asset, asset.partition, state)
+    return _part(look, asset, state, evaluate(condition, lambda leaf: ready_blocks(look, asset, state, due, leaf)))
+
+
+def _part(look: Look, asset: AssetSpec, state: AssetState, verdict: Verdict[bool] | Verdict[RangeSet]) -> Node:
+    node, value, ready = verdict.node, verdict.value, ""
+    if isinstance(value, RangeSet) and asset.partition is not None and value:
+        ready = f"; ready: {labels(value, asset.partition)}"
+    match node:
+        case Leaf():
+            return Node(f"{node.text()}: {_newest(look, look.uri(node), state)}{ready}", bool(value))
+        case Time():
+            return Node(f"{node.text()}: {_ticked(look, node, state)}{ready}", bool(value))
+    children = tuple(_part(look, asset, state, child) for child in verdict.children)
+    holding = sum(bool(child.holds) for child in children)
+    kind = "all" if isinstance(node, All) else "any"
+    return Node(f"{kind} of these, {holding} of {len(children)} hold{ready}", bool(value), children)
+
+
+def _ticked(look: Look, leaf: Time, state: AssetState) -> str:
+    tick = passed(look, leaf, state)
+    if tick is not None:
+        return f"a tick at {when(tick[0])}"
+    slot = leaf.timetable.first_after(instant(look.now))
+    coming = f"the next at {when(epoch(slot.run_after))}" if slot is not None else "and none will come"
+    return f"no tick since the last run, {coming}"
 
 
 def _newest(look: Look, uri: str, state: AssetState) -> str:
+    """The newest event of a dataset: when, from which run, and whether the asset has used it."""
     dataset = look.state.dataset(uri)
     if not dataset.seq:
         return "nothing came yet"
-    used = state.consumed.get(uri, 0)
-    said = f"event {dataset.seq} at {when(dataset.at)}"
-    return said + (", used" if used >= dataset.seq else ", not used yet")
+    unused = look.unused(state, [uri])
+    run = next((ref.run for ref in dataset.recent if ref.seq == dataset.seq and ref.run is not None), None)
+    said = f"event {dataset.seq} at {when(dataset.at)}" + (f" of {run}" if run else "")
+    if state.consumed.get(uri, 0) >= dataset.seq:
+        return f"{said}, used"
+    return f"{said}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
 
 
 def _partitions(

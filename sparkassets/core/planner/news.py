@@ -74,13 +74,19 @@ def passed(look: Look, leaf: Time, state: AssetState) -> tuple[int, tuple[int, i
     return epoch(slot.run_after), (epoch(slot.start), epoch(slot.end))
 
 
+def verdict_of(look: Look, condition: Condition, state: AssetState) -> Verdict[bool]:
+    """Which parts of the condition hold."""
+
+    def truth(leaf: Leaf | Time) -> bool:
+        return passed(look, leaf, state) is not None if isinstance(leaf, Time) else news_of(look, leaf, state)
+
+    return evaluate(condition, truth)
+
+
 def causes(look: Look, condition: Condition, state: AssetState) -> Causes:
     """How the condition stands, and what a run for it would use up."""
     times = {leaf: passed(look, leaf, state) for leaf in condition.times()}
-    verdict = evaluate(
-        condition,
-        lambda leaf: times[leaf] is not None if isinstance(leaf, Time) else news_of(look, leaf, state),
-    )
+    verdict = verdict_of(look, condition, state)
     used = dict.fromkeys(verdict.used())
     uris = list(dict.fromkeys(look.uri(leaf) for leaf in used if isinstance(leaf, Leaf)))
     ticks = {leaf: tick for leaf, tick in times.items() if tick is not None and leaf in used}

@@ -179,7 +179,7 @@ def _scheduled(look: Look, asset: AssetSpec, state: AssetState, found: Pending) 
     if schedule.default:
         return _Scheduled(due)
     times = {leaf: passed(look, leaf, state) for leaf in schedule.condition.times()}
-    verdict = evaluate(schedule.condition, lambda leaf: _truth(look, asset, state, found, leaf))
+    verdict = evaluate(schedule.condition, lambda leaf: ready_blocks(look, asset, state, found, leaf))
     used = set(verdict.used())
     lacking = due - verdict.value
     waiting = (Waiting(asset.name, f"waits for {schedule.text}", None, lacking),) if lacking else ()
@@ -203,7 +203,7 @@ def _spanning(ticks: tuple[Tick, ...]) -> Tick:
     return replace(newest, interval=(ticks[0].interval[0], newest.interval[1]))
 
 
-def _truth(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf | Time) -> RangeSet:
+def ready_blocks(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf | Time) -> RangeSet:
     """The blocks that an update of the leaf, or a tick of it, makes ready."""
     due = found.missing | found.all_stale
     if isinstance(leaf, Time):

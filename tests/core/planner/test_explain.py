@@ -1,0 +1,69 @@
+"""The tree that explains a decision: conditions part by part."""
+
+from collections.abc import Iterator
+
+from sparkassets.core.planner.explain import Node, explain
+from tests.builders import Story, asset, project, source
+
+
+def told(story: Story, name: str, **more: object) -> list[str]:
+    """The lines of the schedule's part, indented, each with + or - where it speaks for or against."""
+
+    def lines(node: Node, indent: str = "") -> Iterator[str]:
+        mark = {True: "+ ", False: "- ", None: ""}[node.holds]
+        yield indent + mark + node.text
+        for child in node.children:
+            yield from lines(child, indent + "  ")
+
+    tree = explain(story.look(**more), story.project.assets[name])
+    return next(list(lines(child)) for child in tree.children if child.text.startswith("schedule"))
+
+
+def test_a_condition_part_by_part():
+    spec = project(
+        source("a", by=None),
+        source("b", by=None),
+        asset("r", by=None, schedule="a & (b | x-drop://inbox) & '0 6 * * *'"),
+    )
+    story = Story(spec, now="2025-02-01T05:00")
+    story.observed("a")
+    story.observed("a")
+    at = "at 2025-01-01T00:00:00Z"
+    assert told(story, "r") == [
+        "- schedule: a & (b | x-drop://inbox) & '0 6 * * *': all of these, 2 of 3 hold",
+        f"  + a: event 5 {at}, not used yet, like 1 before it",
+        "  - any of these, 0 of 2 hold",
+        "    - b: nothing came yet",
+        "    - x-drop://inbox: nothing came yet",
+        "  + '0 6 * * *': a tick at 2025-01-31T06:00:00Z",
+    ]
+    story.event("x-drop://inbox")
+    story.run("r")
+    assert told(story, "r")[1:] == [
+        f"  - a: event 5 {at}, used",
+        "  - any of these, 0 of 2 hold",
+        "    - b: nothing came yet",
+        f"    - x-drop://inbox: event 6 {at}, used",
+        "  - '0 6 * * *': no tick since the last run, the next at 2025-02-01T06:00:00Z",
+    ]
+
+
+def test_partitions_that_each_part_makes_ready():
+    story = Story(project(source("a"), source("b"), asset("r", "a", "b", schedule="a & b")))
+    story.observed("a", "2025-01-01..2025-01-03")
+    story.observed("b", "2025-01-01..2025-01-02")
+    assert told(story, "r") == [
+        "+ schedule: a & b: all of these, 2 of 2 hold; ready: 2025-01-01..2025-01-02",
+        "  + a: event 4 at 2025-01-01T00:00:00Z, not used yet; ready: 2025-01-01..2025-01-03",
+        "  + b: event 5 at 2025-01-01T00:00:00Z, not used yet; ready: 2025-01-01..2025-01-02",
+    ]
+
+
+def test_an_event_names_its_run():
+    story = Story(project(source("s", by=None), asset("a", "s", by=None), asset("r", "a", by=None)))
+    story.observed("s")
+    story.run("a")
+    assert told(story, "r") == [
+        "schedule: a (the default: any update of an inlet)",
+        "  + a: event 6 at 2025-01-01T00:00:00Z of a-5, not used yet",
+    ]
