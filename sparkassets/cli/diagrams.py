@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkassets.core.conditions import All, Any, Condition, Leaf, Time
+from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import Overlap, WindowMapping
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 
@@ -188,8 +189,20 @@ def _options(asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
         yield f"only after the highest {inlet.read.column}"
     if inlet.require.kind != ("all" if asset.partition is not None else "any"):
         yield f"require {inlet.require.kind}" + (f" {inlet.require.count}" if inlet.require.count else "")
+    yield from _waits(inlet)
     if inlet.on_update == "ignore":
         yield "its updates make nothing stale"
+
+
+def _waits(inlet: InletSpec) -> Iterator[str]:
+    if inlet.aligned:
+        yield "the run of the same tick or the last before"
+    if inlet.fresh_within is not None:
+        yield f"fresh within {inlet.fresh_within.text}"
+    if inlet.tolerance is not None:
+        yield f"waited for until {inlet.tolerance.text} past due"
+    if inlet.settle_seconds:
+        yield f"quiet for {Duration(seconds=inlet.settle_seconds).text}"
 
 
 def _when(asset: AssetSpec) -> Iterator[str]:
@@ -197,7 +210,7 @@ def _when(asset: AssetSpec) -> Iterator[str]:
     if asset.source is not None:
         return
     if schedule.timetable is not None:
-        yield f"  runs at {schedule.text}: {schedule.timetable.describe()}"
+        yield f"  runs by the timetable {schedule.timetable.describe()}"
     elif schedule.condition is None:
         yield "  runs by hand only"
     elif not schedule.default:

@@ -149,7 +149,7 @@ def test_text_tells_what_is_read_how_and_when():
         "        x-drop://inbox was updated",
     ]
     assert lines[11:13] == ["nightly  (by day in UTC, date_range, replace)", "  reads both"]
-    assert lines[13].startswith("  runs at 0 6 * * *: ")
+    assert lines[13] == "  runs by the timetable 0 6 * * * (UTC)"
 
 
 def test_text_tells_the_options_of_inlets():
@@ -160,6 +160,19 @@ def test_text_tells_the_options_of_inlets():
         asset("trailing", InletSpec("a", "", week, require=Require("at_least", 5))),
         asset("around", InletSpec("a", "", around, require=Require("any"), on_update="ignore")),
         asset("after", InletSpec("a", "", None, read=ReadAfter("seen_at"), waits_only=True), by=None),
+        asset(
+            "gated",
+            InletSpec(
+                "a",
+                "",
+                None,
+                aligned=True,
+                fresh_within=Duration(days=30),
+                tolerance=Duration(seconds=6 * 3600),
+                settle_seconds=900,
+            ),
+            by=None,
+        ),
         replace(asset("manual"), paused=True),
     )
     assert list(text(found))[1:] == [
@@ -170,6 +183,11 @@ def test_text_tells_the_options_of_inlets():
         "  runs by hand only",
         "after  (full_refresh, replace)",
         "  waits for a (only after the highest seen_at, require all)",
+        "gated  (full_refresh, replace)",
+        (
+            "  reads a (require all, the run of the same tick or the last before, fresh within 30d, "
+            "waited for until 6h past due, quiet for 15m)"
+        ),
         "manual  (by day in UTC, date_range, replace, paused)",
         "  runs by hand only",
     ]

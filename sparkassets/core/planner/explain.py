@@ -57,7 +57,7 @@ def _schedule(look: Look, asset: AssetSpec, state: AssetState) -> Node:
     schedule = asset.schedule
     if schedule.timetable is not None:
         cursor = f"; ran last for the interval that ended {when(state.cursor)}" if state.cursor is not None else ""
-        return Node(f"schedule {schedule.text}: {schedule.timetable.describe()}{cursor}")
+        return Node(f"schedule: {schedule.timetable.describe()}{cursor}")
     if schedule.condition is None:
         return Node("schedule: observed" if asset.source else "schedule: manual")
     kind = " (the default: any update of an inlet)" if schedule.default else ""

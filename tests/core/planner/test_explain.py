@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from sparkassets.core.planner.explain import Node, explain
-from tests.builders import Story, asset, project, source
+from sparkassets.core.spec.model import Schedule
+from tests.builders import Story, asset, clock, project, source
 
 
 def told(story: Story, name: str, **more: object) -> list[str]:
@@ -67,3 +68,11 @@ def test_an_event_names_its_run():
         "schedule: a (the default: any update of an inlet)",
         "  + a: event 6 at 2025-01-01T00:00:00Z of a-5, not used yet",
     ]
+
+
+def test_a_timetable_is_told_once_with_the_interval_that_ran_last():
+    daily = Schedule(clock("@daily"), text="@daily")
+    story = Story(project(asset("r", by=None, schedule=daily)), now="2025-02-01T05:00")
+    assert told(story, "r") == ["schedule: @daily (UTC)"]
+    story.run("r")
+    assert told(story, "r") == ["schedule: @daily (UTC); ran last for the interval that ended 2025-02-01T00:00:00Z"]
