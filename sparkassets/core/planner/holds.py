@@ -37,7 +37,7 @@ def held(look: Look, asset: AssetSpec, wanted: RangeSet) -> Held:
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values():
         upstream = look.decided.get(inlet.name)
-        if upstream is None or inlet.on_update == "ignore":
+        if upstream is None or inlet.on_update == "ignore" or not (upstream.coming or upstream.blocked):
             continue
         behind = _down(look, asset, inlet, upstream.blocked, wanted).clip(asset.start, asset.end) - blocked
         if behind:

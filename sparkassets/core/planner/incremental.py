@@ -1,8 +1,8 @@
 """Planning again after little has changed: only the assets that the change, or the time, can reach are decided anew.
 
-A decision follows from the asset's state, its inlets' datasets and states, what was decided for its inlets, and the time.
-The state is immutable, so what the journal did not touch is the same object as before; and every decision tells when
-the time alone could change it. `plan` of `sparkassets.core.planner.planner` gives the same plan for all of them.
+A decision follows from the asset's state, its inlets' datasets and states, what was decided for its inlets, and the
+time. The state is immutable, so what the journal did not touch is the same object as before; and every decision tells
+when the time alone could change it. `plan` of `sparkassets.core.planner.planner` gives the same plan for all of them.
 """
 
 from __future__ import annotations

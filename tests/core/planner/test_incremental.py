@@ -43,7 +43,7 @@ steps = st.one_of(
 
 
 def do(story, what, which, hour):
-    if what in ("raw",):
+    if what == "raw":
         story.observed(what, f"2025-01-{which:02d}")
     elif what == "hourly":
         story.observed(what, f"2025-01-{which:02d}T00..2025-01-{which:02d}T23")
@@ -89,6 +89,27 @@ def test_only_what_an_event_reaches_is_decided_again(monkeypatch):
     story.observed("dim")
     planner.plan(story.look(invocation="i"))
     assert set(decided) == {"dim", "daily", "report", "quiet"}
+
+
+def test_only_timetables_whose_next_instant_has_come_are_asked(monkeypatch):
+    from sparkassets.core.planner import incremental
+
+    crons = {f"c{minute}": f"{minute} * * * *" for minute in range(60)}
+    spec = project(*(asset(name, by=None, schedule=timed(cron)) for name, cron in crons.items()))
+    story, planner = Story(spec, now="2025-01-03T12:30:30"), IncrementalPlanner(spec)
+    while runs := planner.plan(story.look(invocation="i")).runs:
+        for run in runs:
+            story.succeed(run.asset, story.claim(run))
+    asked = []
+    real = incremental.decide
+    monkeypatch.setattr(incremental, "decide", lambda look, item: asked.append(item.name) or real(look, item))
+    for minute in range(31, 60):
+        story.now = f"2025-01-03T12:{minute}:30"
+        (run,) = planner.plan(story.look(invocation="i")).runs
+        assert asked == [run.asset] == [f"c{minute}"]
+        story.succeed(run.asset, story.claim(run))
+        planner.plan(story.look(invocation="i"))
+        asked.clear()
 
 
 def _iso(epoch):
