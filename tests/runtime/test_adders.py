@@ -1,0 +1,51 @@
+"""Real processes announce while a driver ticks: each event is there once, and each consumer uses it exactly once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+
+from sparkassets.core.journal.entries import ClaimEntry, from_row
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.state import State
+from sparkassets.runtime.work import Tick
+from sparkassets.state import DeltaStore
+from tests.builders import days
+from tests.runtime.adder import PROJECT
+from tests.runtime.fakes import World
+
+ADDERS, EACH = 4, 250
+
+
+def test_a_thousand_events_of_four_processes_are_all_accounted_for(tmp_path):
+    state = str(tmp_path / "state")
+    w = World(PROJECT, DeltaStore(state))
+    w.store.create(project=PROJECT.name)
+    w.driver().run([Tick()])
+    adders = [
+        subprocess.Popen([sys.executable, "-m", "tests.runtime.adder", state, f"adder{number}", str(EACH)])
+        for number in range(ADDERS)
+    ]
+    runs = 0
+    while any(adder.poll() is None for adder in adders):
+        runs += len(w.driver().run([Tick()]).runs)
+    assert [adder.wait() for adder in adders] == [0] * ADDERS
+    w.driver().run([Tick()])
+    rows = DeltaStore(state).history()
+    events = [row.seq for row in rows if row.kind == "event"]
+    ids = {from_row(row).id for row in rows if row.kind == "event"}
+    assert (len(events), len(ids)) == (ADDERS * EACH, ADDERS * EACH)
+    assert runs > 2, "it ran while they wrote"
+    succeeded = {row.run for row in rows if row.kind == "success"}
+    claims = [entry for row in rows if row.kind == "claim" and isinstance(entry := from_row(row), ClaimEntry)]
+    for name in ("all", "days"):
+        used = Counter(
+            seq for claim in claims if claim.asset == name and claim.run in succeeded for seq in claim.events
+        )
+        assert sorted(used) == events, name
+        assert set(used.values()) == {1}, name
+    whole = fold(State(w.store.read(project=PROJECT.name).journal_id), rows, commit=0)
+    assert whole.assets["days"].coverage == days("2025-01-01..2025-01-28")
+    assert whole.dataset("x-s").recent == ()
+    assert w.driver().run([Tick()]).runs == ()
