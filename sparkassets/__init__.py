@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+    from sparkassets.core.timetables import RegisteredTimetable, Slot
     from sparkassets.runtime.progress import Progress, RunResult, Summary
     from sparkassets.wiring import Backlog, Project
 
@@ -26,8 +27,10 @@ __all__ = [
     "PlannedRun",
     "Progress",
     "Project",
+    "RegisteredTimetable",
     "RunError",
     "RunResult",
+    "Slot",
     "SourceError",
     "SparkAssetsError",
     "SparkUnavailableError",
@@ -43,7 +46,9 @@ _LAZY = {
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",
     "Project": "sparkassets.wiring",
+    "RegisteredTimetable": "sparkassets.core.timetables.registered",
     "RunResult": "sparkassets.runtime.progress",
+    "Slot": "sparkassets.core.timetables.base",
     "Summary": "sparkassets.runtime.progress",
     "Waiting": "sparkassets.core.planner.plan",
 }

@@ -15,6 +15,7 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.errors import Location, Problem, SpecError
 from sparkassets.project.functions import read_module
+from sparkassets.project.installed import Installed
 from sparkassets.project.traces import PROJECT_FILE, Trace
 
 _YAML = (".yml", ".yaml")
@@ -40,7 +41,7 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str]) -> Proje
     assets = read_asset_files(asset_files, project=project, environment=env)
     sql, modules = _code(project, assets, reader)
     assets = AssetFiles(assets.drafts, assets.unreadable, (*assets.problems, *reader.problems))
-    return compile_project(project, assets, sql=sql, modules=modules)
+    return compile_project(project, assets, sql=sql, modules=modules, timetables=Installed(trace))
 
 
 class _Reader:

@@ -35,6 +35,7 @@ def load(folder: Path, env: Mapping[str, str], *, cache: Path | None = None) -> 
 
         trace = Trace()
         project = compile_folder(root, trace, env=Variables(env, trace))
-        if kept and not trace.variables:  # what comes from the environment may be secret: it is not written down
+        # what comes from the environment may be secret: it is not written down; the packages of others may change
+        if kept and not trace.variables and not trace.registered:
             kept.keep(project, trace)
     return project

@@ -22,11 +22,13 @@ class Trace:
         files: Path to a digest of the content; empty for a file that is not there.
         folders: Path to a digest of the names; empty for a folder that is not there.
         variables: Names of the variables that were asked for.
+        registered: Whether a timetable of another package was asked for.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
+    registered: bool = False
 
     def read(self, path: Path) -> bytes | None:
         """The content of a file; None where there is none.

@@ -10,6 +10,7 @@ from sparkassets.core.spec.kinds import (
     ConditionList,
     ConditionMap,
     Count,
+    Degrees,
     DurationText,
     Expected,
     FunctionText,
@@ -19,6 +20,7 @@ from sparkassets.core.spec.kinds import (
     Natural,
     PartitionText,
     Plain,
+    SpanText,
     Text,
     TimesValue,
     ZoneText,
@@ -136,16 +138,35 @@ _Moments = Annotated[
 class ScheduleMap(_Map):
     """A timetable: one kind of rule with its modifiers."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS]})
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS if kind != "timetable"]}
+    )
 
     cron: Maybe[_Crons] = Field(default=None, description="From each tick to the next; @daily and its like, or crons.")
-    at: Maybe[_Moments] = Field(default=None, description="Exact times: each start and end of its own interval.")
-    every: Maybe[DurationText] = Field(
+    at: Maybe[_Moments] = Field(
         default=None,
-        description="s, m, h: elapsed time from `start`, else 1970-01-01; d, w, mo, y: calendar time.",
+        description="Exact times: each start and end of its own interval; open or close of an exchange's sessions.",
+    )
+    every: Maybe[SpanText] = Field(
+        default=None,
+        description=(
+            "s, m, h: elapsed time from `start`, else 1970-01-01; d, w, mo, y: calendar time; "
+            "session: from the opening to the close of each session of the exchange in `calendar`."
+        ),
     )
     times: Maybe[TimesValue] = Field(
         default=None, description="Exact times: a list is any of its maps, a map is all of its keys."
+    )
+    sun: Maybe[Literal["sunrise", "sunset", "dawn", "dusk", "noon"]] = Field(
+        default=None, description="Exact times: of the sun at a place; none on polar days and nights."
+    )
+    latitude: Maybe[Degrees] = Field(default=None, description="Of `sun`, degrees north.")
+    longitude: Maybe[Degrees] = Field(default=None, description="Of `sun`, degrees east.")
+    calendar: Maybe[Annotated[str, Expected("a country such as DE or US-NY, or an exchange such as XNYS")]] = Field(
+        default=None, description="Open days: working days of a country or a part of one, or sessions of an exchange."
+    )
+    roll: Maybe[Literal["skip", "back", "forward"]] = Field(
+        default=None, description="Drops ticks on closed days (default), or moves them to the open day before or after."
     )
     interval: Maybe[DurationText] = Field(default=None, description="How long the intervals of `cron` last.")
     delay: Maybe[DurationText] = Field(default=None, description="Runs start so much later; same interval.")
@@ -153,6 +174,20 @@ class ScheduleMap(_Map):
     catchup: Maybe[Literal["all", "latest", "rollup"]] = Field(
         default=None, description="Each missed interval in order, only the newest, or one run that spans them all."
     )
+    timezone: Maybe[ZoneText] = None
+    start: Maybe[InstantText] = Field(default=None, description="No interval begins before it; one may begin at it.")
+    end: Maybe[InstantText] = Field(default=None, description="No interval begins at it or after.")
+
+
+class RegisteredMap(_Map):
+    """A timetable that an installed package registered; the keys that are not here are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    timetable: Text = Field(description="Its name in the entry point group `sparkassets.timetables`.")
+    delay: Maybe[DurationText] = Field(default=None, description="Runs start so much later; same interval.")
+    window: Maybe[DurationText] = Field(default=None, description="The interval is so long, up to its end.")
+    catchup: Maybe[Literal["all", "latest", "rollup"]] = None
     timezone: Maybe[ZoneText] = None
     start: Maybe[InstantText] = Field(default=None, description="No interval begins before it; one may begin at it.")
     end: Maybe[InstantText] = Field(default=None, description="No interval begins at it or after.")
@@ -184,7 +219,9 @@ class StrategyMap(_Map):
 def _kind_of_schedule(value: object) -> str | None:
     kind = kind_of(value)
     if isinstance(value, dict):
-        return "<condition>" if value.keys() & {"any", "all", "uri"} else "<timetable>"
+        if value.keys() & {"any", "all", "uri"}:
+            return "<condition>"
+        return "<registered>" if "timetable" in value else "<timetable>"
     return kind
 
 
@@ -220,6 +257,7 @@ class AssetFile(_Map):
             Annotated[str, Tag("<text>")]
             | Annotated[ConditionList, Tag("<list>")]
             | Annotated[ScheduleMap, Tag("<timetable>")]
+            | Annotated[RegisteredMap, Tag("<registered>")]
             | Annotated[ConditionMap, Tag("<condition>")],
             by_kind('manual, a preset such as "@daily", a cron, or a condition over assets', _kind_of_schedule),
         ]

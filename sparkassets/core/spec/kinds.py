@@ -91,6 +91,12 @@ DurationText = Annotated[
     Field(pattern=r"^-?([0-9]+(mo|[smhdwy]))+$"),
     Expected("a number with its unit (s m h d w mo y), such as 90s or 7d"),
 ]
+SpanText = Annotated[
+    str,
+    Field(pattern=r"^(session|-?([0-9]+(mo|[smhdwy]))+)$"),
+    Expected("a number with its unit (s m h d w mo y), such as 90s or 7d, or session"),
+]
+Degrees = Annotated[int | float, Expected("degrees such as 52.37")]
 InstantText = Annotated[str, Expected("a date or a time such as 2025-01-31 or 2025-01-31T06:00")]
 ZoneText = Annotated[str, Expected("an IANA time zone such as Europe/Berlin")]
 FunctionText = Annotated[

@@ -15,12 +15,17 @@ from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.strategy import compile_strategy
 from sparkassets.core.templating import check
-from sparkassets.core.timetables import Continuous, Once
+from sparkassets.core.timetables import Continuous, Factory, Once
 from sparkassets.errors import Problem, SpecError
 
 
 def compile_project(
-    project: ProjectDraft, files: AssetFiles, *, sql: Mapping[str, SourceFile], modules: Mapping[str, Module]
+    project: ProjectDraft,
+    files: AssetFiles,
+    *,
+    sql: Mapping[str, SourceFile],
+    modules: Mapping[str, Module],
+    timetables: Mapping[str, Factory],
 ) -> ProjectSpec:
     """The compiled project.
 
@@ -29,12 +34,13 @@ def compile_project(
         files: The asset files, read.
         sql: The SQL files that the assets want and that exist, by their path from the project's folder.
         modules: The Python modules that they want and that exist, by name.
+        timetables: Those that other packages registered, by name; asked for those only that the assets name.
 
     Raises:
         SpecError: With every problem of every file, in order of place.
     """
     assets = {
-        draft.name: _compile(draft, project, files, compile_body(draft, project, sql=sql, modules=modules))
+        draft.name: _compile(draft, project, files, compile_body(draft, project, sql=sql, modules=modules), timetables)
         for draft in files.drafts.values()
     }
     edges = upstream(assets)
@@ -58,14 +64,16 @@ def compile_project(
     )
 
 
-def _compile(draft: AssetDraft, project: ProjectDraft, files: AssetFiles, body: Body) -> AssetSpec:
+def _compile(
+    draft: AssetDraft, project: ProjectDraft, files: AssetFiles, body: Body, timetables: Mapping[str, Factory]
+) -> AssetSpec:
     keys, own = draft.keys, draft.own
     inlets: dict[str, InletSpec] = {}
     strategy = write = None
     schedule = Schedule()
     if not keys.source and draft.sure("source"):
         inlets = compile_inlets(draft, body.named, files)
-        schedule = compile_schedule(draft, inlets, files)
+        schedule = compile_schedule(draft, inlets, files, installed=timetables)
         strategy, write = compile_strategy(draft, inlets)
         _check_template(draft, body, inlets, files)
     partition = draft.partition

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from sparkassets.core.instants import local_date
+from sparkassets.core.instants import day_number, local_date
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import TimetableError
 from sparkassets.core.timetables.exchanges import Exchange, exchange
@@ -27,8 +28,8 @@ class Calendar(Protocol):
         """As it is written: ``DE``, ``US-NY``, ``XNYS``."""
 
     @property
-    def known(self) -> tuple[int, int] | None:
-        """The first and the last day of which anything is known; None is every day."""
+    def known(self) -> tuple[int, int]:
+        """The first and the last day of which it is known whether they are open."""
 
     def is_open(self, day: int) -> bool:
         """Whether it is a working day or has a session."""
@@ -44,8 +45,6 @@ class Calendar(Protocol):
 class WorkingDays:
     """The days that are neither weekend nor public holiday, by ``holidays``.
 
-    Outside the years for which the library knows the holidays, only weekends are closed.
-
     Attributes:
         country: ISO 3166-1 alpha-2.
         subdivision: Such as ``BY``; None has the holidays of the whole country only.
@@ -60,9 +59,10 @@ class WorkingDays:
         return f"{self.country}-{self.subdivision}" if self.subdivision else self.country
 
     @property
-    def known(self) -> None:
-        """Every day is known."""
-        return
+    def known(self) -> tuple[int, int]:
+        """The first and the last day of the years whose holidays the library knows."""
+        library = _holidays(self.country, self.subdivision)
+        return day_number(date(library.start_year, 1, 1)), day_number(date(library.end_year, 12, 31))
 
     def is_open(self, day: int) -> bool:
         """Whether it is a working day."""

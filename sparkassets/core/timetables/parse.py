@@ -170,7 +170,7 @@ def _sun(written: Written) -> TickTimetable:
     if not isinstance(written.value, str):
         raise TimetableError(f"'sun' of a schedule is {shown(written.value)}; expected {listing(EVENTS)}")
     ticks = sun_ticks(written.value, latitude=place["latitude"], longitude=place["longitude"])
-    return TickTimetable(f"sun {ticks.describe()}", written.timezone, ticks, Exact())
+    return TickTimetable(ticks.describe(), written.timezone, ticks, Exact())
 
 
 def _timetable(written: Written) -> RegisteredSlots:

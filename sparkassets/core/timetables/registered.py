@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from inspect import Parameter, signature
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -15,12 +15,14 @@ from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables.base import Catchup, Slot, TimetableError
 from sparkassets.core.timetables.search import HORIZON
 from sparkassets.core.timetables.shapes import spread
-from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
 
 GROUP: Final = "sparkassets.timetables"
 """The entry point group."""
 
 _NONE: Final = Duration()
+_FIRST: Final = epoch(datetime(1900, 1, 1, tzinfo=UTC))
+_LAST: Final = epoch(datetime(2200, 1, 1, tzinfo=UTC))
+"""Slots are asked for between these; epoch seconds."""
 _LOOK, _WIDEN, _YEAR = 32 * DAY, 4, 366 * DAY
 _ZONE: Final = "timezone"
 _BY_KEYWORD: Final = frozenset({Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY})
@@ -36,7 +38,7 @@ class RegisteredTimetable(Protocol):
     """
 
     def slots(self, start: datetime, end: datetime) -> Iterable[Slot]:
-        """All slots with ``start <= run_after < end``, in any order.
+        """All slots with ``start <= run_after < end``, in any order; asked for the years 1900 to 2199.
 
         Args:
             start: Aware, UTC.
@@ -79,8 +81,8 @@ class RegisteredSlots:
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none within decades."""
-        at, length = epoch(t) + 1, _LOOK
-        last = min(at + HORIZON, LATEST)
+        at, length = max(epoch(t) + 1, _FIRST), _LOOK
+        last = min(at + HORIZON, _LAST)
         while at < last:
             if found := self._listed(at, at + length):
                 return found[0]
@@ -89,8 +91,8 @@ class RegisteredSlots:
 
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none within decades."""
-        at, length = epoch(t) + 1, _LOOK
-        first = max(at - HORIZON, EARLIEST)
+        at, length = min(epoch(t) + 1, _LAST), _LOOK
+        first = max(at - HORIZON, _FIRST)
         while at > first:
             if found := self._listed(at - length, at):
                 return found[-1]
@@ -99,7 +101,7 @@ class RegisteredSlots:
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
-        start, end = epoch(a) + bool(a.microsecond), epoch(b) + 1
+        start, end = max(epoch(a) + bool(a.microsecond), _FIRST), min(epoch(b) + 1, _LAST)
         for page in range(start, end, _YEAR):
             yield from self._listed(page, min(page + _YEAR, end))
 
@@ -116,7 +118,7 @@ class RegisteredSlots:
     def _listed(self, start: int, end: int) -> list[Slot]:
         """The slots, delayed and widened, with ``run_after`` in ``[start, end)``; epoch seconds."""
         least, most = spread(self.delay)
-        low, high = max(start - most, EARLIEST), min(end - least, LATEST)
+        low, high = max(start - most, _FIRST), min(end - least, _LAST)
         placed = [self._placed(slot) for slot in self._asked(low, high) if self._allowed(slot)] if low < high else []
         return sorted(
             {slot for slot in placed if start <= epoch(slot.run_after) < end},

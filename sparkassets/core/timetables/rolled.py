@@ -42,13 +42,11 @@ class Rolled:
 
     def after(self, epoch: int) -> int | None:
         """The first tick later than ``epoch``; None when there is none."""
-        known = self.calendar.known
-        return tick_after(self.between, max(epoch, (known[0] - 2) * DAY) if known else epoch)
+        return tick_after(self.between, max(epoch, (self.calendar.known[0] - 2) * DAY))
 
     def before(self, epoch: int) -> int | None:
         """The last tick earlier than ``epoch``; None when there is none."""
-        known = self.calendar.known
-        return tick_before(self.between, min(epoch, (known[1] + 2) * DAY) if known else epoch)
+        return tick_before(self.between, min(epoch, (self.calendar.known[1] + 2) * DAY))
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
@@ -79,7 +77,7 @@ class Rolled:
     def _place(self, tick: int) -> int | None:
         """Where a tick comes to lie; None where it is dropped."""
         day = self._day(tick)
-        if self.calendar.known and not self.calendar.known[0] <= day <= self.calendar.known[1]:
+        if not self.calendar.known[0] <= day <= self.calendar.known[1]:
             return None
         if self.calendar.is_open(day):
             return tick

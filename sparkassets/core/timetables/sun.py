@@ -59,7 +59,7 @@ class SunTicks:
     def describe(self) -> str:
         """The rule for people, without zone and bounds."""
         rare = "" if self.event == "noon" else f", none on days without {self.event}"
-        return f"{self.event} at {self.latitude}, {self.longitude}{rare}"
+        return f"{self.event} at {self.latitude:g}, {self.longitude:g}{rare}"
 
 
 def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:

@@ -259,7 +259,7 @@ asset: a
 schedule: {timezone: UTC}
 """,
             """\
-a.yml:2:11: a schedule lacks its rule; expected 'cron', 'at', 'every' or 'times'
+a.yml:2:11: a schedule lacks its rule; expected 'cron', 'at', 'every', 'times', 'sun' or 'timetable'
     schedule: {timezone: UTC}
               ^^^^^^^^^^^^^^^
 """,

@@ -232,6 +232,11 @@ def test_a_date_may_be_text_in_a_parameter():
             ("roll",),
             "'roll' has nothing to do at close of XNYS: there is one each session",
         ),
+        (
+            {"cron": "0 0 1 1 *", "calendar": "DE"},
+            (),
+            "schedule '0 0 1 1 *' never fires: never on an open day of DE",
+        ),
         ({"cron": "@once", "calendar": "DE"}, ("calendar",), "'calendar' does not go with @once"),
         ({"sun": "sunset", "latitude": 52}, ("sun",), "'sun' of a schedule needs 'longitude', in degrees"),
         (

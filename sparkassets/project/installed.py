@@ -1,0 +1,57 @@
+"""The timetables that installed packages register."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from sparkassets.core.timetables import GROUP, Factory, TimetableError
+from sparkassets.project.traces import Trace
+
+
+class Installed(Mapping[str, Factory]):
+    """What makes each registered timetable, by name; looked for, and imported, only where a project names one."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __getitem__(self, name: str) -> Factory:
+        """The factory.
+
+        Raises:
+            KeyError: There is none of that name.
+            TimetableError: It cannot be imported, or several packages registered one.
+        """
+        points = self._points[name]
+        if len(points) > 1:
+            packages = sorted(point.dist.name for point in points if point.dist)
+            raise TimetableError(f"timetable '{name}' is registered by several packages: {', '.join(packages)}")
+        try:
+            factory: Any = points[0].load()
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise TimetableError(f"timetable '{name}' ({points[0].value}) cannot be imported: {what}") from error
+        if not callable(factory):
+            raise TimetableError(
+                f"timetable '{name}' ({points[0].value}) cannot be called; expected a class or function"
+            )
+        return factory  # type: ignore[no-any-return]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._points
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._points)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    @cached_property
+    def _points(self) -> dict[str, list[EntryPoint]]:
+        self._trace.registered = True
+        found: dict[str, list[EntryPoint]] = {}
+        for point in entry_points(group=GROUP):
+            found.setdefault(point.name, []).append(point)
+        return found
