@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from sparkassets.core.instants import instant
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.timetables import parse_timetable
 from sparkassets.errors import RunError, SourceError
@@ -307,3 +308,19 @@ def test_events_are_told_under_every_name_of_their_dataset():
     (events,) = seen
     assert list(events) == ["s", "twin", "x-s"]
     assert [event["partitions"] for event in events["twin"]] == [["2025-01-01"]]
+
+
+def test_an_event_of_a_run_has_its_data_interval():
+    daily = Schedule(parse_timetable("@daily", timezone="UTC"), text="@daily")
+    w = world(asset("a", by=None, schedule=daily), asset("b", "a", by=None))
+    seen = []
+    w.engine.hooks["b", "compute"] = seen.append
+    w.driver().run([Tick()])
+    (order,) = seen
+    ((event,),) = order.events.values()
+    assert event["source_run"] == {
+        "run_id": event["run"],
+        "data_interval_start": instant(at("2025-01-31")),
+        "data_interval_end": instant(at("2025-02-01")),
+    }
+    assert order.interval == (instant(at("2025-01-31")), instant(at("2025-02-01")))

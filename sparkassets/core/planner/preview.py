@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from sparkassets.core.instants import format_instant
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
+
+_MOMENT = timedelta(microseconds=1)
+_EARLIEST = datetime.min.replace(tzinfo=UTC) + _MOMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def untimed(asset: AssetSpec) -> str:
 
 
 def _from(timetable: Timetable, start: datetime) -> Iterator[Slot]:
-    slot = timetable.first_after(start - timedelta(microseconds=1))
+    slot = timetable.first_after(max(start, _EARLIEST) - _MOMENT)
     while slot is not None:
         yield slot
         slot = timetable.first_after(slot.run_after)

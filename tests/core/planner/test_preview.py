@@ -30,6 +30,11 @@ def test_a_run_at_that_very_instant_is_one_of_them():
     assert coming("0 6 * * *", "2025-03-28T05:00") == ["03-28 05:00", "03-29 05:00"]
 
 
+def test_the_ends_of_the_calendar_are_no_error():
+    assert len(coming("0 6 * * *", "0001-01-01")) == 2
+    assert coming("0 6 * * *", "9999-12-31T23:59:59") == []
+
+
 def test_bounds_judge_the_intervals():
     assert coming("@daily", "2025-03-01", start="2025-03-05", end="2025-03-06") == ["03-05 23:00"]
 
