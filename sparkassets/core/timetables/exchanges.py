@@ -40,11 +40,14 @@ class Exchange:
 
     Attributes:
         code: Such as ``XNYS``.
-        known: The first and the last day of which the sessions are known; there are none outside.
     """
 
     code: str
-    known: tuple[int, int]
+
+    @property
+    def known(self) -> tuple[int, int]:
+        """The first and the last day of which the sessions are known; there are none outside."""
+        return _known(self.code)
 
     def is_open(self, day: int) -> bool:
         """Whether the day has a session."""
@@ -97,6 +100,11 @@ def exchange(code: str) -> Exchange:
     if code not in names:
         expected = "expected a country such as DE, a part of one such as US-NY, or an exchange such as XNYS"
         raise TimetableError(f"unknown calendar '{code}'; {expected}", hint=meant_by(code, names))
+    return Exchange(code)
+
+
+@lru_cache(maxsize=64)
+def _known(code: str) -> tuple[int, int]:
     # a month that all calendars of the library know: a calendar without bounds of its own ends a year after today
     kind = type(_computed(code, "2022-01-03", "2022-02-01"))
     bounds = kind.bound_min(), kind.bound_max()
@@ -104,7 +112,7 @@ def exchange(code: str) -> Exchange:
     first, last = (
         day_number(bound.date()) if bound else _day(*written) for bound, written in zip(bounds, decades, strict=True)
     )
-    return Exchange(code, (max(first, _day(*decades[0])), min(last, _day(*decades[1]))))
+    return max(first, _day(*decades[0])), min(last, _day(*decades[1]))
 
 
 @lru_cache(maxsize=64)

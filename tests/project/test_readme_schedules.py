@@ -1,0 +1,67 @@
+"""Every schedule that stands in the README is valid, and means what is written beside it."""
+
+import re
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from sparkassets.core.instants import format_instant
+from sparkassets.project import load
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SECTION = README.partition("\n## Schedules\n")[2].partition("\n## ")[0]
+WRITTEN = re.findall(r"^schedule: .*?(?=  +#|$)", SECTION, flags=re.MULTILINE)
+COMPARED = re.findall(r"\| `(schedule: .*?)` \|$", SECTION, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A folder for a project, with the package `payday` installed as far as Python can tell."""
+    info = tmp_path / "packages/payday-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: payday\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[sparkassets.timetables]\npayday = payday:Payday\n")
+    shutil.copy(ROOT / "tests/distributions/payday/payday.py", tmp_path / "packages")
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    yield tmp_path
+    sys.modules.pop("payday", None)
+
+
+def loaded(home, schedule):
+    """The asset that has the schedule, beside sources `a` and `b`."""
+    (home / "project.yml").write_text("project: p\nassets: [.]\n")
+    sources = "".join(f"---\nasset: {name}\nsource: true\n" for name in "ab")
+    (home / "all.yml").write_text(f"asset: x\nsql: SELECT 1 AS one\n{schedule}\n{sources}")
+    return load(home, {}).assets["x"]
+
+
+def test_the_tables_are_found():
+    assert (len(WRITTEN), len(COMPARED)) == (19, 11)
+
+
+@pytest.mark.parametrize("schedule", [*WRITTEN, *COMPARED])
+def test_it_is_valid(schedule, home):
+    assert loaded(home, schedule).schedule
+
+
+@pytest.mark.parametrize(
+    ("kind", "since", "expected"),
+    [
+        ("interval: 1d", "2025-03-14T12:00", ("2025-03-15T00:00", "2025-03-14T00:00", "2025-03-15T00:00")),
+        ("every: 1mo", "2025-03-01T00:00", ("2025-03-31T00:00", "2025-02-28T00:00", "2025-03-31T00:00")),
+        ("calendar: DE,", "2025-03-01T00:00", ("2025-03-14T09:00", "2025-03-14T09:00", "2025-03-14T09:00")),
+        ("at: close", "2024-11-28T00:00", ("2024-11-29T18:30", "2024-11-29T18:00", "2024-11-29T18:00")),
+        ("every: session", "2024-11-28T00:00", ("2024-11-29T18:00", "2024-11-29T14:30", "2024-11-29T18:00")),
+        ("timetable: payday", "2025-03-01T00:00", ("2025-03-14T00:00", "2025-02-14T00:00", "2025-03-14T00:00")),
+        ("window: 4d9h", "2025-03-01T00:00", ("2025-03-07T18:00", "2025-03-03T09:00", "2025-03-07T18:00")),
+    ],
+)
+def test_it_means_what_is_said(kind, since, expected, home):
+    schedule = next(each for each in [*WRITTEN, *COMPARED] if kind in each)
+    timetable = loaded(home, schedule).schedule.timetable
+    slot = timetable.first_after(datetime.fromisoformat(since).replace(tzinfo=UTC))
+    assert tuple(format_instant(each)[:16] for each in (slot.run_after, slot.start, slot.end)) == expected
