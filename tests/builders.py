@@ -9,7 +9,7 @@ from typing import Any
 
 from sparkassets.core.conditions import Any as AnyOf
 from sparkassets.core.conditions import Leaf, parse_condition
-from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.instants import epoch, instant, parse_instant
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     Entry,
@@ -55,6 +55,12 @@ def source(name: str, *, by: str | None = "day", zone: str = "UTC", **more: Any)
     return AssetSpec(
         name, f"x-{name}", Place(f"/data/{name}", name), HERE, source=SourceSpec("delta"), partition=partition, **more
     )
+
+
+def timed(value: Any, zone: str = "UTC", **bounds: Any) -> Schedule:
+    """The schedule of a timetable."""
+    timetable = parse_timetable(value, timezone=zone, **bounds)
+    return Schedule(timetable, text=timetable.text)
 
 
 def asset(
@@ -114,18 +120,25 @@ def _default_schedule(item: AssetSpec) -> AssetSpec:
 
 
 class Story:
-    """A journal that is told entry by entry, and the plans it leads to."""
+    """A journal that is told entry by entry, and the plans it leads to.
+
+    Attributes:
+        now: The planner's time.
+        clock: When entries are recorded, and the real time of the planner; None for entries of 2025-01-01 and a planner
+            whose real time is ``now``.
+    """
 
     def __init__(self, spec: ProjectSpec, *, now: str = "2025-02-01") -> None:
         self.project = spec
         self.now = now
+        self.clock: str | None = None
         self.state = State("journal")
         self.rows: list[Any] = []
         self.add(*(SpecEntry(item.name, fold_spec(item, spec)) for item in spec.assets.values()))
 
     def add(self, *entries: Entry) -> int:
         """Records entries in one commit; returns the number of the last."""
-        when = datetime(2025, 1, 1, tzinfo=UTC)
+        when = instant(at(self.clock)) if self.clock else datetime(2025, 1, 1, tzinfo=UTC)
         rows = [
             to_row(entry, seq=seq, at=when, driver="test")
             for seq, entry in enumerate(entries, start=self.state.seq + 1)
@@ -190,6 +203,11 @@ class Story:
         self.succeed(name, self.claim(found))
         return found
 
+    def change(self, *assets: AssetSpec) -> None:
+        """The project's files changed."""
+        self.project = project(*assets)
+        self.add(*(SpecEntry(item.name, fold_spec(item, self.project)) for item in self.project.assets.values()))
+
     def run_all(self, *, limit: int = 50) -> list[PlannedRun]:
         """Runs until nothing is due; returns the runs in order."""
         done = []
@@ -200,7 +218,7 @@ class Story:
         return done
 
     def look(self, **more: Any) -> Look:
-        return Look(self.project, self.state, at(self.now), **{"clock": at(self.now), **more})
+        return Look(self.project, self.state, at(self.now), **{"clock": at(self.clock or self.now), **more})
 
     def plan(self, **more: Any) -> Plan:
         return plan(self.look(**more))
