@@ -61,11 +61,12 @@ def _row(status: AssetStatus, asset: AssetSpec, now: int) -> Row:
 
 
 def _next(at: int | None, asset: AssetSpec, now: int) -> str:
-    if at is None or asset.schedule.timetable is None:
+    if at is None:
         return ""
     if at <= now:
         return "due"
-    return f"{local(instant(at), asset.schedule.timetable.timezone, offset=True)}, {in_words(at - now)}"
+    zone = asset.schedule.timetable.timezone if asset.schedule.timetable is not None else asset.timezone
+    return f"{local(instant(at), zone, offset=True)}, {in_words(at - now)}"
 
 
 def _covered(status: AssetStatus) -> str:

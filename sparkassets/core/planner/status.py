@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkassets.core.conditions import Any as AnyOf
+from sparkassets.core.conditions import Condition, Time
+from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.partitioned import pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.timing import due_ticks
@@ -29,8 +33,8 @@ class AssetStatus:
         last_run, last_at: The newest success; for a source the newest event, without a run.
         error: Why the newest run failed, when none succeeded since.
         running: The run that holds the claim.
-        next_at: From when its timetable lets it run next, epoch seconds: in the past where a run is due; None without
-            one, and while it is paused.
+        next_at: From when its timetable, or a time in its condition, lets it run next, epoch seconds: in the past where
+            a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
     """
 
@@ -115,11 +119,20 @@ def grid(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tup
 
 
 def _next_at(look: Look, asset: AssetSpec, state: AssetState) -> int | None:
-    timetable = asset.schedule.timetable
+    timetable, condition = asset.schedule.timetable, asset.schedule.condition
     if timetable is None:
-        return None
+        return None if condition is None else _next_tick(look, condition, state)
     due = due_ticks(look, asset, timetable, state)
     return due.until if isinstance(due, Waiting) else due[0].run_after
+
+
+def _next_tick(look: Look, condition: Condition, state: AssetState) -> int | None:
+    """When time alone makes the condition true: a tick that nothing else has to come with."""
+    choices = condition.children if isinstance(condition, AnyOf) else (condition,)
+    times = [choice for choice in choices if isinstance(choice, Time)]
+    due = [tick[0] for leaf in times if (tick := passed(look, leaf, state)) is not None]
+    coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(look.now))) is not None]
+    return min([*due, *(epoch(slot.run_after) for slot in coming)], default=None)
 
 
 def _failed(state: AssetState) -> RangeSet:
