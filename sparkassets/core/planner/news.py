@@ -55,8 +55,10 @@ class Causes:
         if not self.events or not all(isinstance(each, Leaf) for each in choices):
             yield self
             return
+        refs = {uri: leaf.ref for uri, leaf in zip(self.named, node.leaves(), strict=True)}
         for event in self.events:
-            yield replace(self, events=(event,), consumes={event.uri: event.seq})
+            reason = f"{refs[event.uri]} updated"
+            yield replace(self, events=(event,), consumes={event.uri: event.seq}, reason=reason)
 
 
 def news_of(look: Look, leaf: Leaf, state: AssetState) -> bool:

@@ -1,0 +1,109 @@
+"""``strategy: every_instance`` without partitions: one run an event, or an interval, in order."""
+
+from typing import Any
+
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.strategies import EveryInstance
+from tests.builders import Story, asset, at, names, project, source, timed
+
+
+def every(condition: str, *sources: str, **more: Any) -> Story:
+    reader = asset("r", by=None, schedule=condition, strategy=EveryInstance(), write="append", **more)
+    return Story(project(*(source(name, by=None) for name in sources), reader), now="2025-02-01T05:00")
+
+
+def answered(runs: list[PlannedRun]) -> list[list[int]]:
+    return [[ref.seq for ref in run.events] for run in runs]
+
+
+def test_each_event_is_a_run():
+    story = every("a", "a")
+    seqs = [story.observed("a") for _ in range(3)]
+    assert answered(list(story.plan().runs)) == [[seq] for seq in seqs]
+    runs = story.run_all()
+    assert answered(runs) == [[seq] for seq in seqs]
+    assert {run.reason for run in runs} == {"a updated"}
+    assert {run.strategy for run in runs} == {"every_instance"}
+
+
+def test_events_of_several_datasets_come_in_order():
+    story = every("a | b", "a", "b")
+    seqs = [story.observed(name) for name in "abbab"]
+    assert answered(story.run_all()) == [[seq] for seq in seqs]
+
+
+def test_events_during_a_run_are_runs_of_their_own():
+    story = every("a", "a")
+    story.observed("a")
+    claim = story.claim(story.plan().runs[0])
+    later = [story.observed("a"), story.observed("a")]
+    story.succeed("r", claim)
+    assert answered(story.run_all()) == [[seq] for seq in later]
+
+
+def test_the_reason_names_only_what_the_run_answers():
+    story = every("a | b", "a", "b")
+    story.observed("a")
+    story.observed("b")
+    assert [run.reason for run in story.run_all()] == ["a updated", "b updated"]
+
+
+def test_a_condition_that_asks_for_several_is_one_run():
+    story = every("a & b", "a", "b")
+    seqs = [story.observed(name) for name in "aab"]
+    assert answered(story.run_all()) == [seqs]
+
+
+def test_a_failure_keeps_its_place():
+    story = every("a", "a")
+    seqs = [story.observed("a") for _ in range(2)]
+    story.fail("r", story.claim(story.plan().runs[0]))
+    assert story.due(invocation="i") == {}
+    assert answered(story.run_all()) == [[seq] for seq in seqs]
+
+
+def test_a_pause_keeps_every_one():
+    story = every("a", "a", paused=True)
+    seqs = [story.observed("a") for _ in range(3)]
+    assert story.waits("r") == ["paused"]
+    story.change(source("a", by=None), asset("r", by=None, schedule="a", strategy=EveryInstance(), write="append"))
+    assert answered(story.run_all()) == [[seq] for seq in seqs]
+
+
+def test_each_run_has_the_interval_of_its_event():
+    up = asset("a", by=None, schedule=timed({"cron": "@daily", "catchup": "all", "start": "2025-01-29"}))
+    reader = asset("r", "a", by=None, schedule="a", strategy=EveryInstance(), write="append")
+    story = Story(project(up, reader), now="2025-02-01T05:00")
+    for _ in range(3):
+        story.run("a")
+    runs = story.run_all()
+    assert names(runs) == ["r", "r", "r"]
+    assert [run.interval for run in runs] == [
+        (at("2025-01-29"), at("2025-01-30")),
+        (at("2025-01-30"), at("2025-01-31")),
+        (at("2025-01-31"), at("2025-02-01")),
+    ]
+
+
+def test_an_upstream_that_catches_up_comes_first():
+    up = asset("a", by=None, schedule=timed({"cron": "@daily", "catchup": "all", "start": "2025-01-31"}))
+    reader = asset("r", "a", by=None, schedule="a", strategy=EveryInstance(), write="append")
+    story = Story(project(up, reader), now="2025-02-01T05:00")
+    assert story.waits("r") == ["waits for a, which runs first"]
+    assert names(story.run_all()) == ["a", "r"]
+
+
+def test_each_interval_is_a_run():
+    reader = asset(
+        "r",
+        by=None,
+        schedule=timed({"cron": "@daily", "start": "2025-01-29"}),
+        strategy=EveryInstance(),
+        write="append",
+    )
+    story = Story(project(reader), now="2025-02-01T05:00")
+    assert [run.interval[0] for run in story.run_all() if run.interval] == [
+        at("2025-01-29"),
+        at("2025-01-30"),
+        at("2025-01-31"),
+    ]
