@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -37,6 +38,7 @@ ZONES = [
     "Pacific/Kwajalein",  # repeated a day in 1969, skipped one in 1993
 ]
 
+ONE_DAY = timedelta(days=1)
 FIRST, LAST = epoch(datetime(1970, 1, 1, tzinfo=UTC)), epoch(datetime(2040, 1, 1, tzinfo=UTC))
 CHANGES = {zone: [change.at for change in offsets(zone).changes(FIRST, LAST)] for zone in ZONES}
 """Instants of the clock changes of each zone from 1970 to 2039."""
@@ -69,3 +71,23 @@ def wall_clock(instant: int, zone: str) -> datetime:
 def offset(instant: int, zone: str) -> int:
     """Seconds east of UTC at an instant, by ``zoneinfo``."""
     return (datetime.fromtimestamp(instant, ZoneInfo(zone)).utcoffset() or timedelta()) // timedelta(seconds=1)
+
+
+def ticks_of_wall_clock(times: Iterable[datetime], zone: str, *, every_hour: bool = False) -> list[datetime]:
+    """What the rule of DESIGN section 5 makes of naive local times, from every minute of the days around them."""
+    wanted = sorted(times)
+    shown: dict[datetime, list[datetime]] = {}
+    at = wanted[0].replace(hour=0, minute=0, tzinfo=UTC) - 2 * ONE_DAY
+    while at.replace(tzinfo=None) < wanted[-1] + 2 * ONE_DAY:
+        shown.setdefault(at.astimezone(ZoneInfo(zone)).replace(tzinfo=None), []).append(at)
+        at += timedelta(minutes=1)
+    ticks: set[datetime] = set()
+    for time in wanted:
+        occurrences = shown.get(time, [])
+        if every_hour:
+            ticks.update(occurrences)
+        elif occurrences:
+            ticks.add(occurrences[-1])
+        else:  # skipped: read with the offset before the gap it lies after the gap, by the gap's length
+            ticks.add(time.replace(tzinfo=ZoneInfo(zone), fold=0).astimezone(UTC))
+    return sorted(ticks)

@@ -72,6 +72,8 @@ class CalendarTicks:
     def after(self, epoch: int) -> int | None:
         """The first tick later than ``epoch``; None at the end of the calendar."""
         start = max(epoch, EARLIEST - 1)
+        if start >= LATEST:
+            return None
         number = self._number(start) - _AROUND
         while (tick := self._tick(number)) <= start:
             number += 1
@@ -80,6 +82,8 @@ class CalendarTicks:
     def before(self, epoch: int) -> int | None:
         """The last tick earlier than ``epoch``; None at the beginning of the calendar."""
         end = min(epoch, LATEST)
+        if end < EARLIEST:
+            return None
         number = self._number(end) + _AROUND
         while (tick := self._tick(number)) >= end:
             number -= 1

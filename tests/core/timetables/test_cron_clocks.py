@@ -9,7 +9,7 @@ from croniter import croniter
 
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.timetables import parse_timetable
-from tests.core.clocks import ZONES, telling_changes
+from tests.core.clocks import ZONES, telling_changes, ticks_of_wall_clock
 
 DAY = timedelta(days=1)
 CRONS = [
@@ -44,22 +44,7 @@ def matching_times(cron, first, last):
 
 def ticks_by_the_minute(cron, zone, first, last):
     """What the rule of DESIGN section 5 says, from every local minute and every instant of some days."""
-    every_hour = cron.split()[1] == "*"
-    shown = {}
-    at = datetime.combine(first, datetime.min.time(), UTC) - DAY
-    while at.replace(tzinfo=None) < last + DAY:  # instants of UTC: more than all that the zone shows in the meantime
-        shown.setdefault(at.astimezone(ZoneInfo(zone)).replace(tzinfo=None), []).append(at)
-        at += timedelta(minutes=1)
-    ticks = set()
-    for time in matching_times(cron, first, last):
-        occurrences = shown.get(time, [])
-        if every_hour:
-            ticks.update(occurrences)
-        elif occurrences:
-            ticks.add(occurrences[-1])
-        else:  # skipped: read with the offset before the gap it lies after the gap, by the gap's length
-            ticks.add(time.replace(tzinfo=ZoneInfo(zone), fold=0).astimezone(UTC))
-    return sorted(ticks)
+    return ticks_of_wall_clock(matching_times(cron, first, last), zone, every_hour=cron.split()[1] == "*")
 
 
 @pytest.mark.parametrize("zone", ZONES)

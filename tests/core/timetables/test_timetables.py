@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import InstantError, epoch, format_instant, instant, parse_instant
-from sparkassets.core.timetables import Slot, TimetableError, parse_timetable
+from sparkassets.core.phrases import listing
+from sparkassets.core.timetables import KINDS, MODIFIERS, Slot, TimetableError, parse_timetable
 from tests.core.clocks import instants_near_changes, zones
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "timetables.json").read_text())
@@ -139,7 +140,7 @@ def test_presets(preset, start, end):
     ],
 )
 def test_preset_is_its_cron(preset, cron):
-    assert utc(preset).fields == utc(cron).fields
+    assert utc(preset).ticks.times == utc(cron).ticks.times
 
 
 def test_daily_in_a_zone_follows_its_midnight():
@@ -160,9 +161,20 @@ def test_logical_dates_of_two_crons(case):
     assert (runs[0].run_after == runs[1].run_after) == (case["case"] == 1)
 
 
-@pytest.mark.parametrize("case", VECTORS["weekdays"], ids=lambda case: case["id"])
-def test_weekdays(case):
-    assert utc(case["schedule"]).last_at(at(case["run_after"])) == slot(*case["data_interval"])
+@pytest.mark.parametrize("kind", ["weekdays", "exact_time", "delay", "rolling_window"])
+def test_slot_of_a_vector(kind):
+    for case in VECTORS[kind]:
+        timetable, run_after = utc(case["schedule"]), at(case["run_after"])
+        start, end = map(at, case["data_interval"])
+        assert timetable.last_at(run_after) == Slot(run_after, start, end)
+        assert timetable.first_after(run_after - MICROSECOND) == Slot(run_after, start, end)
+        assert list(timetable.between(run_after, run_after)) == [Slot(run_after, start, end)]
+
+
+def test_boolean_times():
+    case = VECTORS["boolean_times"]
+    slots = utc(case["schedule"]).between(at("2025-03-21"), at("2025-03-21T23:59"))
+    assert [f"{found.run_after:%H:%M}" for found in slots] == case["fires"]
 
 
 # ------------------------------------------------------------------ what is written
@@ -196,18 +208,66 @@ def test_timetables_are_values():
         ("@midnight", "unknown preset '@midnight'; expected {presets}\n  hint: did you mean '@daily'?"),
         ("@annually", "unknown preset '@annually'; expected {presets}\n  hint: did you mean '@yearly'?"),
         ("@reboot", "unknown preset '@reboot'; expected {presets}"),
-        ({"at": "0 6 * * *"}, "'at' of a schedule is not supported yet; expected {keys}"),
-        ({"cron": "@daily", "interval": "1d"}, "'interval' of a schedule is not supported yet; expected {keys}"),
-        ({"cron": "@daily", "catchup": "all"}, "'catchup' of a schedule is not supported yet; expected {keys}"),
-        ({"every": "6h"}, "'every' of a schedule is not supported yet; expected {keys}"),
+        ("@onec", "unknown preset '@onec'; expected {presets}\n  hint: did you mean '@once'?"),
+        ({"at": "@once"}, "unknown preset '@once'; expected {plain}"),
         ({"cron": "@daily", "frequency": "UTC"}, "unknown key 'frequency' in a schedule; expected {keys}"),
         (
             {"cron": "@daily", "timezon": "UTC"},
             "unknown key 'timezon' in a schedule; expected {keys}\n  hint: did you mean 'timezone'?",
         ),
-        ({"start": "2025-01-01"}, "a schedule lacks 'cron'; expected text such as '0 6 * * *' or @daily"),
-        ({"cron": ["0 6 * * *"]}, "a list of crons is not supported yet; expected text such as '0 6 * * *'"),
-        ({"cron": 6}, "'cron' of a schedule is '6'; expected text"),
+        ({"start": "2025-01-01"}, "a schedule lacks its rule; expected {kinds}"),
+        (
+            {"every": "6h", "at": "0 6 * * *", "cron": "@daily"},
+            (
+                "a schedule has 'every', 'at' and 'cron'; expected one of them\n"
+                "  hint: several schedules of one asset are {{any: [...]}}"
+            ),
+        ),
+        ({"cron": 6}, "'cron' of a schedule is 6; expected a cron such as '0 6 * * *', a preset, or a list of them"),
+        (
+            {"cron": []},
+            "'cron' of a schedule is an empty list; expected a cron such as '0 6 * * *', a preset, or a list of them",
+        ),
+        (
+            {"at": None},
+            "'at' of a schedule is empty; expected a cron such as '0 6 * * *', or a list of crons or of instants",
+        ),
+        ({"at": ["0 6 * * *", 7]}, "item 2 of 'at' of a schedule is 7; expected text"),
+        ({"at": "2025-13-01"}, "'2025-13-01' is not an instant: month must be in 1..12; expected {an_instant}"),
+        ({"at": "6:05"}, "'6:05' is not a cron; expected five fields\n  hint: write '5 6 * * *' for each day"),
+        ({"cron": "@daily", "timezone": 1}, "'timezone' of a schedule is 1; expected text"),
+        ({"cron": "@once", "interval": "1d"}, "'@once' has no intervals; leave 'interval' out"),
+        (
+            {"every": "6h", "interval": "1d"},
+            "'interval' goes with 'cron', not with 'every'\n  hint: the intervals of 'every' are its own length",
+        ),
+        ({"at": "@daily", "interval": "1d"}, "'interval' goes with 'cron', not with 'at'"),
+        ({"cron": "@daily", "interval": "0d"}, "'interval' of a schedule is '0d'; expected a duration above 0"),
+        ({"cron": "@daily", "interval": "-1d"}, "'interval' of a schedule is '-1d'; expected a duration above 0"),
+        ({"cron": "@daily", "window": "0h"}, "'window' of a schedule is '0h'; expected a duration above 0"),
+        ({"cron": "@daily", "delay": "-2h"}, "'delay' of a schedule is '-2h'; expected a duration of at least 0"),
+        ({"cron": "@daily", "delay": 2}, "'delay' of a schedule is 2; expected a duration such as 90s, 6h or 7d"),
+        ({"every": "0s"}, "'every' of a schedule is '0s'; expected a duration above 0"),
+        ({"every": "-1mo"}, "'every' of a schedule is '-1mo'; expected a duration above 0"),
+        (
+            {"every": "day"},
+            (
+                "'every' of a schedule: 'day' is not a duration; expected a number and a unit (s m h d w mo y), "
+                "such as 90s, 1h30m or 7d"
+            ),
+        ),
+        (
+            {"every": "1d12h"},
+            (
+                "'every' of a schedule is '1d12h', calendar and elapsed time at once; expected one of them\n"
+                "  hint: d, w, mo and y follow the calendar; s, m and h are elapsed time"
+            ),
+        ),
+        (
+            {"cron": "@daily", "catchup": "al"},
+            "'catchup' of a schedule is 'al'; expected {catchups}\n  hint: did you mean 'all'?",
+        ),
+        ({"cron": "@daily", "catchup": None}, "'catchup' of a schedule is empty; expected {catchups}"),
         (
             {"cron": "@daily", "start": "soon"},
             "'start' of a schedule: 'soon' is not an instant; expected {an_instant}",
@@ -222,8 +282,11 @@ def test_what_is_refused(schedule, message):
     with pytest.raises(TimetableError) as error:
         utc(schedule)
     assert str(error.value) == message.format(
-        presets="@hourly, @daily, @weekly, @monthly, @quarterly, @yearly",
-        keys="cron, timezone, start, end",
+        presets="@hourly, @daily, @weekly, @monthly, @quarterly, @yearly, @once, @continuous",
+        plain="@hourly, @daily, @weekly, @monthly, @quarterly, @yearly",
+        keys=", ".join([*KINDS, *MODIFIERS]),
+        kinds=listing(map(repr, KINDS)),
+        catchups="all, latest or rollup",
         an_instant="an ISO date or time, such as 2025-03-21 or 2025-03-21T06:00Z",
         second="2025-01-02T00:00:00Z",
     )
