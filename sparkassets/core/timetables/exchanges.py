@@ -18,6 +18,8 @@ _FIRST_YEAR, _LAST_YEAR = 1990, 2059
 """What is looked at, where the library itself does not end before: holidays are computed for any year."""
 _YEARS: Final = 10
 """Years that are computed at once."""
+_SHOWN: Final = 200
+"""Characters of another library's error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,13 @@ def exchange(code: str) -> Exchange:
     """The exchange of a code.
 
     Raises:
-        TimetableError: There is none, or ``exchange_calendars`` is not installed.
+        TimetableError: There is none, or ``exchange_calendars`` is not installed or cannot compute it.
     """
     names = _library(code).get_calendar_names(include_aliases=True)
     if code not in names:
         expected = "expected a country such as DE, a part of one such as US-NY, or an exchange such as XNYS"
         raise TimetableError(f"unknown calendar '{code}'; {expected}", hint=meant_by(code, names))
+    _known(code)
     return Exchange(code)
 
 
@@ -126,9 +129,15 @@ def _sessions(code: str, decade: int, first: int, last: int) -> tuple[Session, .
 
 
 def _computed(code: str, start: str, end: str) -> Any:  # noqa: ANN401 - of a library without types
+    library = _library(code)
     with catch_warnings():  # about its use of pandas, which nobody here can change
         simplefilter("ignore")
-        return _library(code).get_calendar(code, start=start, end=end)
+        try:
+            return library.get_calendar(code, start=start, end=end)
+        except Exception as error:  # some of its calendars fail with some versions of pandas
+            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            message = f"the package 'exchange_calendars' cannot compute the calendar '{code}': {reason[:_SHOWN]}"
+            raise TimetableError(message, hint="another version of it or of pandas may") from error
 
 
 def _library(code: str) -> Any:  # noqa: ANN401 - a module
