@@ -171,7 +171,8 @@ asset: a
 schedule: '@dayly'
 """,
             """\
-a.yml:2:11: unknown preset '@dayly'; expected @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, @once, @continuous
+a.yml:2:11: unknown preset '@dayly'; expected @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, \
+@once, @continuous
     schedule: '@dayly'
               ^^^^^^^^
   hint: did you mean '@daily'?
