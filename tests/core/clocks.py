@@ -76,6 +76,8 @@ def offset(instant: int, zone: str) -> int:
 def ticks_of_wall_clock(times: Iterable[datetime], zone: str, *, every_hour: bool = False) -> list[datetime]:
     """What the rule of DESIGN section 5 makes of naive local times, from every minute of the days around them."""
     wanted = sorted(times)
+    if not wanted:
+        return []
     shown: dict[datetime, list[datetime]] = {}
     at = wanted[0].replace(hour=0, minute=0, tzinfo=UTC) - 2 * ONE_DAY
     while at.replace(tzinfo=None) < wanted[-1] + 2 * ONE_DAY:
