@@ -64,6 +64,9 @@ class JournalStore(Protocol):
     def create(self, *, project: str) -> None:
         """Creates an empty journal for ``project``; does nothing when it exists and is that project's."""
 
+    def check(self, *, project: str) -> None:
+        """Refuses a state that is not ``project``'s or cannot be used, without reading it."""
+
     def read(self, *, project: str) -> JournalImage:
         """The newest snapshot and the tail, of one consistent moment; refuses another project's state."""
 

@@ -222,7 +222,7 @@ class Project:
             self.asset(asset)
         if not self._store.exists():
             return ()
-        self._store.read(project=self.spec.name)  # refuses another project's, newer or damaged state
+        self._store.check(project=self.spec.name)
         return self._store.history(kinds=kinds, asset=asset, run=run, last=last)
 
     # ------------------------------------------------------------------ doing

@@ -54,6 +54,10 @@ class DeltaStore:
 
     # ------------------------------------------------------------------ reading
 
+    def check(self, *, project: str) -> None:
+        """A look at the journal's log."""
+        refusals.check_project(self._location.uri, self._open_journal().properties, project=project)
+
     def read(self, *, project: str) -> JournalImage:
         """The snapshot first, then the journal, which can only be ahead of it."""
         journal = self._open_journal()

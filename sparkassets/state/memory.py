@@ -37,6 +37,11 @@ class MemoryStore:
                 self._project = project
             self._check(project)
 
+    def check(self, *, project: str) -> None:
+        """See `ports.JournalStore`."""
+        with self._lock:
+            self._check(project)
+
     def read(self, *, project: str) -> JournalImage:
         """The snapshot and the tail."""
         with self._lock:

@@ -79,7 +79,7 @@ class TestCreation:
 
     def test_another_project_is_refused(self, store):
         fill(store, 1)
-        for ask in (store.create, store.read):
+        for ask in (store.create, store.check, store.read):
             with pytest.raises(StateError, match="belongs to the project 'p', not to 'q'") as error:
                 ask(project="q")
             assert "give each project a `state` of its own" in error.value.hint

@@ -64,8 +64,11 @@ class _Fold:
         self._assets = dict(state.assets)
         self._datasets = dict(state.datasets)
         self._consumers = dict(state.consumers)
+        self._fresh: dict[str, list[EventRef]] = {}  # events that are not in their dataset's tuple yet
 
     def result(self, commit: int) -> State:
+        for uri in list(self._fresh):
+            self._keep(uri)
         return State(self._journal_id, self._seq, commit, self._assets, self._datasets, self._consumers)
 
     def apply(self, entry: Entry, row: JournalRow) -> None:
@@ -148,9 +151,13 @@ class _Fold:
             at=epoch(row.at),
             table_id=row.table_id if moved else dataset.table_id,
             version=row.version if moved else dataset.version,
-            recent=(*dataset.recent, ref) if consumers else (),
+            recent=dataset.recent if consumers else (),
             touched=self._unsettled(dataset.touched, consumers, touched, ref.at),
         )
+        if consumers:
+            self._fresh.setdefault(ref.uri, []).append(ref)
+        else:
+            self._fresh.pop(ref.uri, None)
         for name, inlet_name in consumers:
             inlet = _inlet(self._assets[name].spec, inlet_name)
             if inlet is not None:
@@ -251,6 +258,7 @@ class _Fold:
 
     def _forget(self, uri: str) -> None:
         """Drops the events of a dataset that every consumer has used."""
+        self._keep(uri)
         dataset = self._datasets.get(uri)
         if dataset is None or not dataset.recent:
             return
@@ -258,6 +266,13 @@ class _Fold:
         if dataset.recent[0].seq <= used:
             recent = tuple(ref for ref in dataset.recent if ref.seq > used)
             self._datasets[uri] = replace(dataset, recent=recent)
+
+    def _keep(self, uri: str) -> None:
+        """Moves the events that were folded one by one to the others of their dataset."""
+        fresh = self._fresh.pop(uri, None)
+        if fresh:
+            dataset = self._dataset(uri)
+            self._datasets[uri] = replace(dataset, recent=(*dataset.recent, *fresh))
 
     def _failure(self, entry: FailureEntry) -> None:
         asset = self._assets[entry.asset]

@@ -221,13 +221,13 @@ def _failed_from(item: Sequence[Any]) -> FailedBlocks:
 
 
 def _ref_to(ref: EventRef) -> list[Any]:
-    pairs = [list(pair) for pair in ref.ranges.pairs()]
-    return [ref.seq, ref.asset, ref.at, pairs, dict(ref.extra), ref.run, ref.interval]
+    return [ref.seq, ref.asset, ref.at, ref.ranges.starts, ref.ranges.ends, dict(ref.extra), ref.run, ref.interval]
 
 
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
-    interval = None if ref[6] is None else (ref[6][0], ref[6][1])
-    return EventRef(ref[0], uri, ref[1], ref[2], RangeSet.of(ref[3]), ref[4], ref[5], interval)
+    seq, asset, at, starts, ends, extra, run, interval = ref
+    span = None if interval is None else (interval[0], interval[1])
+    return EventRef(seq, uri, asset, at, RangeSet(tuple(starts), tuple(ends)), extra, run, span)
 
 
 def _stamped(items: Sequence[tuple[int, int, int]]) -> StampedRanges:
