@@ -115,22 +115,24 @@ class TickTimetable:
         return shape[0] + delay[0], shape[1] + delay[1]
 
     def _first_tick(self) -> int:
-        """The tick of the first interval that ``start`` allows."""
+        """The tick of the first interval that ``start`` and the calendar allow."""
+        earliest = EARLIEST + (spread(self.window)[1] if self.window else 0)
         if self.start is None:
-            return EARLIEST
+            return earliest
         begin = self.ticks.after(self.start - 1)
         tick = None if begin is None else self.shape.tick_of(self.ticks, begin)
-        return LATEST if tick is None else tick
+        return LATEST if tick is None else max(tick, earliest)
 
     def _last_tick(self) -> int:
-        """The tick of the last interval that ``end`` allows."""
+        """The tick of the last interval that ``end`` and the calendar allow."""
+        latest = LATEST - 1 - self._reach()[1]
         if self.end is None:
-            return LATEST - 1
+            return latest
         begin = self.ticks.before(self.end)
         if begin is None:
             return EARLIEST
         tick = self.shape.tick_of(self.ticks, begin)
-        return LATEST - 1 if tick is None else tick
+        return latest if tick is None else min(tick, latest)
 
     def _found(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """``run_after`` and the interval, before it is widened, of the ticks in ``[start, end)``."""

@@ -117,7 +117,6 @@ def test_calendar_ends():
     for length in ("1000y", "5000h"):
         assert every(length).first_after(datetime.max.replace(tzinfo=UTC)) is None
         assert every(length).last_at(datetime.min.replace(tzinfo=UTC)) is None
-    assert every("999999999y").first_after(instant(0)) is None
 
 
 LENGTHS = [("1d", 0, 1), ("3d", 0, 3), ("1w", 0, 7), ("1mo", 1, 0), ("5mo", 5, 0), ("1y", 12, 0), ("1mo10d", 1, 10)]

@@ -1,6 +1,6 @@
 """What goes with all kinds: delay, window, interval, bounds, catchup; lists of instants; `@once` and `@continuous`."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -109,6 +109,17 @@ def test_catchup_is_told(catchup):
     assert timetable.catchup == catchup
     assert timetable.describe() == f"every 1d (UTC) catchup {catchup}"
     assert utc({"every": "1d"}).catchup is None
+
+
+@pytest.mark.parametrize("modifier", ["delay", "window", "interval"])
+def test_long_modifiers_at_the_ends_of_the_calendar(modifier):
+    timetable = utc({"cron": "@yearly", modifier: "1000y"})
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    assert timetable.first_after(last) is timetable.last_at(first) is None
+    earliest, latest = timetable.first_after(first), timetable.last_at(last)
+    assert earliest.run_after.year < 1030
+    assert latest.run_after.year > 9900
+    assert list(timetable.between(first, last))[::100_000] == [earliest]
 
 
 # ------------------------------------------------------------------ instants
