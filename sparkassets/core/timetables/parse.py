@@ -274,7 +274,7 @@ def _check_keys(written: Mapping[str, object]) -> None:
         if key not in KINDS and key not in MODIFIERS and key not in beside:
             known = [*KINDS, *beside, *MODIFIERS]
             message = f"unknown key '{key}' in a schedule; expected {', '.join(known)}"
-            raise TimetableError(message, hint=meant_by(key, known), path=(key,), at_key=True)
+            raise TimetableError(message, hint=meant_by(str(key), known), path=(key,), at_key=True)
     kinds = [key for key in written if key in KINDS]
     if not kinds:
         raise TimetableError(f"a schedule lacks its rule; expected {listing(repr(kind) for kind in KINDS)}")

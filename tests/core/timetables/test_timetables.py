@@ -210,6 +210,7 @@ def test_timetables_are_values():
         ("@reboot", "unknown preset '@reboot'; expected {presets}"),
         ("@onec", "unknown preset '@onec'; expected {presets}\n  hint: did you mean '@once'?"),
         ({"at": "@once"}, "unknown preset '@once'; expected {plain}"),
+        ({"cron": "@daily", 3: "UTC"}, "unknown key '3' in a schedule; expected {keys}"),
         ({"cron": "@daily", "frequency": "UTC"}, "unknown key 'frequency' in a schedule; expected {keys}"),
         (
             {"cron": "@daily", "timezon": "UTC"},
