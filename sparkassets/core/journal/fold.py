@@ -152,7 +152,7 @@ class _Fold:
             table_id=row.table_id if moved else dataset.table_id,
             version=row.version if moved else dataset.version,
             recent=dataset.recent if consumers else (),
-            touched=self._unsettled(dataset.touched, consumers, touched, ref.at),
+            touched=self._unsettled(dataset.touched, consumers, touched, epoch(row.at)),
         )
         if consumers:
             self._fresh.setdefault(ref.uri, []).append(ref)

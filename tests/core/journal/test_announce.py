@@ -8,8 +8,9 @@ import pytest
 from sparkassets.core.journal.announce import EXTRA_BYTES, announced, announced_lines, check_extra, partition_of
 from sparkassets.core.journal.entries import EventEntry, from_row, to_row
 from sparkassets.core.journal.events import of_row
+from sparkassets.core.spec.model import InletSpec
 from sparkassets.errors import InputError
-from tests.builders import at, days, project, source
+from tests.builders import Story, asset, at, days, project, source
 
 SHARED = "s3://lake/orders"
 
@@ -172,3 +173,13 @@ def test_every_bad_line_is_told():
     assert rest[9] == "new.jsonl:11: not JSON: the key 'asset' is there twice"
     assert "looks like a glob" in rest[10]
     assert "yesterday" in rest[11]
+
+
+def test_quiet_is_counted_from_when_an_event_came_not_from_when_it_happened():
+
+    story = Story(project(source("s"), asset("a", InletSpec("s", "", None, settle_seconds=900))))
+    story.add(EventEntry("x-s", "s", days("2025-01-01"), at=at("2020-01-01")))
+    (ref,) = story.state.dataset("x-s").recent
+    assert ref.at == at("2020-01-01")
+    assert story.state.dataset("x-s").at == at("2025-01-01")
+    assert [stamp for _, _, stamp in story.state.dataset("x-s").touched.items()] == [at("2025-01-01")]
