@@ -168,6 +168,7 @@ FIRST, SECOND = "2013-01-01..2013-01-07", "2013-01-08..2013-01-14"
         "late_departures": [[], [], []],
         "fleet_report": [[], [], []],
         "route_report": [[], [], []],
+        "pay_report": [[]],
     }.items(),
 )
 def test_each_step_computes_exactly_what_it_touches_and_the_last_nothing(home, asset, expected):

@@ -30,7 +30,7 @@ def installed(tmp_path, monkeypatch):
 def test_all_names_are_known_without_importing_anything(installed):
     assert {"gone", "number", "twice"} <= set(installed)
     assert "gone" in installed
-    assert "payday" not in installed
+    assert "harvest" not in installed
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_nothing_is_looked_for_until_a_project_names_a_timetable():
     trace = Trace()
     installed = Installed(trace)
     assert not trace.registered
-    assert "payday" not in installed
+    assert "harvest" not in installed
     assert trace.registered
 
 

@@ -21,11 +21,11 @@ COMPARED = re.findall(r"\| `(schedule: .*?)` \|$", SECTION, flags=re.MULTILINE)
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A folder for a project, with the package `payday` installed as far as Python can tell."""
-    info = tmp_path / "packages/payday-1.0.dist-info"
+    info = tmp_path / "packages/sparkassets_payday-1.0.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: payday\nVersion: 1.0\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sparkassets-payday\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[sparkassets.timetables]\npayday = payday:Payday\n")
-    shutil.copy(ROOT / "tests/distributions/payday/payday.py", tmp_path / "packages")
+    shutil.copy(ROOT / "jobs/payday/payday.py", tmp_path / "packages")
     monkeypatch.syspath_prepend(tmp_path / "packages")
     yield tmp_path
     sys.modules.pop("payday", None)
