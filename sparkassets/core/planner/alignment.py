@@ -16,6 +16,7 @@ from sparkassets.core.journal.state import Instance
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.planner.wording import labels, when
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.timetables import Slot, Timetable
@@ -118,7 +119,7 @@ def _one(
             pin = Pinned(inlet.uri, dataset.seq, dataset.table_id, dataset.version, ranges)
             return Aligned({inlet.name: pin}, (f"reads {inlet.name}'s {which}",))
         missing = f": missing {labels(lacking, upstream.partition)}"
-        return Aligned(waiting=(_wait(look, asset, inlet, which + missing, blocks, slot),))
+        return Aligned(waiting=(_wait(look, asset, inlet, which + missing, blocks, slot, lacking),))
     instance = _instance(look, inlet, end)
     if instance is None:
         return Aligned(waiting=(_wait(look, asset, inlet, which, blocks, slot),))
@@ -131,18 +132,39 @@ def _instance(look: Look, inlet: InletSpec, end: int) -> Instance | None:
     return next((each for each in state.instances if each.end == end), None) if state is not None else None
 
 
-def _wait(look: Look, asset: AssetSpec, inlet: InletSpec, which: str, blocks: RangeSet | None, slot: Slot) -> Waiting:
-    state = look.state.assets.get(inlet.name)
-    failed = state.failed[-1] if state is not None and state.failed else None
+def _wait(
+    look: Look,
+    asset: AssetSpec,
+    inlet: InletSpec,
+    which: str,
+    blocks: RangeSet | None,
+    slot: Slot,
+    lacking: RangeSet | None = None,
+) -> Waiting:
+    """Waits for the upstream's run of ``slot``; ``lacking`` is what it has not computed, where it has partitions."""
+    said = f"waits for {inlet.name}'s {which}" + _fate(look, inlet, slot, lacking)
     due = epoch(slot.run_after)
-    if failed is not None:
-        said = f"waits for {inlet.name}'s {which}, which failed: {failed.error}"
-    elif state is not None and state.cursor is not None and state.cursor >= epoch(slot.end):
-        said = f"waits for {inlet.name}'s {which}, which was skipped"
-        said += f": `sparkassets backfill {inlet.name} --interval {when(epoch(slot.start))}..{when(epoch(slot.end))}`"
-    else:
-        said = f"waits for {inlet.name}'s {which}"
     return Waiting(asset.name, said, due if due > look.now else None, blocks)
+
+
+def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None) -> str:
+    """What became of the upstream's run of ``slot``, for a sentence; empty when it is still to come."""
+    upstream, state = look.project.assets[inlet.name], look.state.assets.get(inlet.name)
+    timetable = upstream.schedule.timetable
+    if state is None or timetable is None:
+        return ""
+    if lacking is not None:
+        error = next((item.error for item in state.failed if item.ranges is not None and item.ranges & lacking), None)
+        return f", which failed: {error}" if error is not None else ""
+    end, ticks = epoch(slot.end), due_ticks(look, upstream, timetable, state)
+    coming = () if isinstance(ticks, Waiting) else tuple(tick.cursor for tick in ticks)
+    if (state.cursor is not None and end <= state.cursor) or (coming and end < coming[0]):
+        interval = f"{when(epoch(slot.start))}..{when(end)}"
+        return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
+    if not state.failed or not coming:
+        return ""
+    which = "which failed" if end == coming[0] else "which comes after one that failed"
+    return f", {which}: {state.failed[-1].error}"
 
 
 def _join(parts: list[Aligned]) -> Aligned:

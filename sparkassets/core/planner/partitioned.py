@@ -100,7 +100,8 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     if not ready and not chain:
         return Decision((), waiting or (_up_to_date(look, asset, state),), coming, blocked, failure)
     runs = []
-    for group in shared or (Group(RangeSet(), Aligned()),):
+    parts, left = shared or (Group(RangeSet(), Aligned()),), due | failed
+    for group in parts:
         blocks, rest = _batch(asset, partition, state, group.blocks)
         if rest:
             limit = _limit(asset)
@@ -110,8 +111,21 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
         run = _run(
             look, asset, partition=partition, state=state, found=found, scheduled=scheduled, blocks=blocks, notes=notes
         )
-        runs.append(replace(run, pins={**run.pins, **group.aligned.pins}))
+        run = replace(run, pins={**run.pins, **group.aligned.pins})
+        left = left - blocks
+        runs.append(_not_the_last(run, state) if group is not parts[-1] or rest or _holds(tick, left) else run)
     return Decision(tuple(runs), waiting, ready | coming, blocked, failure)
+
+
+def _not_the_last(run: PlannedRun, state: AssetState) -> PlannedRun:
+    """A run after which more of the same tick is to do: it does not use the tick up."""
+    before = state.last.planned if state.last else 0
+    return replace(run, cursor=None, ticks={leaf: state.ticks.get(leaf, before) for leaf in run.ticks})
+
+
+def _holds(tick: Tick | None, left: RangeSet) -> bool:
+    """Whether blocks of the tick's own interval are left, which wait for their gates; older holes wait for a tick."""
+    return tick is not None and bool(left.clip(*tick.interval))
 
 
 @dataclass(frozen=True, slots=True)
