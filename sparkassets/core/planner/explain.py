@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sparkassets.core.conditions import All, Condition, Leaf, Time, Verdict, evaluate
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.instants import Duration, epoch, instant
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.gates import lacking_blocks
+from sparkassets.core.planner.gates import lacking_blocks, stale_inlet
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.news import passed, verdict_of
 from sparkassets.core.planner.partitioned import pending, ready_blocks
@@ -149,8 +149,22 @@ def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, bl
             children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} are there", holds))
             if mapped - there:
                 children.append(Node(f"missing {labels(mapped - there, up)}", holds=False))
-    needs = inlet.require.kind + (f" {inlet.require.count}" if inlet.require.count else "")
-    return Node(f"inlet {inlet.name} (require: {needs}, on_update: {inlet.on_update})", holds, tuple(children))
+    closed = stale_inlet(look, asset, inlet)
+    if closed is not None:
+        holds = False
+        children.append(Node(closed, holds=False))
+    return Node(f"inlet {inlet.name} ({_gates(inlet)})", holds, tuple(children))
+
+
+def _gates(inlet: InletSpec) -> str:
+    """What must hold of an inlet, as the YAML has it."""
+    count = f" {inlet.require.count}" if inlet.require.count else ""
+    gates = [f"require: {inlet.require.kind}{count}", f"on_update: {inlet.on_update}"]
+    gates += ["partitions: aligned"] if inlet.aligned else []
+    gates += [f"fresh_within: {inlet.fresh_within.text}"] if inlet.fresh_within is not None else []
+    gates += [f"tolerance: {inlet.tolerance.text}"] if inlet.tolerance is not None else []
+    gates += [f"settle: {Duration(seconds=inlet.settle_seconds).text}"] if inlet.settle_seconds else []
+    return ", ".join(gates)
 
 
 def _history(state: AssetState) -> Node:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from sparkassets.core.instants import Duration
 from sparkassets.core.planner.explain import Node, explain
-from sparkassets.core.spec.model import Schedule
+from sparkassets.core.spec.model import InletSpec, Schedule
 from tests.builders import Story, asset, clock, project, source
 
 
@@ -76,3 +77,29 @@ def test_a_timetable_is_told_once_with_the_interval_that_ran_last():
     assert told(story, "r") == ["schedule: @daily (UTC)"]
     story.run("r")
     assert told(story, "r") == ["schedule: @daily (UTC); ran last for the interval that ended 2025-02-01T00:00:00Z"]
+
+
+def test_the_gates_of_an_inlet():
+    gated = InletSpec(
+        "d",
+        "",
+        None,
+        fresh_within=Duration.parse("1d"),
+        tolerance=Duration.parse("6h"),
+        settle_seconds=900,
+    )
+    story = Story(project(source("d", by=None), asset("r", gated, by=None, schedule="d")), now="2025-02-01")
+    story.observed("d")
+    tree = explain(story.look(), story.project.assets["r"])
+    closed = "waits for d: its last update, at 2025-01-01T00:00:00Z, is older than 1d (fresh_within)"
+    assert tree.children[0] == Node(closed, holds=False)
+    assert tree.children[2] == Node(
+        "inlet d (require: all, on_update: rerun, fresh_within: 1d, tolerance: 6h, settle: 15m)",
+        holds=False,
+        children=(Node("event 3 at 2025-01-01T00:00:00Z, not used yet"), Node(closed, holds=False)),
+    )
+    story.clock = "2025-01-31T23:55"
+    story.observed("d")
+    story.clock = None
+    tree = explain(story.look(), story.project.assets["r"])
+    assert tree.children[0].text == "waits until d has been quiet for 15m (until 2025-02-01T00:10:00Z)"
