@@ -91,12 +91,14 @@ def _part(look: Look, asset: AssetSpec, state: AssetState, verdict: Verdict[bool
 
 
 def _ticked(look: Look, leaf: Time, state: AssetState) -> str:
-    tick = passed(look, leaf, state)
-    if tick is not None:
-        return f"a tick at {when(tick[0])}"
     slot = leaf.timetable.first_after(instant(look.now))
     coming = f"the next at {when(epoch(slot.run_after))}" if slot is not None else "and none will come"
-    return f"no tick since the last run, {coming}"
+    tick = passed(look, leaf, state)
+    if tick is not None:
+        return f"a tick at {when(tick[0])}, {coming}"
+    last = leaf.timetable.last_at(instant(look.now))
+    before = f"the last tick, at {when(epoch(last.run_after))}, is used" if last is not None else "no tick yet"
+    return f"{before}, {coming}"
 
 
 def _newest(look: Look, uri: str, state: AssetState) -> str:

@@ -37,7 +37,7 @@ def test_a_condition_part_by_part():
         "  - any of these, 0 of 2 hold",
         "    - b: nothing came yet",
         "    - x-drop://inbox: nothing came yet",
-        "  + '0 6 * * *': a tick at 2025-01-31T06:00:00Z",
+        "  + '0 6 * * *': a tick at 2025-01-31T06:00:00Z, the next at 2025-02-01T06:00:00Z",
     ]
     story.event("x-drop://inbox")
     story.run("r")
@@ -46,7 +46,7 @@ def test_a_condition_part_by_part():
         "  - any of these, 0 of 2 hold",
         "    - b: nothing came yet",
         f"    - x-drop://inbox: event 6 {at}, used",
-        "  - '0 6 * * *': no tick since the last run, the next at 2025-02-01T06:00:00Z",
+        "  - '0 6 * * *': the last tick, at 2025-01-31T06:00:00Z, is used, the next at 2025-02-01T06:00:00Z",
     ]
 
 
