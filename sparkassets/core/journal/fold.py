@@ -211,7 +211,11 @@ class _Fold:
         changes: dict[str, object] = {}
         if blocks is not None:
             changes["coverage"] = asset.coverage | blocks
-            cleared = {name: marks.clear(blocks, through=entry.epoch) for name, marks in asset.stale.items()}
+            kept = _unused(asset.spec, claimed)
+            cleared = {
+                name: marks if name in kept else marks.clear(blocks, through=entry.epoch)
+                for name, marks in asset.stale.items()
+            }
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
         if claimed is not None and claimed.kind == "scheduled":
             changes["consumed"] = {**asset.consumed, **claimed.consumes}
@@ -290,6 +294,13 @@ class _Fold:
 
 def _inlet(spec: FoldSpec, name: str) -> FoldInlet | None:
     return next((inlet for inlet in spec.inlets if inlet.name == name), None)
+
+
+def _unused(spec: FoldSpec, claim: ClaimEntry | None) -> set[str]:
+    """The inlets whose updates a run leaves for another time: its condition holds without the part that names them."""
+    if claim is None or claim.kind != "scheduled":
+        return set()
+    return {inlet.name for inlet in spec.inlets if inlet.uri not in claim.consumes}
 
 
 def _claimed(asset: AssetState) -> RangeSet:

@@ -246,3 +246,24 @@ def test_a_plan_is_the_same_however_often_it_is_made():
     story = listening("@daily & a", "a")
     story.observed("a")
     assert plan(story.look()) == plan(story.look())
+
+
+def test_a_part_that_does_not_hold_keeps_its_days():
+    story = Story(
+        project(source("s"), source("t"), source("u"), asset("x", "s", "t", "u", schedule="s | (t & u)")),
+        now="2025-01-03",
+    )
+    for name in "stu":
+        story.observed(name, "2025-01-01..2025-01-02")
+    story.run("x")
+    story.observed("t", "2025-01-01")
+    assert story.due() == {}
+    story.observed("s", "2025-01-01")
+    assert story.due() == {"x": ["2025-01-01"]}
+    story.run("x")
+    assert story.due() == {}
+    story.observed("u", "2025-01-01")
+    assert story.due() == {"x": ["2025-01-01"]}
+    story.run("x")
+    assert story.due() == {}
+    assert not story.state.assets["x"].stale
