@@ -180,6 +180,7 @@ def torn(home):
 
 def with_a_gap(home):
     recorded(home)
+    recorded(home)
     (home / "state" / "journal" / "_delta_log" / "00000000000000000001.json").unlink()
 
 
