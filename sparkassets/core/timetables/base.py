@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
+from sparkassets.core.instants import Duration, format_instant, instant
 from sparkassets.errors import InputError
 
 Catchup = Literal["all", "latest", "rollup"]
@@ -101,3 +102,26 @@ class Timetable(Protocol):
 
     def describe(self) -> str:
         """The rule for people, with its zone and bounds."""
+
+
+class Modified(Timetable, Protocol):
+    """A timetable with the modifiers that shift and widen its slots."""
+
+    @property
+    def delay(self) -> Duration:
+        """So long later a run may start."""
+
+    @property
+    def window(self) -> Duration | None:
+        """The length of the intervals instead; None leaves them."""
+
+
+def described(timetable: Modified) -> str:
+    """The rule for people, with its zone, bounds and modifiers."""
+    parts = [timetable.text, f"({timetable.timezone})"]
+    bounds = (("from", timetable.start), ("until", timetable.end))
+    parts += [f"{word} {format_instant(instant(bound))}" for word, bound in bounds if bound is not None]
+    parts += [f"delayed by {timetable.delay.text}"] if timetable.delay != Duration() else []
+    parts += [f"over {timetable.window.text}"] if timetable.window else []
+    parts += [f"catchup {timetable.catchup}"] if timetable.catchup else []
+    return " ".join(parts)

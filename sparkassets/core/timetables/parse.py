@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Final, get_args
+from typing import Final, TypeVar, get_args
 
 from sparkassets.core.instants import Duration, InstantError, epoch, format_instant, instant, parse_instant, zone
 from sparkassets.core.phrases import listing, shown
@@ -21,7 +21,7 @@ from sparkassets.core.timetables.exchanges import Exchange
 from sparkassets.core.timetables.instants_list import InstantTicks
 from sparkassets.core.timetables.once import Once, once
 from sparkassets.core.timetables.registered import Factory, RegisteredSlots, registered
-from sparkassets.core.timetables.rolled import Roll, Rolled
+from sparkassets.core.timetables.rolled import ROLLS, Roll, Rolled
 from sparkassets.core.timetables.sessions import SessionTicks, Trading
 from sparkassets.core.timetables.shapes import Abutting, Exact, Lasting, Shape, spread
 from sparkassets.core.timetables.sun import EVENTS, sun_ticks
@@ -30,14 +30,15 @@ from sparkassets.core.timetables.times import as_text, times_ticks
 from sparkassets.core.timetables.union import union
 
 MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval", "calendar", "roll")
-_CATCHUPS: Final = get_args(Catchup)
-_ROLLS: Final = get_args(Roll)
+_CATCHUPS: Final[tuple[Catchup, ...]] = get_args(Catchup)
 _NOTHING: Final[Mapping[str, Factory]] = MappingProxyType({})
 _WITHOUT_TICKS: Final = {"@once": once, "@continuous": continuous}
 _SOME_TIME: Final = epoch(datetime(2025, 1, 1, tzinfo=UTC))
 _LONGEST: Final = spread(Duration(months=12_000))[1]
 _DATE: Final = re.compile(r"\s*\d{4}-\d\d")
 _TIME_OF_DAY: Final = re.compile(r"\s*(\d\d?):(\d\d)\s*")
+
+C = TypeVar("C", Catchup, Roll)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +98,13 @@ def parse_timetable(
     start, end = _bound(written, "start", timezone, start), _bound(written, "end", timezone, end)
     delay = _length(written, "delay", positive=False) or Duration()
     window, interval = _length(written, "window"), _length(written, "interval")
-    catchup = _catchup(written)
+    catchup = _choice(written, "catchup", _CATCHUPS)
     (kind,) = written.keys() & KINDS.keys()
     if interval and kind != "cron":
         message = f"'interval' goes with 'cron', not with '{kind}'"
         hint = "the intervals of 'every' are its own length" if kind == "every" else None
         raise TimetableError(message, hint=hint, path=("interval",), at_key=True)
-    days, roll = _calendar(written), _roll(written)
+    days, roll = _calendar(written), _choice(written, "roll", ROLLS)
     beside = {key: each for key, each in written.items() if key != kind and key not in MODIFIERS}
     rule = Written(written[kind], timezone, start, interval, days, beside, installed)
     try:
@@ -323,16 +324,16 @@ def _calendar(written: Mapping[str, object]) -> WorkingDays | Exchange | None:
         raise error if error.path else error.below("calendar") from error
 
 
-def _roll(written: Mapping[str, object]) -> Roll | None:
-    match written.get("roll"):
-        case None if "roll" not in written:
-            return None
-        case "skip" | "back" | "forward" as found:
-            return found
-        case other:
-            hint = meant_by(other, _ROLLS) if isinstance(other, str) else None
-            message = f"'roll' of a schedule is {shown(other)}; expected {listing(_ROLLS)}"
-            raise TimetableError(message, hint=hint, path=("roll",))
+def _choice(written: Mapping[str, object], key: str, choices: tuple[C, ...]) -> C | None:
+    """One of a few words; None where the key is not written."""
+    if key not in written:
+        return None
+    value = written[key]
+    if (found := next((choice for choice in choices if choice == value), None)) is not None:
+        return found
+    hint = meant_by(value, choices) if isinstance(value, str) else None
+    message = f"'{key}' of a schedule is {shown(value)}; expected {listing(choices)}"
+    raise TimetableError(message, hint=hint, path=(key,))
 
 
 def _length(written: Mapping[str, object], key: str, *, positive: bool = True) -> Duration | None:
@@ -359,15 +360,3 @@ def _duration(value: object, key: str, *, positive: bool = True) -> Duration:
             f"'{key}' of a schedule is '{value}'; expected a duration {'above' if positive else 'of at least'} 0"
         )
     return found
-
-
-def _catchup(written: Mapping[str, object]) -> Catchup | None:
-    match written.get("catchup"):
-        case None if "catchup" not in written:
-            return None
-        case "all" | "latest" | "rollup" as found:
-            return found
-        case other:
-            hint = meant_by(other, _CATCHUPS) if isinstance(other, str) else None
-            message = f"'catchup' of a schedule is {shown(other)}; expected {listing(_CATCHUPS)}"
-            raise TimetableError(message, hint=hint, path=("catchup",))

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 from sparkassets.core.instants import DAY, Duration, epoch, format_instant, instant
 from sparkassets.core.phrases import shown
 from sparkassets.core.suggestions import did_you_mean
-from sparkassets.core.timetables.base import Catchup, Slot, TimetableError
-from sparkassets.core.timetables.search import HORIZON
+from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, described
+from sparkassets.core.timetables.search import HORIZON, first_from, last_until
 from sparkassets.core.timetables.shapes import spread
 
 GROUP: Final = "sparkassets.timetables"
@@ -23,7 +23,7 @@ _NONE: Final = Duration()
 _FIRST: Final = epoch(datetime(1900, 1, 1, tzinfo=UTC))
 _LAST: Final = epoch(datetime(2200, 1, 1, tzinfo=UTC))
 """Slots are asked for between these; epoch seconds."""
-_LOOK, _WIDEN, _YEAR = 32 * DAY, 4, 366 * DAY
+_LOOK, _YEAR = 32 * DAY, 366 * DAY
 _ZONE: Final = "timezone"
 _BY_KEYWORD: Final = frozenset({Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY})
 
@@ -81,23 +81,13 @@ class RegisteredSlots:
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none within decades."""
-        at, length = max(epoch(t) + 1, _FIRST), _LOOK
-        last = min(at + HORIZON, _LAST)
-        while at < last:
-            if found := self._listed(at, at + length):
-                return found[0]
-            at, length = at + length, min(length * _WIDEN, _YEAR)
-        return None
+        at = max(epoch(t) + 1, _FIRST)
+        return first_from(self._listed, at, min(at + HORIZON, _LAST), look=_LOOK)
 
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none within decades."""
-        at, length = min(epoch(t) + 1, _LAST), _LOOK
-        first = max(at - HORIZON, _FIRST)
-        while at > first:
-            if found := self._listed(at - length, at):
-                return found[-1]
-            at, length = at - length, min(length * _WIDEN, _YEAR)
-        return None
+        at = min(epoch(t) + 1, _LAST)
+        return last_until(self._listed, max(at - HORIZON, _FIRST), at, look=_LOOK)
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
@@ -107,13 +97,7 @@ class RegisteredSlots:
 
     def describe(self) -> str:
         """The rule for people, with its zone and bounds."""
-        parts = [self.text, f"({self.timezone})"]
-        bounds = (("from", self.start), ("until", self.end))
-        parts += [f"{word} {format_instant(instant(bound))}" for word, bound in bounds if bound is not None]
-        parts += [f"delayed by {self.delay.text}"] if self.delay != _NONE else []
-        parts += [f"over {self.window.text}"] if self.window else []
-        parts += [f"catchup {self.catchup}"] if self.catchup else []
-        return " ".join(parts)
+        return described(self)
 
     def _listed(self, start: int, end: int) -> list[Slot]:
         """The slots, delayed and widened, with ``run_after`` in ``[start, end)``; epoch seconds."""

@@ -1,13 +1,15 @@
-"""The neighbouring tick of a rule that only lists what lies between two instants."""
+"""The neighbour of an instant in a rule that only lists what lies between two instants."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from sparkassets.core.instants import DAY
 
-Listing = Callable[[int, int], list[int]]
-"""The ticks in ``[start, end)``, ascending; epoch seconds."""
+T = TypeVar("T")
+Listing = Callable[[int, int], list[T]]
+"""What lies in ``[start, end)``, ascending; epoch seconds."""
 
 _LOOK = 2 * DAY
 _WIDEN = 4
@@ -16,25 +18,40 @@ HORIZON = 50 * _YEAR
 """How far a neighbour is looked for, in seconds: what is rarer counts as never."""
 
 
-def tick_after(between: Listing, epoch: int) -> int | None:
+def tick_after(between: Listing[int], epoch: int) -> int | None:
     """The first tick later than ``epoch``; None where there is none within `HORIZON`.
 
     >>> tick_after(lambda start, end: [each for each in (100, 900_000) if start <= each < end], 100)
     900000
     """
-    start, length = epoch + 1, _LOOK
-    while start <= epoch + HORIZON:
-        if found := between(start, start + length):
+    return first_from(between, epoch + 1, epoch + 1 + HORIZON)
+
+
+def tick_before(between: Listing[int], epoch: int) -> int | None:
+    """The last tick earlier than ``epoch``; None where there is none within `HORIZON`."""
+    return last_until(between, epoch - 1 - HORIZON, epoch)
+
+
+def first_from(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:
+    """The first from ``start`` on; None where there is none before ``end``.
+
+    Args:
+        between: The rule.
+        start: Epoch seconds.
+        end: Epoch seconds.
+        look: How many seconds are looked through at first; then more and more.
+    """
+    while start < end:
+        if found := between(start, start + look):
             return found[0]
-        start, length = start + length, min(length * _WIDEN, _YEAR)
+        start, look = start + look, min(look * _WIDEN, _YEAR)
     return None
 
 
-def tick_before(between: Listing, epoch: int) -> int | None:
-    """The last tick earlier than ``epoch``; None where there is none within `HORIZON`."""
-    end, length = epoch, _LOOK
-    while end >= epoch - HORIZON:
-        if found := between(end - length, end):
+def last_until(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:
+    """The last before ``end``; None where there is none from ``start`` on. Else as `first_from`."""
+    while end > start:
+        if found := between(end - look, end):
             return found[-1]
-        end, length = end - length, min(length * _WIDEN, _YEAR)
+        end, look = end - look, min(look * _WIDEN, _YEAR)
     return None

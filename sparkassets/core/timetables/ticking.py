@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sparkassets.core.instants import DAY, Duration, epoch, format_instant, instant
-from sparkassets.core.timetables.base import Catchup, Slot, Ticks
+from sparkassets.core.instants import DAY, Duration, epoch, instant
+from sparkassets.core.timetables.base import Catchup, Slot, Ticks, described
 from sparkassets.core.timetables.shapes import Shape, spread
 from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
 
@@ -101,13 +101,7 @@ class TickTimetable:
 
     def describe(self) -> str:
         """The rule for people, with its zone and bounds."""
-        parts = [self.text, f"({self.timezone})"]
-        bounds = (("from", self.start), ("until", self.end))
-        parts += [f"{word} {format_instant(instant(bound))}" for word, bound in bounds if bound is not None]
-        parts += [f"delayed by {self.delay.text}"] if self.delay != _NONE else []
-        parts += [f"over {self.window.text}"] if self.window else []
-        parts += [f"catchup {self.catchup}"] if self.catchup else []
-        return " ".join(parts)
+        return described(self)
 
     def _reach(self) -> tuple[int, int]:
         """The least and the most that ``run_after`` lies after a tick."""

@@ -7,15 +7,14 @@ from datetime import datetime
 from typing import Protocol
 
 from sparkassets.core.instants import DAY, epoch, offsets
+from sparkassets.core.timetables.search import first_from, last_until
 
 EARLIEST = epoch(datetime.fromisoformat("0003-01-01T00:00Z"))
 LATEST = epoch(datetime.fromisoformat("9998-01-01T00:00Z"))
 """Ticks are looked for between these; epoch seconds."""
 
-_YEAR = 366 * DAY
 _LOOK = 26 * 3600
 """Seconds that are looked through at first for one tick a day; for more ticks a day, less."""
-_WIDEN = 8
 
 
 class LocalTimes(Protocol):
@@ -47,21 +46,11 @@ class WallClockTicks:
 
     def after(self, epoch: int) -> int | None:
         """The first tick later than ``epoch``; None at the end of the calendar."""
-        start, length = max(epoch + 1, EARLIEST), _LOOK // self.times.most_a_day
-        while start < LATEST:
-            if ticks := self.between(start, start + length):
-                return ticks[0]
-            start, length = start + length, min(length * _WIDEN, _YEAR)
-        return None
+        return first_from(self.between, max(epoch + 1, EARLIEST), LATEST, look=_LOOK // self.times.most_a_day)
 
     def before(self, epoch: int) -> int | None:
         """The last tick earlier than ``epoch``; None at the beginning of the calendar."""
-        end, length = min(epoch, LATEST), _LOOK // self.times.most_a_day
-        while end > EARLIEST:
-            if ticks := self.between(end - length, end):
-                return ticks[-1]
-            end, length = end - length, min(length * _WIDEN, _YEAR)
-        return None
+        return last_until(self.between, EARLIEST, min(epoch, LATEST), look=_LOOK // self.times.most_a_day)
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
