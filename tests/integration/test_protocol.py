@@ -87,9 +87,9 @@ def test_no_table_means_no_transaction_and_no_history(engine, log):
 def test_a_write_in_flight_fails_when_it_is_fenced(engine, spark, log):
     execute(engine, order(log))
     system = spark.sparkContext._jvm.java.lang.System
-    # says that it has begun, then waits half a minute at most for leave to end
+    # says that it has begun, then waits five minutes at most for leave to end
     waits = """
-        SELECT DATE'2013-01-01' AS day, CAST(id AS INT) AS n FROM range(0, 300, 1, 1)
+        SELECT DATE'2013-01-01' AS day, CAST(id AS INT) AS n FROM range(0, 3000, 1, 1)
         WHERE java_method('java.lang.System', 'setProperty', 'test.begun', CAST(id AS STRING)) = 'never'
         OR (java_method('java.lang.System', 'getProperty', concat('test.', substr('leave', 1, 5 + id * 0))) = 'null'
             AND java_method('java.lang.Thread', 'sleep', 100L + id * 0) = 'never')
