@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from sparkassets.core.assets import AssetError, parse_uri
 from sparkassets.core.conditions.tree import BARE_URI, Condition, Leaf, Time, join_all, join_any
 from sparkassets.core.phrases import shown
-from sparkassets.core.timetables import Timetable
+from sparkassets.core.timetables import KINDS, Timetable
 from sparkassets.errors import InputError
 
 Path = tuple[str | int, ...]
@@ -29,7 +29,6 @@ _TOKEN: Final = re.compile(
     rf"|(?P<uri>{BARE_URI.pattern})|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?=[\s&|()]|$)|(?P<other>\S[^\s&|()]*))"
 )
 _TIME: Final = re.compile(r"\s*(?:@[A-Za-z]*\s*$|[0-9*?][0-9*?/,LW#-]*(?:\s|$))")
-_TIME_KEYS: Final = frozenset({"cron", "at", "every", "times", "sun", "timetable"})
 _WORDS: Final = {"and": "&", "or": "|", "AND": "&", "OR": "|", "&&": "&", "||": "|"}
 _OPERAND: Final = "an asset name, a dataset URI or a time"
 _MAP_HINT: Final = "a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}"
@@ -53,6 +52,15 @@ class ConditionError(InputError):
         self.width = width
 
 
+def is_time(text: str) -> bool:
+    """Whether a text is a time alone: a preset or a cron.
+
+    >>> is_time("@daily"), is_time("0 6 * * *"), is_time("@daily & a")
+    (True, True, False)
+    """
+    return _TIME.match(text) is not None
+
+
 def parse_condition(value: object, clock: Clock) -> Condition:
     """The condition that a text, a list (all of it) or a map (``any``, ``all``, ``uri``, or a time) says.
 
@@ -74,7 +82,7 @@ class _Reader:
 
     def read(self, value: object, path: Path) -> Condition:
         match value:
-            case str() if _TIME.match(value):
+            case str() if is_time(value):
                 return self.time(value.strip(), path)
             case str():
                 return _Text(value, path, self).read()
@@ -86,7 +94,7 @@ class _Reader:
                 return join_all(self._children(parts, (*path, "all")))
             case {"uri": str(identity), **rest} if not rest:
                 return _uri_leaf(identity, (*path, "uri"), position=0)
-            case dict() if value.keys() & _TIME_KEYS:
+            case dict() if value.keys() & KINDS.keys():
                 return self.time(value, path)
             case dict():
                 raise ConditionError(

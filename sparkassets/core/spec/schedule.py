@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from sparkassets.core.conditions import ConditionError, Leaf, join_any, parse_condition
+from sparkassets.core.conditions import ConditionError, Leaf, is_time, join_any, parse_condition
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
@@ -26,7 +25,6 @@ from sparkassets.core.timetables import (
     parse_timetable,
 )
 
-_TIME = re.compile(r"\s*(?:@|[0-9*?][0-9*?/,LW#-]*(?:\s|$))")
 _MANUAL: Final = "manual"
 _ANY_TIME: Final = epoch(datetime(1, 1, 2, tzinfo=UTC))
 """Before all ticks; epoch seconds."""
@@ -52,7 +50,7 @@ def compile_schedule(
             return _from_map(at, written, draft.own, installed)
         case str() if written.strip() == _MANUAL:
             return Schedule()
-        case str() if _TIME.match(written):
+        case str() if is_time(written):
             return _schedule(compile_timetable(at, written, draft.own, installed), written)
     own = draft.own
 

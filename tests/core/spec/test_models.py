@@ -183,6 +183,9 @@ def test_a_partition_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own(
         ("{all: [{any: [flights, b]}, x-drop://inbox]}", "(flights | b) & x-drop://inbox"),
         ("{uri: elsewhere}", "{uri: elsewhere}"),
         ("b", "b"),
+        ("'@daily & b'", "@daily & b"),
+        ("flights | @daily", "flights | @daily"),
+        ('"@daily | x-drop://inbox"', "@daily | x-drop://inbox"),
     ],
 )
 def test_conditions(text, condition):
