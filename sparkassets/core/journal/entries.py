@@ -110,6 +110,7 @@ class ClaimEntry:
         consumes: Dataset to the number up to which its events are used once the run succeeds.
         planned: The planner's time, epoch seconds.
         ticks: Time leaf of the condition to the instant up to which its ticks are used, epoch seconds.
+        left: Time that is to be computed too, but not by this run: its events are used for ``blocks`` only.
     """
 
     asset: str
@@ -129,6 +130,7 @@ class ClaimEntry:
     events: Sequence[int] = ()
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
+    left: RangeSet = field(default_factory=RangeSet)
     reason: str = ""
 
 
@@ -320,6 +322,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 events=tuple(body["events"]),
                 consumes=body["consumes"],
                 ticks=body["ticks"],
+                left=RangeSet.of(body["left"]),
                 reason=body["reason"],
             )
         case "renew":
@@ -385,6 +388,7 @@ def _claim_body(entry: ClaimEntry) -> str:
             "events": list(entry.events),
             "consumes": dict(entry.consumes),
             "ticks": dict(entry.ticks),
+            "left": _pairs(entry.left),
             "reason": entry.reason,
         }
     )

@@ -105,7 +105,8 @@ class _Fold:
             self._listen(name, old.spec, present=False)
         self._listen(name, spec, present=True)
         kept = {inlet.name: asset.stale[inlet.name] for inlet in spec.inlets if inlet.name in asset.stale}
-        self._assets[name] = replace(asset, stale=kept)
+        partly = {uri: items for uri, items in asset.partly.items() if uri in spec.listens}
+        self._assets[name] = replace(asset, stale=kept, partly=partly)
         for inlet in spec.inlets:
             if old is not None and _inlet(old.spec, inlet.name) is None and asset.coverage:
                 # an inlet that came new: what was computed without it is out of date
@@ -217,6 +218,7 @@ class _Fold:
                 for name, marks in asset.stale.items()
             }
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
+            changes["partly"] = self._partly(asset, blocks, claimed)
         if claimed is not None and claimed.kind == "scheduled":
             changes["consumed"] = {**asset.consumed, **claimed.consumes}
             changes["ticks"] = {**asset.ticks, **claimed.ticks}
@@ -252,6 +254,23 @@ class _Fold:
         for uri in asset.spec.listens:
             self._forget(uri)
 
+    def _partly(
+        self, asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None
+    ) -> dict[str, tuple[tuple[int, RangeSet], ...]]:
+        """What has still to answer events that the asset has used for some blocks only, now that ``blocks`` have."""
+        found = {}
+        for uri in asset.spec.listens:
+            items = [(seq, ranges - blocks) for seq, ranges in asset.partly.get(uri, ())]
+            if claim is not None and claim.kind == "scheduled" and claim.left:
+                self._keep(uri)
+                before, used = asset.consumed.get(uri, 0), claim.consumes.get(uri, 0)
+                refs = (ref for ref in self._dataset(uri).recent if before < ref.seq <= used)
+                items += [(ref.seq, _answering(asset.spec, ref, claim) - blocks) for ref in refs]
+            rest = tuple((seq, ranges) for seq, ranges in items if ranges)
+            if rest:
+                found[uri] = rest
+        return found
+
     def _aligned(self, uri: str, name: str) -> bool:
         """Whether some consumer is aligned to the runs of asset ``name``."""
         for consumer, inlet_name in self._consumers.get(uri, ()):
@@ -266,9 +285,11 @@ class _Fold:
         dataset = self._datasets.get(uri)
         if dataset is None or not dataset.recent:
             return
-        used = min((self._assets[name].consumed.get(uri, 0) for name, _ in self._consumers.get(uri, ())), default=0)
+        consumers = [self._assets[name] for name, _ in self._consumers.get(uri, ())]
+        used = min((asset.consumed.get(uri, 0) for asset in consumers), default=0)
         if dataset.recent[0].seq <= used:
-            recent = tuple(ref for ref in dataset.recent if ref.seq > used)
+            partly = {seq for asset in consumers for seq, _ in asset.partly.get(uri, ())}
+            recent = tuple(ref for ref in dataset.recent if ref.seq > used or ref.seq in partly)
             self._datasets[uri] = replace(dataset, recent=recent)
 
     def _keep(self, uri: str) -> None:
@@ -301,6 +322,20 @@ def _unused(spec: FoldSpec, claim: ClaimEntry | None) -> set[str]:
     if claim is None or claim.kind != "scheduled":
         return set()
     return {inlet.name for inlet in spec.inlets if inlet.uri not in claim.consumes}
+
+
+def _answering(spec: FoldSpec, ref: EventRef, claim: ClaimEntry) -> RangeSet:
+    """What the run left of the time that the event touches; of what nothing maps, only what was over by then."""
+    down, blocks = spec.partition, RangeSet()
+    if down is None:
+        return blocks
+    for name in spec.readers(ref.uri):
+        inlet = _inlet(spec, name)
+        if inlet is not None and inlet.mapping is not None and inlet.partition is not None and ref.ranges:
+            blocks = blocks | (inlet.mapping.down(ref.ranges, down=down, up=inlet.partition) & claim.left)
+        else:
+            blocks = blocks | claim.left.clip(None, down.floor(claim.planned))
+    return blocks
 
 
 def _claimed(asset: AssetState) -> RangeSet:

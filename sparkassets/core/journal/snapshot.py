@@ -93,6 +93,9 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "spec": asset.spec.to_json(),
                 "done": asset.done,
                 "consumed": dict(asset.consumed),
+                "partly": {
+                    uri: [[seq, list(ranges.pairs())] for seq, ranges in items] for uri, items in asset.partly.items()
+                },
                 "cursor": asset.cursor,
                 "ticks": dict(asset.ticks),
                 "instances": [[each.end, each.seq, each.table_id, each.version] for each in asset.instances],
@@ -118,6 +121,7 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         done=body["done"],
         stale={inlet: _stamped(items) for inlet, items in marks.items()},
         consumed=body["consumed"],
+        partly={uri: tuple((seq, RangeSet.of(pairs)) for seq, pairs in items) for uri, items in body["partly"].items()},
         cursor=body["cursor"],
         ticks=body["ticks"],
         instances=tuple(Instance(*each) for each in body["instances"]),

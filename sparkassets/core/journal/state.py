@@ -137,6 +137,8 @@ class AssetState:
         stale: Per inlet, time whose input changed, with the number of its newest cause; kept for time that is
             not computed yet as well, where it only says that there is a new cause.
         consumed: Per dataset, the number up to which its events are used.
+        partly: Per dataset, those of them that are used for some blocks only: (number, time that is still to answer
+            it), ascending.
         cursor: End of the newest interval of the timetable that ran; epoch seconds.
         ticks: Per time leaf of the condition, the instant up to which its ticks are used; epoch seconds.
         instances: Its newest successes by interval, ascending; kept only where a consumer is aligned.
@@ -153,6 +155,7 @@ class AssetState:
     done: int = 0
     stale: Mapping[str, StampedRanges] = field(default_factory=dict)
     consumed: Mapping[str, int] = field(default_factory=dict)
+    partly: Mapping[str, tuple[tuple[int, RangeSet], ...]] = field(default_factory=dict)
     cursor: int | None = None
     ticks: Mapping[str, int] = field(default_factory=dict)
     instances: tuple[Instance, ...] = ()
@@ -164,6 +167,10 @@ class AssetState:
     failed: tuple[FailedBlocks, ...] = ()
     last: LastRun | None = None
     paused: bool = False
+
+    def unanswered(self, uri: str) -> RangeSet:
+        """The time for which events of the dataset are not used, although they are for other time."""
+        return RangeSet.of(pair for _, ranges in self.partly.get(uri, ()) for pair in ranges.pairs())
 
 
 @dataclass(frozen=True, slots=True)

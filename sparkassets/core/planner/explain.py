@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkassets.core.conditions import All, Condition, Leaf, Time, Verdict, evaluate
+from sparkassets.core.conditions import All, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, epoch, instant
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.gates import lacking_blocks, stale_inlet
 from sparkassets.core.planner.look import Look
-from sparkassets.core.planner.news import passed, verdict_of
-from sparkassets.core.planner.partitioned import pending, ready_blocks
+from sparkassets.core.planner.news import passed, ticks_of, verdict_of
+from sparkassets.core.planner.partitioned import pending, readiness
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.wording import labels, plural, when
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -69,10 +69,11 @@ def _schedule(look: Look, asset: AssetSpec, state: AssetState) -> Node:
 
 def _condition(look: Look, asset: AssetSpec, state: AssetState, condition: Condition) -> Node:
     """A condition with the truth of each part; of a partitioned asset, with the partitions that each makes ready."""
+    ticks = ticks_of(look, condition, state)
     if asset.partition is None or asset.schedule.default:
-        return _part(look, asset, state, verdict_of(look, condition, state))
+        return _part(look, asset, state, verdict_of(look, condition, state, ticks))
     due = pending(look, asset, asset.partition, state)
-    return _part(look, asset, state, evaluate(condition, lambda leaf: ready_blocks(look, asset, state, due, leaf)))
+    return _part(look, asset, state, readiness(look, asset, condition, state, due, ticks))
 
 
 def _part(look: Look, asset: AssetSpec, state: AssetState, verdict: Verdict[bool] | Verdict[RangeSet]) -> Node:
@@ -110,7 +111,10 @@ def _newest(look: Look, uri: str, state: AssetState) -> str:
     run = next((ref.run for ref in dataset.recent if ref.seq == dataset.seq and ref.run is not None), None)
     said = f"event {dataset.seq} at {when(dataset.at)}" + (f" of {run}" if run else "")
     if state.consumed.get(uri, 0) >= dataset.seq:
-        return f"{said}, used"
+        rest = RangeSet.of(pair for _, ranges in state.partly.get(uri, ()) for pair in ranges.pairs())
+        return f"{said}, used" + (
+            f" but for {labels(rest, state.spec.partition)}" if state.spec.partition and rest else ""
+        )
     return f"{said}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
 
 

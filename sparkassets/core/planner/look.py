@@ -102,14 +102,20 @@ class Look:
             pins[inlet.name] = Pinned(inlet.uri, dataset.seq, dataset.table_id, dataset.version, ranges, low)
         return pins
 
-    def events(self, asset: AssetSpec, state: AssetState, blocks: RangeSet | None) -> tuple[EventRef, ...]:
-        """The events that a run of ``blocks`` answers, ascending."""
+    def events(
+        self, asset: AssetSpec, state: AssetState, uris: Iterable[str], blocks: RangeSet
+    ) -> tuple[EventRef, ...]:
+        """The events of these datasets that a run of ``blocks`` answers, ascending."""
         found: dict[int, EventRef] = {}
-        for uri in state.spec.listens:
-            used = state.consumed.get(uri, 0)
+        for uri in uris:
+            used, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
             reading = [inlet for inlet in asset.inlets.values() if inlet.uri == uri]
             for ref in self.state.dataset(uri).recent:
-                if ref.seq > used and any(self._touches(ref, inlet, asset, blocks) for inlet in reading or (None,)):
+                if ref.seq <= used:
+                    answers = ref.seq in partly and partly[ref.seq].overlaps(blocks)
+                else:
+                    answers = any(self._touches(ref, inlet, asset, blocks) for inlet in reading or (None,))
+                if answers:
                     found[ref.seq] = ref
         return tuple(found[seq] for seq in sorted(found))
 
@@ -123,8 +129,8 @@ class Look:
         }
         return tuple(found[seq] for seq in sorted(found))
 
-    def _touches(self, ref: EventRef, inlet: InletSpec | None, asset: AssetSpec, blocks: RangeSet | None) -> bool:
-        if blocks is None or inlet is None or inlet.mapping is None or not ref.ranges:
+    def _touches(self, ref: EventRef, inlet: InletSpec | None, asset: AssetSpec, blocks: RangeSet) -> bool:
+        if inlet is None or inlet.mapping is None or not ref.ranges:
             return True
         up = self.project.assets[inlet.name].partition
         if up is None or asset.partition is None:

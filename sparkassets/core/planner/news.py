@@ -13,8 +13,28 @@ from sparkassets.core.conditions import Any as AnyOf
 from sparkassets.core.conditions import Condition, Leaf, Time, Verdict, evaluate
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.state import AssetState, EventRef
+from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.wording import listing, when
+
+Passed = tuple[int, tuple[int, int]]
+"""A tick of a time leaf: its instant and its data interval, epoch seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What a run of a condition uses up once it succeeds.
+
+    Attributes:
+        named: Dataset of the leaves that made it true, to how the condition names it.
+        events: Dataset to the number up to which its events are used; those that the condition does not name are used
+            as well.
+        ticks: Time leaf to the instant up to which its ticks are used, epoch seconds; also those that are left alone.
+    """
+
+    named: Mapping[str, str] = field(default_factory=dict)
+    events: Mapping[str, int] = field(default_factory=dict)
+    ticks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +42,8 @@ class Causes:
     """A condition at one moment.
 
     Attributes:
-        named: Datasets of the condition's leaves.
         events: Unused events of the leaves that made it true, ascending.
-        consumes: Dataset to the number up to which a run uses its events.
-        ticks: Time leaf to the instant up to which a run uses its ticks, epoch seconds; also those it leaves alone.
+        uses: What a run for it uses up.
         run_after: The newest tick that made it true.
         interval: Data interval of those ticks.
         later: Time leaves that do not hold.
@@ -33,10 +51,8 @@ class Causes:
     """
 
     verdict: Verdict[bool]
-    named: tuple[str, ...] = ()
     events: tuple[EventRef, ...] = ()
-    consumes: Mapping[str, int] = field(default_factory=dict)
-    ticks: Mapping[str, int] = field(default_factory=dict)
+    uses: Uses = field(default_factory=Uses)
     run_after: int | None = None
     interval: tuple[int, int] | None = None
     later: tuple[str, ...] = ()
@@ -55,10 +71,10 @@ class Causes:
         if not self.events or not all(isinstance(each, Leaf) for each in choices):
             yield self
             return
-        refs = {uri: leaf.ref for uri, leaf in zip(self.named, node.leaves(), strict=True)}
+        others = {uri: seq for uri, seq in self.uses.events.items() if uri not in self.uses.named}
         for event in self.events:
-            reason = f"{refs[event.uri]} updated"
-            yield replace(self, events=(event,), consumes={event.uri: event.seq}, reason=reason)
+            uses = replace(self.uses, events={**others, event.uri: event.seq})
+            yield replace(self, events=(event,), uses=uses, reason=f"{self.uses.named[event.uri]} updated")
 
 
 def news_of(look: Look, leaf: Leaf, state: AssetState) -> bool:
@@ -67,8 +83,8 @@ def news_of(look: Look, leaf: Leaf, state: AssetState) -> bool:
     return look.state.dataset(uri).seq > state.consumed.get(uri, 0)
 
 
-def passed(look: Look, leaf: Time, state: AssetState) -> tuple[int, tuple[int, int]] | None:
-    """The newest tick of a time leaf since the last run that used it, as (instant, data interval); epoch seconds."""
+def passed(look: Look, leaf: Time, state: AssetState) -> Passed | None:
+    """The newest tick of a time leaf since the last run that used it."""
     slot = leaf.timetable.last_at(instant(look.now))
     since = state.ticks.get(leaf.written, state.last.planned if state.last else None)
     if slot is None or (since is not None and epoch(slot.run_after) <= since):
@@ -76,36 +92,63 @@ def passed(look: Look, leaf: Time, state: AssetState) -> tuple[int, tuple[int, i
     return epoch(slot.run_after), (epoch(slot.start), epoch(slot.end))
 
 
-def verdict_of(look: Look, condition: Condition, state: AssetState) -> Verdict[bool]:
+def ticks_of(look: Look, condition: Condition, state: AssetState) -> dict[Time, Passed | None]:
+    """What `passed` says of each time leaf."""
+    return {leaf: passed(look, leaf, state) for leaf in condition.times()}
+
+
+def verdict_of(
+    look: Look, condition: Condition, state: AssetState, ticks: Mapping[Time, Passed | None]
+) -> Verdict[bool]:
     """Which parts of the condition hold."""
+    return evaluate(
+        condition, lambda leaf: ticks[leaf] is not None if isinstance(leaf, Time) else news_of(look, leaf, state)
+    )
 
-    def truth(leaf: Leaf | Time) -> bool:
-        return passed(look, leaf, state) is not None if isinstance(leaf, Time) else news_of(look, leaf, state)
 
-    return evaluate(condition, truth)
+def everything(look: Look, state: AssetState) -> dict[str, int]:
+    """All events that are there, by dataset: what a run uses that no condition asked for."""
+    return {uri: look.state.dataset(uri).seq for uri in state.spec.listens}
+
+
+def uses_of(
+    look: Look,
+    condition: Condition,
+    state: AssetState,
+    ticks: Mapping[Time, Passed | None],
+    verdict: Verdict[bool] | Verdict[RangeSet],
+) -> Uses:
+    """What a run for those parts of the condition that hold uses up."""
+    used = dict.fromkeys(verdict.used())
+    named = {look.uri(leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
+    kept = {look.uri(leaf) for leaf in condition.leaves()} - named.keys()
+    before = state.last.planned if state.last else 0
+    return Uses(
+        named,
+        {uri: seq for uri, seq in everything(look, state).items() if uri not in kept},
+        {
+            leaf.written: tick[0] if tick is not None and leaf in used else state.ticks.get(leaf.written, before)
+            for leaf, tick in ticks.items()
+        },
+    )
 
 
 def causes(look: Look, condition: Condition, state: AssetState) -> Causes:
     """How the condition stands, and what a run for it would use up."""
-    times = {leaf: passed(look, leaf, state) for leaf in condition.times()}
-    verdict = verdict_of(look, condition, state)
-    used = dict.fromkeys(verdict.used())
-    uris = list(dict.fromkeys(look.uri(leaf) for leaf in used if isinstance(leaf, Leaf)))
+    times = ticks_of(look, condition, state)
+    verdict = verdict_of(look, condition, state, times)
+    uses = uses_of(look, condition, state, times, verdict)
+    used = set(verdict.used())
     ticks = {leaf: tick for leaf, tick in times.items() if tick is not None and leaf in used}
-    before = state.last.planned if state.last else 0
-    kept = {leaf.written: state.ticks.get(leaf.written, before) for leaf in times if leaf not in ticks}
     coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(look.now))) is not None]
-    names = [leaf.ref for leaf in used if isinstance(leaf, Leaf)]
     said = [f"{leaf.written} at {when(tick[0])}" for leaf, tick in ticks.items()]
     return Causes(
         verdict,
-        tuple(look.uri(leaf) for leaf in condition.leaves()),
-        look.unused(state, uris),
-        {uri: look.state.dataset(uri).seq for uri in uris},
-        {**kept, **{leaf.written: tick[0] for leaf, tick in ticks.items()}},
+        look.unused(state, uses.named),
+        uses,
         max((tick[0] for tick in ticks.values()), default=None),
         (min(i[0] for _, i in ticks.values()), max(i[1] for _, i in ticks.values())) if ticks else None,
         tuple(leaf.written for leaf, tick in times.items() if tick is None),
         min((epoch(slot.run_after) for slot in coming), default=None),
-        ", ".join([*([f"{listing(names)} updated"] if names else []), *said]),
+        ", ".join([*([f"{listing(list(uses.named.values()))} updated"] if uses.named else []), *said]),
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sparkassets.core.conditions import Leaf, Time, evaluate
+from sparkassets.core.conditions import Condition, Leaf, Time, Verdict, evaluate
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import Aligned, Group, groups
 from sparkassets.core.planner.gates import gate, lacking_blocks
 from sparkassets.core.planner.holds import held
 from sparkassets.core.planner.look import Decision, Look
-from sparkassets.core.planner.news import news_of, passed
+from sparkassets.core.planner.news import Passed, Uses, everything, news_of, ticks_of, uses_of
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick, due_ticks
 from sparkassets.core.planner.wording import labels, listing, plural, when
@@ -136,15 +136,13 @@ class _Scheduled:
         due: The blocks that it lets through.
         waiting: What it holds back.
         tick: The due tick if it is a timetable's.
-        named, consumes, ticks: Of a condition: its datasets, and what a run for it uses up.
+        uses: What a run of a condition uses up; of a tick, everything.
     """
 
     due: RangeSet
     waiting: tuple[Waiting, ...] = ()
     tick: Tick | None = None
-    named: tuple[str, ...] = ()
-    consumes: Mapping[str, int] = field(default_factory=dict)
-    ticks: Mapping[str, int] = field(default_factory=dict)
+    uses: Uses = field(default_factory=Uses)
 
 
 def _span(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
@@ -186,29 +184,18 @@ def _scheduled(look: Look, asset: AssetSpec, state: AssetState, found: Pending) 
         ticks = due_ticks(look, asset, schedule.timetable, state)
         if isinstance(ticks, Waiting):
             return _Scheduled(RangeSet(), (ticks,))
-        return _Scheduled(due, tick=_spanning(ticks))
+        return _Scheduled(due, (), _spanning(ticks), Uses({}, everything(look, state)))
     if schedule.condition is None:
         manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
         return _Scheduled(RangeSet(), (manual,))
     if schedule.default:
-        return _Scheduled(due)
-    times = {leaf: passed(look, leaf, state) for leaf in schedule.condition.times()}
-    verdict = evaluate(schedule.condition, lambda leaf: ready_blocks(look, asset, state, found, leaf))
-    used = set(verdict.used())
+        named = {look.uri(leaf): leaf.ref for leaf in schedule.condition.leaves()}
+        return _Scheduled(due, (), None, Uses(named, everything(look, state)))
+    times = ticks_of(look, schedule.condition, state)
+    verdict = readiness(look, asset, schedule.condition, state, found, times)
     lacking = due - verdict.value
     waiting = (Waiting(asset.name, f"waits for {schedule.text}", None, lacking),) if lacking else ()
-    before = state.last.planned if state.last else 0
-    return _Scheduled(
-        verdict.value,
-        waiting,
-        None,
-        tuple(look.uri(leaf) for leaf in schedule.condition.leaves()),
-        {look.uri(leaf): look.state.dataset(look.uri(leaf)).seq for leaf in used if isinstance(leaf, Leaf)},
-        {
-            leaf.written: tick[0] if tick is not None and leaf in used else state.ticks.get(leaf.written, before)
-            for leaf, tick in times.items()
-        },
-    )
+    return _Scheduled(verdict.value, waiting, None, uses_of(look, schedule.condition, state, times, verdict))
 
 
 def _spanning(ticks: tuple[Tick, ...]) -> Tick:
@@ -217,15 +204,32 @@ def _spanning(ticks: tuple[Tick, ...]) -> Tick:
     return replace(newest, interval=(ticks[0].interval[0], newest.interval[1]))
 
 
-def ready_blocks(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf | Time) -> RangeSet:
-    """The blocks that an update of the leaf, or a tick of it, makes ready."""
+def readiness(
+    look: Look,
+    asset: AssetSpec,
+    condition: Condition,
+    state: AssetState,
+    found: Pending,
+    ticks: Mapping[Time, Passed | None],
+) -> Verdict[RangeSet]:
+    """The blocks that an update of each leaf, or a tick of it, makes ready."""
     due = found.missing | found.all_stale
-    if isinstance(leaf, Time):
-        return due if passed(look, leaf, state) is not None else RangeSet()
-    uri = look.uri(leaf)
+
+    def ready(leaf: Leaf | Time) -> RangeSet:
+        if isinstance(leaf, Time):
+            return due if ticks[leaf] is not None else RangeSet()
+        return _ready(look, asset, state, found, leaf)
+
+    return evaluate(condition, ready)
+
+
+def _ready(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> RangeSet:
+    uri, due = look.uri(leaf), found.missing | found.all_stale
     mapped = [inlet for inlet in asset.inlets.values() if inlet.uri == uri and inlet.mapping is not None]
     if not mapped:
-        return due if news_of(look, leaf, state) else RangeSet()
+        if news_of(look, leaf, state):
+            return due
+        return due & state.unanswered(uri)
     ready = RangeSet()
     for inlet in mapped:
         there = found.missing - lacking_blocks(look, asset, inlet, found.missing)
@@ -262,9 +266,8 @@ def _run(
     blocks: RangeSet,
     notes: tuple[str, ...],
 ) -> PlannedRun:
-    events, tick = look.events(asset, state, blocks), scheduled.tick
-    others = {uri: look.state.dataset(uri).seq for uri in state.spec.listens if uri not in scheduled.named}
-    chain = state.chain
+    tick, uses, chain = scheduled.tick, scheduled.uses, state.chain
+    events = look.events(asset, state, uses.named, blocks)
     return PlannedRun(
         asset=asset.name,
         kind=chain[-1].entry.kind if chain and not (blocks & (found.missing | found.all_stale)) else "scheduled",
@@ -277,8 +280,9 @@ def _run(
         cursor=tick.cursor if tick else None,
         pins=look.pins(asset, state, blocks),
         events=events,
-        consumes={**others, **scheduled.consumes},
-        ticks=scheduled.ticks,
+        consumes=uses.events,
+        ticks=uses.ticks,
+        left=RangeSet() if tick else (found.missing | found.all_stale | found.later) - blocks,
         recovers=tuple(link.entry.run for link in chain),
     )
 

@@ -23,6 +23,7 @@ class PlannedRun:
         events: What triggered it, ascending.
         consumes: Dataset to the number up to which it uses its events.
         ticks: Time leaf of the condition to the instant up to which it uses its ticks, epoch seconds.
+        left: Time that is to be computed too, but not by this run: it uses its events for ``blocks`` only.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
     """
 
@@ -39,6 +40,7 @@ class PlannedRun:
     events: tuple[EventRef, ...] = ()
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
+    left: RangeSet = field(default_factory=RangeSet)
     recovers: tuple[str, ...] = ()
 
 

@@ -11,7 +11,7 @@ from sparkassets.core.planner.alignment import align_whole
 from sparkassets.core.planner.gates import open_without_blocks
 from sparkassets.core.planner.holds import held_whole
 from sparkassets.core.planner.look import Decision, Look
-from sparkassets.core.planner.news import Causes, causes, news_of
+from sparkassets.core.planner.news import Causes, causes, everything, news_of
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick, due_ticks
 from sparkassets.core.planner.wording import listing, when
@@ -25,7 +25,7 @@ class _Due:
 
     Attributes:
         events: What it answers.
-        used: What of the condition it uses up.
+        consumes, ticks: What it uses up, as in `PlannedRun`.
     """
 
     reason: str
@@ -48,7 +48,7 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
         return Decision((), (waits,) if waits else (due,), coming=waits is not None and _follows(asset))
     if waits is not None:
         return Decision((), (waits,), coming=not blocked, blocked=blocked, failure=failure)
-    wanted = _rescue(look, asset, state) if isinstance(due, Waiting) else due
+    wanted = _rescue(look, state) if isinstance(due, Waiting) else due
     gate = open_without_blocks(look, asset, wanted[0].schedule_date)
     if gate.waiting and not state.chain:
         return Decision((), gate.waiting)
@@ -91,42 +91,32 @@ def _due(look: Look, asset: AssetSpec, state: AssetState) -> tuple[_Due, ...] | 
         ticks = due_ticks(look, asset, schedule.timetable, state)
         if isinstance(ticks, Waiting):
             return ticks
-        return tuple(_of_tick(look, asset, state, tick, first=number == 0) for number, tick in enumerate(ticks))
+        return tuple(_of_tick(look, asset, state, tick) for tick in ticks)
     if schedule.condition is None:
         return Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
     found = causes(look, schedule.condition, state)
     if not found.holds:
         return _idle(look, asset, schedule.condition, state, found)
     if isinstance(asset.strategy, EveryInstance):
-        return tuple(_of_causes(look, state, each) for each in found.one_by_one())
-    return (_of_causes(look, state, found),)
+        return tuple(_of_causes(look, each) for each in found.one_by_one())
+    return (_of_causes(look, found),)
 
 
-def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick, *, first: bool) -> _Due:
-    """The run of a tick; what was updated meanwhile is the first one's."""
+def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick) -> _Due:
+    """The run of a tick; it uses what was updated meanwhile, but that did not trigger it."""
     reason = f"{asset.schedule.text} at {when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
-    return _Due(
-        reason,
-        tick.run_after,
-        tick.interval,
-        tick.cursor,
-        look.events(asset, state, None) if first else (),
-        {uri: look.state.dataset(uri).seq for uri in state.spec.listens},
-    )
+    return _Due(reason, tick.run_after, tick.interval, tick.cursor, (), everything(look, state))
 
 
-def _of_causes(look: Look, state: AssetState, found: Causes) -> _Due:
-    """The run that uses ``found``; datasets that the condition does not name are used as well."""
-    leaves = set(found.named)
-    others = {uri: look.state.dataset(uri).seq for uri in state.spec.listens if uri not in leaves}
+def _of_causes(look: Look, found: Causes) -> _Due:
     return _Due(
         found.reason,
         found.run_after if found.run_after is not None else look.now,
         look.interval(found.events, None) or found.interval,
         None,
         found.events,
-        {**others, **found.consumes},
-        found.ticks,
+        found.uses.events,
+        found.uses.ticks,
     )
 
 
@@ -142,10 +132,10 @@ def _idle(look: Look, asset: AssetSpec, condition: Condition, state: AssetState,
     return Waiting(asset.name, f"up to date since {state.last.run}", found.until, quiet=True)
 
 
-def _rescue(look: Look, asset: AssetSpec, state: AssetState) -> tuple[_Due, ...]:
+def _rescue(look: Look, state: AssetState) -> tuple[_Due, ...]:
     """A run that is due only because an older one never ended: it may have to compute what that one should have."""
     entry = state.chain[-1].entry
-    events = tuple(ref for ref in look.events(asset, state, None) if ref.seq in set(entry.events))
+    events = tuple(ref for ref in look.unused(state, state.spec.listens) if ref.seq in set(entry.events))
     return (
         _Due("", entry.schedule_date, entry.interval, entry.cursor, events, dict(entry.consumes), dict(entry.ticks)),
     )

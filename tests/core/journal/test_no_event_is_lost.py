@@ -70,6 +70,7 @@ class Claim:
     takes: frozenset[int] = frozenset()
     blocks: frozenset[int] = frozenset()
     triggers: tuple[int, ...] = ()
+    left: frozenset[int] = frozenset()
     open: bool = True
 
 
@@ -113,6 +114,7 @@ class Daily(Consumer):
         together: Whether all of its inlets have to have news of a block.
         asked: Dataset to block to the number of the newest event that touches it.
         computed: Block to the epochs of its computations.
+        pending: Number of an event to the blocks that it touches and that have not answered it.
     """
 
     inlets: dict[str, int] = field(default_factory=dict)
@@ -120,6 +122,7 @@ class Daily(Consumer):
     limit: int = 1000
     asked: dict[str, dict[int, int]] = field(default_factory=dict)
     computed: dict[int, list[int]] = field(default_factory=dict)
+    pending: dict[int, set[int]] = field(default_factory=dict)
 
 
 PROJECT = project(
@@ -213,14 +216,26 @@ class Histories(RuleBasedStateMachine):
     def due_daily(self, each: Daily) -> set[int]:
         if each.live(self.gone) or each.paused:
             return set()
-        there = [self.there[uri] for uri in each.inlets]
-        if not all(there):
-            return set()
-        span = range(min(min(found) for found in there), max(max(found) for found in there) + 1)
-        due = {day for day in span if self.wanted(each, day)}
+        due = {day for day in self.span(each) if self.wanted(each, day)}
         due |= each.chain[-1].blocks if each.chain else set()
         ready = {day for day in due if all(self.complete(uri, day, back) for uri, back in each.inlets.items())}
         return set(sorted(ready)[: each.limit])
+
+    def span(self, each: Daily) -> range:
+        """The days that should be there."""
+        there = [self.there[uri] for uri in each.inlets]
+        if not all(there):
+            return range(0)
+        return range(min(min(found) for found in there), max(max(found) for found in there) + 1)
+
+    def to_do(self, each: Daily) -> set[int]:
+        """What was never computed, or before an update of any inlet."""
+        return {
+            day
+            for day in self.span(each)
+            if (last := max(each.computed.get(day, [0]))) == 0
+            or any(each.asked.get(uri, {}).get(day, 0) > last for uri in each.inlets)
+        }
 
     def wanted(self, each: Daily, day: int) -> bool:
         last = max(each.computed.get(day, [0]))
@@ -246,6 +261,7 @@ class Histories(RuleBasedStateMachine):
                 else:
                     blocks = {day + ahead for day in touched for ahead in range(each.inlets[uri])}
                 stale.update(dict.fromkeys(blocks, seq))
+                each.pending[seq] = set(range(-WINDOW, 20)) if touched is None else set(blocks)
 
     # ------------------------------------------------------------------ what happens
 
@@ -299,7 +315,8 @@ class Histories(RuleBasedStateMachine):
             self.happened(self.story.event(uri), uri)
         epoch = self.story.claim(run)
         blocks = frozenset(of_ranges(run.blocks)) if run.blocks is not None else frozenset[int]()
-        each.chain.append(Claim(epoch, takes, blocks, tuple(ref.seq for ref in run.events)))
+        left = frozenset(self.to_do(each) - blocks) if isinstance(each, Daily) else frozenset[int]()
+        each.chain.append(Claim(epoch, takes, blocks, tuple(ref.seq for ref in run.events), left))
 
     def open(self) -> list[str]:
         """The consumers whose newest claim can still say how it ended."""
@@ -333,6 +350,9 @@ class Histories(RuleBasedStateMachine):
         else:
             for day in found.blocks:
                 each.computed.setdefault(day, []).append(found.epoch)
+            for number, blocks in each.pending.items():
+                if number < found.epoch:  # what nobody wanted then does not answer it later
+                    each.pending[number] = blocks & found.left
         self.happened(seq, uri, found.blocks if isinstance(each, Daily) else None)
 
     @precondition(lambda self: self.open())
@@ -395,6 +415,9 @@ class Histories(RuleBasedStateMachine):
                 blocks = [of_ranges(run.blocks or RangeSet()) for run in found]
                 due = self.due_daily(each)
                 assert blocks == ([due] if due or (found and each.chain) else []), each
+                for run in found:
+                    answered = {seq for seq, pending in each.pending.items() if pending & due}
+                    assert {ref.seq for ref in run.events} == answered, each
                 continue
             expected = self.due_whole(each, set(runs))
             assert len(found) == len(expected), each
