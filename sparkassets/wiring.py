@@ -457,8 +457,8 @@ class Project:
         interval = None
         if backlog.interval is not None:
             first, dots, last = backlog.interval.partition("..")
-            start = parse_instant(first, zone=asset.timezone)
-            end = parse_instant(last, zone=asset.timezone) if dots else start
+            start = parse_instant(first, zone=asset.local_zone)
+            end = parse_instant(last, zone=asset.local_zone) if dots else start
             if end < start:
                 raise InputError(f"the interval {backlog.interval!r} ends before it starts")
             interval = (epoch(start), epoch(end))

@@ -45,10 +45,11 @@ class Context:
     """The run, for its author.
 
     Attributes:
-        data_interval_start, data_interval_end, logical_date: Aware, in the asset's time zone; None without an interval.
-        schedule_date: The earliest time that the run might start; aware, in the asset's time zone.
+        data_interval_start, data_interval_end, logical_date: None without an interval. Like all times here, but those
+            of `Block`, aware and in the zone of the asset's timetable, else of the asset.
+        schedule_date: The earliest time that the run might start.
         prev_data_interval_start_success, prev_data_interval_end_success: Of the latest success of the asset before this
-            run, if it began earlier; aware, in the asset's time zone; None without one.
+            run, if it began earlier; None without one.
         ds, ds_nodash, ts, ts_nodash, ts_nodash_with_tz: Texts of ``data_interval_start``; None without an interval.
         watermark: Of the inlet that is read above one; None where none is, or several are.
         partitions: The blocks of the run, oldest first; empty for an asset without partitions.
@@ -105,6 +106,11 @@ class Context:
         """
         return self.triggering_events.newest()
 
+    @property
+    def triggering_dataset_events(self) -> TriggeringEvents:
+        """`triggering_events` by the name that it has in Airflow."""
+        return self.triggering_events
+
     def names(self) -> dict[str, Any]:
         """The attributes by name; those that are None are left out, so that using one is an error that says so."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("_")}
@@ -114,7 +120,7 @@ class Context:
 def context_of(order: RunOrder, *, watermark: Watermark | None, project: ProjectSpec) -> Context:
     """The context of one attempt of a run."""
     asset = order.asset
-    local = zone(asset.timezone)
+    local = zone(asset.local_zone)
     blocks: tuple[Block, ...] = ()
     if asset.partition is not None and order.blocks is not None:
         slots = asset.partition.slots(order.blocks)

@@ -118,7 +118,6 @@ class _Relations:
         inlets = {
             name: _Relation(self, f"inlet {name}", partial(self._inlets.__getitem__, name)) for name in self._inlets
         }
-        events = self._context.triggering_events
         values = {name: value for name, value in self._context.names().items() if name not in {"asset", "extra"}}
         unset = {
             name: _undefined(f"the run has no data interval, so {name!r} has no value")
@@ -138,8 +137,7 @@ class _Relations:
             "partitions": self._partitions(),
             "partition": self._partition(),
             "triggering_event": self._triggering_event(),
-            "triggering_events": events,
-            "triggering_dataset_events": events,
+            "triggering_dataset_events": self._context.triggering_dataset_events,
         }
 
     def mark(self, key: str, frame: Callable[[], DataFrame]) -> str:

@@ -327,6 +327,15 @@ def test_a_backfill_that_makes_no_sense_is_refused(engine, said, args, message):
     assert engine.started == 0
 
 
+@pytest.mark.usefixtures("engine")
+def test_the_interval_of_a_backfill_is_in_the_zone_of_the_schedule(shop, asked):
+    (shop / "assets/report.yml").write_text(
+        "asset: report\nschedule: {cron: '@daily', timezone: Asia/Tokyo}\nsql: SELECT 1 AS n\n"
+    )
+    (run,) = asked("backfill", "report", "--interval", "2025-03-20..2025-03-21T00:00Z", "--dry-run")["runs"]
+    assert run["data_interval"] == {"start": "2025-03-19T15:00:00Z", "end": "2025-03-21T00:00:00Z"}
+
+
 # ------------------------------------------------------------------ state
 
 

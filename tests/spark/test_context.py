@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
+from sparkassets.core.spec.model import Schedule
 from sparkassets.core.templating import environment
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark.context import Context, context_of
 from sparkassets.spark.triggering import TriggeringEvents
-from tests.builders import asset, project
+from tests.builders import asset, project, timed
 
 
 def at(text: str) -> datetime:
@@ -28,9 +29,9 @@ FLIGHTS = {"flights": [FIRST, SECOND], "x-flights": [FIRST, SECOND]}
 BOTH = {**FLIGHTS, "inbox": [event(4, "x-drop")]}
 
 
-def context(**more: Any) -> Context:
+def context(*, schedule: Schedule | None = None, **more: Any) -> Context:
     told: dict[str, Any] = {"interval": None, "schedule_date": at("2025-03-21T06:00"), "events": {}, **more}
-    report = asset("report", by=None, timezone="Europe/Berlin")
+    report = asset("report", by=None, timezone="Europe/Berlin", schedule=schedule)
     order = RunOrder(report, run="report-1", app_id="j/report", epoch=1, blocks=None, pins={}, inlets={}, **told)
     return context_of(order, watermark=None, project=project(report))
 
@@ -46,6 +47,19 @@ def test_the_interval_of_the_success_before_is_in_the_zone_of_the_asset():
     assert context().prev_data_interval_end_success is None
 
 
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        (None, ("2025-03-19", "2025-03-19T16:00:00+01:00", "2025-03-20T16:00:00+01:00")),
+        (timed("@daily", "Asia/Tokyo"), ("2025-03-20", "2025-03-20T00:00:00+09:00", "2025-03-21T00:00:00+09:00")),
+    ],
+)
+def test_times_are_in_the_zone_of_the_timetable_else_of_the_asset(schedule, expected):
+    end = at("2025-03-20T15:00")
+    found = context(schedule=schedule, interval=(at("2025-03-19T15:00"), end), schedule_date=end)
+    assert (found.ds, found.ts, found.schedule_date.isoformat()) == expected
+
+
 def test_events_are_found_by_each_name_of_their_dataset_and_told_once():
     events = TriggeringEvents(BOTH)
     assert events["flights"] == events["x-flights"] == [FIRST, SECOND]
@@ -53,6 +67,8 @@ def test_events_are_found_by_each_name_of_their_dataset_and_told_once():
     assert list(events) == ["flights", "inbox"]
     assert [found[-1]["seq"] for found in events.values()] == [5, 4]
     assert events.get("weather", ()) == ()
+    told = context(events=BOTH)
+    assert told.triggering_dataset_events is told.triggering_events
 
 
 def test_the_source_run_has_its_interval_in_the_zone_of_the_asset():

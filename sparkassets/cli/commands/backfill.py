@@ -16,7 +16,11 @@ from sparkassets.cli.render import print_plan
 @click.argument("asset")
 @project_option
 @click.option("--partition", metavar="A..B", help="Which partitions, by key, inclusive; or a single KEY.")
-@click.option("--interval", metavar="A..B", help="The data interval, for an asset without partitions.")
+@click.option(
+    "--interval",
+    metavar="A..B",
+    help="The data interval, for an asset without partitions (ISO; without an offset in its schedule's zone).",
+)
 @click.option("--downstream", is_flag=True, help="Afterwards run what reads it, too.")
 @click.option("--force", is_flag=True, help="Compute again what is up to date.")
 @click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")

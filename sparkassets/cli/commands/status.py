@@ -65,8 +65,7 @@ def _next(at: int | None, asset: AssetSpec, now: int) -> str:
         return ""
     if at <= now:
         return "due"
-    zone = asset.schedule.timetable.timezone if asset.schedule.timetable is not None else asset.timezone
-    return f"{local(instant(at), zone, offset=True)}, {in_words(at - now)}"
+    return f"{local(instant(at), asset.local_zone, offset=True)}, {in_words(at - now)}"
 
 
 def _covered(status: AssetStatus) -> str:

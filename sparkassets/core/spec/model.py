@@ -183,6 +183,11 @@ class AssetSpec:
     lease_seconds: int = 600
     code_hash: str = ""
 
+    @property
+    def local_zone(self) -> str:
+        """Where the times of its runs are told: the zone of its timetable, else its own."""
+        return self.schedule.timetable.timezone if self.schedule.timetable is not None else self.timezone
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectSpec:
