@@ -20,7 +20,9 @@ DAY = 86_400
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAIVE_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - wall-clock time without a zone is what it stands for
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_OFFSET = r"(?:Z|[+-]\d\d:?\d\d(?::\d\d)?)"
+_INSTANT = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{{1,6}})?)?)?{_OFFSET}?)?", re.ASCII)
 
 
 class InstantError(InputError):
@@ -61,11 +63,11 @@ def format_instant(instant: datetime) -> str:
 def parse_instant(text: str, *, zone: str) -> datetime:
     """The instant that a person wrote: an ISO date, or a date and time with or without an offset; aware, UTC.
 
-    Without an offset it is wall-clock time in ``zone``: one that the clocks skip moves forward by the gap's length, one
-    that is repeated means its first occurrence.
+    Without an offset it is wall-clock time in ``zone``, which must show it exactly once; a date alone is where its day
+    begins.
 
     Raises:
-        InstantError: It is no such text or no such date.
+        InstantError: It is no such text or no such date, or the zone's clocks skip or repeat it.
 
     >>> format_instant(parse_instant("2025-03-21 06:00", zone="Europe/Berlin"))
     '2025-03-21T05:00:00Z'
@@ -76,10 +78,33 @@ def parse_instant(text: str, *, zone: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(text)
         if parsed.tzinfo is None:
-            return instant(local_to_epoch(parsed, zone, fold=0))
+            return instant(_shown_once(text, parsed, zone))
         return parsed.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise InstantError(f"'{text}' is not an instant: {error}; {expected}") from error
+
+
+def _shown_once(text: str, local: datetime, zone: str) -> int:
+    """The instant of a wall-clock time without an offset; of a date alone, its day's first."""
+    clock, wall = offsets(zone), local_seconds(local)
+    first, second = clock.instants(wall)
+    if first == second:
+        return first
+    begin = clock.boundary(wall)
+    if _DATE.fullmatch(text) and begin + clock.at(begin) < wall + DAY:
+        return begin
+    change = clock.changes(min(first, second), max(first, second) + 1)[-1]
+    before, after = (_clock_text(local_datetime(change.at + offset)) for offset in (change.before, change.after))
+    if second < first:
+        hint = f"write {_clock_text(local_datetime(first + clock.at(first)))}"
+        raise InstantError(f"'{text}' does not exist in {zone}: the clocks go from {before} to {after}", hint=hint)
+    both = " or ".join(_clock_text(instant(each).astimezone(clock.zone)) for each in (first, second))
+    message = f"'{text}' happens twice in {zone}: the clocks go back from {before} to {after}"
+    raise InstantError(message, hint=f"write {both}")
+
+
+def _clock_text(time: datetime) -> str:
+    return time.isoformat(timespec="auto" if time.second else "minutes")
 
 
 # --------------------------------------------------------------------------- zones
@@ -127,11 +152,11 @@ class Offsets:
     A local time is written as the seconds since 1970-01-01T00:00 on the wall clock.
     """
 
-    __slots__ = ("_chunks", "_fixed", "_zone")
+    __slots__ = ("_chunks", "_fixed", "zone")
 
     def __init__(self, name: str) -> None:
-        self._zone = zone(name)
-        self._fixed = self._zone.utcoffset(None) is not None
+        self.zone = zone(name)
+        self._fixed = self.zone.utcoffset(None) is not None
         self._chunks: dict[int, _Chunk] = {}
 
     def at(self, epoch: int) -> int:
@@ -171,6 +196,13 @@ class Offsets:
         if before == after:
             return first, second
         return (first, first) if before else (second, second)
+
+    def tick(self, local: int) -> int:
+        """The instant at which what is planned for a local time happens.
+
+        A skipped time moves forward by the gap's length, a repeated one happens at its second occurrence.
+        """
+        return max(self.instants(local))
 
     def boundary(self, local: int) -> int:
         """The first instant from which on the wall clock never again shows less than ``local``.
@@ -212,7 +244,7 @@ class Offsets:
 
     def _probe(self, epoch: int) -> int:
         """The offset by ``zoneinfo``; outside the years of Python that of the nearest."""
-        since = datetime.fromtimestamp(min(max(epoch, _EARLIEST), _LATEST), self._zone).utcoffset() or timedelta()
+        since = datetime.fromtimestamp(min(max(epoch, _EARLIEST), _LATEST), self.zone).utcoffset() or timedelta()
         return since.days * DAY + since.seconds
 
 
@@ -337,11 +369,11 @@ class Duration:
         """The instant that long after ``epoch``: months and days on the wall clock of ``zone``, then elapsed seconds.
 
         A day that the month does not have is its last; a skipped wall-clock time moves forward by the gap's length,
-        a repeated one is its first occurrence.
+        a repeated one is its second occurrence.
         """
         if self.months or self.days:
             clock = offsets(zone)
-            epoch = clock.instants(self.add_to_local(epoch + clock.at(epoch)))[0]
+            epoch = clock.tick(self.add_to_local(epoch + clock.at(epoch)))
         return epoch + self.seconds
 
     def add_to_local(self, local: int) -> int:

@@ -50,9 +50,10 @@ def test_part_of_a_second_is_dropped_towards_the_past(seconds, microseconds):
         ("2025-03-21T06:00Z", "Europe/Berlin", "2025-03-21T06:00:00Z"),
         ("2025-03-21T06:00:00.25+05:45", "Europe/Berlin", "2025-03-21T00:15:00Z"),
         ("2025-03-21T06:00-0400", "Europe/Berlin", "2025-03-21T10:00:00Z"),
-        ("2025-03-30T02:30", "Europe/Berlin", "2025-03-30T01:30:00Z"),  # skipped: 03:30
-        ("2025-10-26T02:30", "Europe/Berlin", "2025-10-26T00:30:00Z"),  # repeated: the first
-        ("2011-12-30", "Pacific/Apia", "2011-12-30T10:00:00Z"),  # skipped: the 31st
+        ("2025-10-26T02:30+01:00", "Europe/Berlin", "2025-10-26T01:30:00Z"),  # repeated, but told
+        ("1937-06-30T12:00+00:19:32", "Europe/Amsterdam", "1937-06-30T11:40:28Z"),
+        ("2025-04-25", "Africa/Cairo", "2025-04-24T22:00:00Z"),  # the day begins at 01:00
+        ("2025-11-02", "America/Havana", "2025-11-02T04:00:00Z"),  # midnight comes twice; the day begins at the first
         ("0001-01-01", "UTC", "0001-01-01T00:00:00Z"),
     ],
 )
@@ -93,6 +94,63 @@ def test_what_is_not_an_instant(text):
 def test_what_is_not_in_the_calendar(text, why):
     with pytest.raises(InstantError, match=f"^'{text}' is not an instant: {why}; expected an ISO date or time"):
         parse_instant(text, zone="UTC")
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "expected", "hint"),
+    [
+        (
+            "2025-03-30T02:30",
+            "Europe/Berlin",
+            "does not exist in Europe/Berlin: the clocks go from 2025-03-30T02:00 to 2025-03-30T03:00",
+            "write 2025-03-30T03:30",
+        ),
+        (
+            "2025-10-26 02:30",
+            "Europe/Berlin",
+            "happens twice in Europe/Berlin: the clocks go back from 2025-10-26T03:00 to 2025-10-26T02:00",
+            "write 2025-10-26T02:30+02:00 or 2025-10-26T02:30+01:00",
+        ),
+        (
+            "2011-12-30",
+            "Pacific/Apia",
+            "does not exist in Pacific/Apia: the clocks go from 2011-12-30T00:00 to 2011-12-31T00:00",
+            "write 2011-12-31T00:00",
+        ),
+        (
+            "2025-04-25T00:00",
+            "Africa/Cairo",
+            "does not exist in Africa/Cairo: the clocks go from 2025-04-25T00:00 to 2025-04-25T01:00",
+            "write 2025-04-25T01:00",
+        ),
+    ],
+)
+def test_a_local_time_that_the_clocks_skip_or_repeat_is_refused(text, zone, expected, hint):
+    with pytest.raises(InstantError) as error:
+        parse_instant(text, zone=zone)
+    assert str(error.value) == f"'{text}' {expected}\n  hint: {hint}"
+
+
+@given(st.data(), zones)
+def test_a_local_time_is_taken_if_and_only_if_the_clocks_show_it_once(data, name):
+    local = wall_clock(data.draw(instants_near_changes(name)) // 60 * 60, name)
+    local += timedelta(minutes=data.draw(st.integers(-90, 90)))
+    readings = {local.replace(tzinfo=ZoneInfo(name), fold=fold).timestamp() for fold in (0, 1)}
+    try:
+        assert {parse_instant(local.isoformat(), zone=name).timestamp()} == readings
+    except InstantError as error:
+        assert len(readings) > 1
+        for written in error.hint.removeprefix("write ").split(" or "):
+            assert parse_instant(written, zone=name).timestamp() in readings
+
+
+@given(st.data(), zones)
+def test_a_date_is_where_its_day_begins(data, name):
+    local = wall_clock(data.draw(instants_near_changes(name)), name)
+    day = local_seconds(local) // DAY
+    begin = epoch(parse_instant(local.date().isoformat(), zone=name))
+    assert (begin + offset(begin, name)) // DAY == day
+    assert (begin - 1 + offset(begin - 1, name)) // DAY < day
 
 
 # ------------------------------------------------------------------ zones
@@ -252,6 +310,8 @@ def test_duration_has_one_sign():
         ("2025-03-29T12:00", "1d", "Europe/Berlin", "2025-03-30T12:00"),  # 23 hours
         ("2025-03-29T12:00", "24h", "Europe/Berlin", "2025-03-30T13:00"),
         ("2025-10-25T12:00", "1d", "Europe/Berlin", "2025-10-26T12:00"),  # 25 hours
+        ("2025-10-25T02:30", "1d", "Europe/Berlin", "2025-10-26T02:30+01:00"),  # repeated
+        ("2025-10-27T02:30", "-1d", "Europe/Berlin", "2025-10-26T02:30+01:00"),
         ("2025-03-29T02:30", "1d", "Europe/Berlin", "2025-03-30T03:30"),  # skipped
         ("2025-01-31T00:00", "1mo", "UTC", "2025-02-28T00:00"),
         ("2024-02-29T00:00", "1y", "UTC", "2025-02-28T00:00"),
@@ -263,11 +323,6 @@ def test_duration_has_one_sign():
 def test_adding_a_duration(start, duration, name, end):
     added = Duration.parse(duration).add_to(epoch(parse_instant(start, zone=name)), name)
     assert added == epoch(parse_instant(end, zone=name))
-
-
-def test_adding_to_a_repeated_hour_lands_on_the_first():
-    second = local_to_epoch(datetime(2025, 10, 25, 2, 30), "Europe/Berlin", fold=1)  # noqa: DTZ001 - wall clock
-    assert format_instant(instant(Duration(days=1).add_to(second, "Europe/Berlin"))) == "2025-10-26T00:30:00Z"
 
 
 @given(st.data(), zones, st.integers(-400, 400))

@@ -112,7 +112,7 @@ class CalendarTicks:
         """The instant of that step; beyond the calendar, one before or after all others."""
         step = Duration(months=self.length.months * number, days=self.length.days * number)
         try:
-            return max(offsets(self.timezone).instants(step.add_to_local(self.anchor)))
+            return offsets(self.timezone).tick(step.add_to_local(self.anchor))
         except InstantError:
             return LATEST if number > 0 else EARLIEST - 1
 
@@ -131,5 +131,5 @@ def every_ticks(text: str, length: Duration, *, timezone: str, anchor: int | Non
     """
     clock = offsets(timezone)
     if length.seconds:
-        return ElapsedTicks(text, length.seconds, max(clock.instants(0)) if anchor is None else anchor)
+        return ElapsedTicks(text, length.seconds, clock.tick(0) if anchor is None else anchor)
     return CalendarTicks(text, length, timezone, 0 if anchor is None else anchor + clock.at(anchor))

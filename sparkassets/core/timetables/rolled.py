@@ -87,7 +87,7 @@ class Rolled:
         if target is None:
             return None
         clock = offsets(self.timezone)
-        return max(clock.instants(target * DAY + (tick + clock.at(tick)) % DAY))
+        return clock.tick(target * DAY + (tick + clock.at(tick)) % DAY)
 
     def _day(self, epoch: int) -> int:
         return (epoch + offsets(self.timezone).at(epoch)) // DAY

@@ -370,6 +370,26 @@ a.yml:2:29: '2025-02-30' is not an instant: day is out of range for month; expec
         pytest.param(
             """\
 asset: a
+timezone: Europe/Berlin
+start: 2025-03-30T02:30
+schedule: {at: [2025-10-26T02:30]}
+""",
+            """\
+a.yml:3:8: '2025-03-30T02:30' does not exist in Europe/Berlin: the clocks go from 2025-03-30T02:00 to 2025-03-30T03:00
+    start: 2025-03-30T02:30
+           ^^^^^^^^^^^^^^^^
+  hint: write 2025-03-30T03:30
+a.yml:4:17: '2025-10-26T02:30' happens twice in Europe/Berlin: the clocks go back from 2025-10-26T03:00 to \
+2025-10-26T02:00
+    schedule: {at: [2025-10-26T02:30]}
+                    ^^^^^^^^^^^^^^^^
+  hint: write 2025-10-26T02:30+02:00 or 2025-10-26T02:30+01:00
+""",
+            id="times_that_the_clocks_skip_or_repeat",
+        ),
+        pytest.param(
+            """\
+asset: a
 schedule: {every: 1d12h}
 """,
             """\

@@ -3,9 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from sparkassets.core.instants import epoch, format_instant, instant, parse_instant
+from sparkassets.core.instants import epoch, format_instant, instant, offsets, parse_instant
 from sparkassets.core.timetables import Continuous, Once, Slot, parse_timetable
+from tests.core.clocks import FIRST, LAST, zones
 
 ALWAYS = (instant(0), instant(4_000_000_000))
 
@@ -147,11 +150,24 @@ def test_instants_beside_crons():
     assert [run[0] for run in runs(timetable, "2025-03-21", "2025-03-22")] == ["21 06:00", "21 07:00"]
 
 
-def test_a_skipped_local_time_moves_forward_by_the_gap():
-    timetable = parse_timetable({"at": ["2025-03-30T02:30"]}, timezone="Europe/Berlin")
-    assert timetable.first_after(instant(0)).start == at("2025-03-30T01:30")
-    timetable = parse_timetable({"cron": "0 * * * *", "start": "2025-03-30T02:30"}, timezone="Europe/Berlin")
-    assert timetable.start == epoch(at("2025-03-30T01:30"))
+@given(st.data(), zones)
+def test_a_day_more_or_less_is_the_next_tick_or_the_last_over_a_repeated_hour(data, zone):
+    back = [change for change in offsets(zone).changes(FIRST, LAST) if change.after < change.before]
+    assume(back)
+    change = data.draw(st.sampled_from(back))
+    repeated = (change.at + change.after) // 60 + data.draw(st.integers(-120, 300))
+    cron = f"{repeated % 60} {repeated // 60 % 24} * * *"
+    low, high = change.at - 3 * 86_400, change.at + 3 * 86_400
+    assume(offsets(zone).changes(low, high + 3 * 86_400) == [change])
+
+    def slots(modifier):
+        found = parse_timetable({"cron": cron, **modifier}, timezone=zone).between(instant(low), instant(high))
+        return [(slot.start, slot.end) for slot in found]
+
+    expected = slots({})
+    assert slots({"interval": "1d"}) == slots({"window": "1d"}) == expected
+    later = parse_timetable({"at": cron, "delay": "1d"}, timezone=zone).between(instant(low), instant(high))
+    assert [(slot.end, slot.run_after) for slot in later] == expected
 
 
 # ------------------------------------------------------------------ without ticks
