@@ -157,8 +157,9 @@ class Project:
     def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[Preview]:
         """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on."""
         specs = [self.asset(name) for name in assets] or list(self.spec.assets.values())
-        since = self.moment(start)
-        return [preview(spec, start=since, count=count) for spec in specs]
+        since, known = self.moment(start), self._state("preview").assets
+        paused = {name for name, state in known.items() if state.paused}
+        return [preview(spec, start=since, count=count, paused=spec.name in paused) for spec in specs]
 
     def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
         """Which run of ``upstream`` belongs to the run of ``downstream`` at that time.
@@ -200,9 +201,7 @@ class Project:
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
     ) -> list[RunRecord]:
         """Runs in the order of their claims; only the newest ``last``."""
-        gone: Collection[int] = ()
-        if self._store.exists():
-            gone = self._leases().over(self._ledger("runs").open(), mine=frozenset())
+        gone = self._leases().over(self._state("runs"), mine=frozenset())
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
             return [run for run in runs.of_rows(rows, gone) if status in (None, run.status)]
@@ -410,6 +409,10 @@ class Project:
         ledger = self._ledger(what)
         ledger.open()
         return ledger
+
+    def _state(self, what: str) -> State:
+        """What the journal says; nothing where there is none yet."""
+        return self._ledger(what).open() if self._store.exists() else State()
 
     def _look(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> Look:
         for name in select or ():

@@ -129,34 +129,48 @@ def print_preview(previews: Sequence[Preview], now: datetime, terminal: Terminal
         for number, slot in enumerate(each.slots):
             name = Cell(each.asset, "" if number else "green")
             far = in_words(epoch(slot.run_after) - epoch(now))
-            rows.append([name, *_slot(slot, each.timezone), far])
+            rows.append([name, *slot_cells(slot, each.timezone), far + _held(each)])
     if rows:
-        columns = ["asset", "runs (local)", "runs (UTC)", "interval (local)", "from now"]
-        print_table(terminal, [Column(title, free=title.startswith("interval")) for title in columns], rows)
+        print_table(terminal, [Column("asset"), *SLOT_COLUMNS, Column("from now")], rows)
     else:
         terminal.print("no asset runs by a timetable")
     without = [each for each in previews if not each.slots]
     if without:
         terminal.print("", terminal.paint("without a coming run:", "dim"))
-        reasons = [[Cell(each.asset, "dim"), Cell(each.reason, "dim")] for each in without]
+        reasons = [[Cell(each.asset, "dim"), Cell(each.reason + _held(each), "dim")] for each in without]
         print_table(terminal, [Column("asset"), Column("reason", free=True)], reasons)
 
 
-def _slot(slot: Slot, timezone: str) -> list[str]:
-    start, end = local(slot.start, timezone), local(slot.end, timezone)
-    interval = start if start == end else f"{start} to {end}"
+def _held(preview: Preview) -> str:
+    return "; paused" if preview.paused else ""
+
+
+SLOT_COLUMNS = (Column("runs (local)"), Column("runs (UTC)"), Column("interval (local)", free=True))
+"""The columns of `slot_cells`."""
+
+
+def slot_cells(slot: Slot, timezone: str) -> list[str]:
+    """When a run of a timetable may start, on the wall clock of a zone and in UTC, and its interval there."""
+    interval = local(slot.start, timezone)
+    if slot.start != slot.end:
+        interval += f" to {local(slot.end, timezone)}"
     return [local(slot.run_after, timezone, offset=True), local(slot.run_after, "UTC"), interval]
 
 
 def local(instant: datetime, timezone: str, *, offset: bool = False) -> str:
-    """An instant on the wall clock of a zone, to the minute where it is a whole one; with its offset if that is asked.
+    """An instant on the wall clock of a zone, to the minute where it is a whole one.
+
+    Its offset follows if that is asked, and where the clock shows that time twice.
 
     >>> local(datetime.fromisoformat("2025-03-21T06:00Z"), "Europe/Berlin", offset=True)
     '2025-03-21 07:00+01:00'
+    >>> local(datetime.fromisoformat("2025-10-26T01:00Z"), "Europe/Berlin")
+    '2025-10-26 02:00+01:00'
     """
     there = instant.astimezone(zone(timezone))
     text = f"{there:%Y-%m-%d %H:%M}" + (f":{there:%S}" if there.second else "")
-    return text + there.isoformat()[len(_SECONDS) :] if offset and timezone != "UTC" else text
+    twice = there.utcoffset() != there.replace(fold=1 - there.fold).utcoffset()
+    return text + there.isoformat()[len(_SECONDS) :] if twice or (offset and timezone != "UTC") else text
 
 
 def in_words(seconds: int) -> str:

@@ -45,6 +45,26 @@ def test_preview_tells_the_next_runs_and_why_some_assets_have_none(said):
     ]
 
 
+def test_preview_tells_apart_what_the_clock_shows_twice(shop, said):
+    (shop / "assets/report.yml").write_text(DAILY.replace("0 6 *", "30 * *"))
+    code, out, _ = said("preview", "report", "--from", "2025-10-26T00:30", "--count", "2")
+    assert code == 0
+    assert [line.partition("  in ")[0].rstrip() for line in lines(out)[1:]] == [
+        "  report  2025-10-26 02:30+02:00  2025-10-26 00:30  2025-10-26 01:30 to 2025-10-26 02:30+02:00",
+        "  report  2025-10-26 02:30+01:00  2025-10-26 01:30  2025-10-26 02:30+02:00 to 2025-10-26 02:30+01:00",
+    ]
+
+
+@pytest.mark.usefixtures("timed")
+def test_preview_says_what_is_paused(shop, said):
+    (shop / "assets/best_shops.yml").write_text((shop / "assets/best_shops.yml").read_text() + "paused: true\n")
+    said("pause", "pulse")
+    _, out, _ = said("preview", "pulse", "report", "best_shops", "--count", "1")
+    table = lines(out)
+    assert (table[1][-17:], table[2][-8:]) == ("in 45 min; paused", "  in 4 h")
+    assert table[-1] == "  best_shops  no timetable: runs when daily_revenue; paused"
+
+
 @pytest.mark.usefixtures("timed")
 def test_preview_as_a_document_has_timetables_only(asked):
     assert asked("preview", "--from", "2025-03-28", "--count", "1") == [

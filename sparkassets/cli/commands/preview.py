@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int, as_json: bool) -> int:
     """Show the next runs of the timetable of each ASSET (default: every), whatever happened so far.
 
+    Runs that may start at the same instant follow in the order of their intervals.
     With --json: [{asset, run_after, data_interval: {start, end}, logical_date}]; what has no timetable is left out.
     """
     project = open_project(folder)

@@ -23,21 +23,37 @@ class Preview:
         timezone: The zone that its timetable follows; empty without one.
         slots: Oldest first.
         reason: Why there are none; empty where there are.
+        paused: It will not run until it is resumed.
     """
 
     asset: str
     timezone: str = ""
     slots: tuple[Slot, ...] = ()
     reason: str = ""
+    paused: bool = False
 
 
-def preview(asset: AssetSpec, *, start: datetime, count: int) -> Preview:
-    """The next ``count`` runs of the asset's timetable that may start at ``start`` or later."""
-    timetable = asset.schedule.timetable
+def preview(asset: AssetSpec, *, start: datetime, count: int, paused: bool = False) -> Preview:
+    """The next ``count`` runs of the asset's timetable that may start at ``start`` or later.
+
+    ``paused`` tells whether the `pause` verb keeps it from running; its YAML may, besides.
+    """
+    timetable, held = asset.schedule.timetable, asset.paused or paused
     if timetable is None:
-        return Preview(asset.name, reason=f"no timetable: {untimed(asset)}")
+        reason = f"no timetable: {untimed(asset)}" + "".join(_ticks(asset, start))
+        return Preview(asset.name, reason=reason, paused=held)
     slots = tuple(islice(_from(timetable, start), count))
-    return Preview(asset.name, timetable.timezone, slots, "" if slots else _without(timetable, start))
+    reason = "" if slots else _without(timetable, start)
+    return Preview(asset.name, timetable.timezone, slots, reason, held)
+
+
+def _ticks(asset: AssetSpec, start: datetime) -> Iterator[str]:
+    """When each time of the condition next passes."""
+    condition = asset.schedule.condition
+    for time in condition.times() if condition is not None else ():
+        slot = next(_from(time.timetable, start), None)
+        coming = f"next at {format_instant(slot.run_after)}" if slot is not None else "no more"
+        yield f"; {time.text()} ticks {coming}"
 
 
 def _without(timetable: Timetable, start: datetime) -> str:
@@ -63,5 +79,5 @@ def untimed(asset: AssetSpec) -> str:
 def _from(timetable: Timetable, start: datetime) -> Iterator[Slot]:
     slot = timetable.first_after(max(start, _EARLIEST) - _MOMENT)
     while slot is not None:
-        yield slot
+        yield from timetable.between(slot.run_after, slot.run_after)  # several may run after the same instant
         slot = timetable.first_after(slot.run_after)

@@ -2,10 +2,13 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
+from sparkassets.core.conditions import parse_condition
 from sparkassets.core.planner.preview import preview
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.timetables import parse_timetable
-from tests.builders import asset, project, source
+from tests.builders import asset, clock, project, source
 
 
 def at(text: str) -> datetime:
@@ -28,6 +31,28 @@ def test_the_next_runs_from_an_instant_on():
 
 def test_a_run_at_that_very_instant_is_one_of_them():
     assert coming("0 6 * * *", "2025-03-28T05:00") == ["03-28 05:00", "03-29 05:00"]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "since", "expected"),
+    [
+        (
+            {"cron": "@daily", "delay": "1mo", "timezone": "UTC"},
+            "2025-02-28",
+            ["02-28 after 01-27", "02-28 after 01-28", "02-28 after 01-29", "02-28 after 01-30", "03-01 after 01-31"],
+        ),
+        (
+            {"cron": "0 2,3 * * *", "interval": "1d", "timezone": "Europe/Berlin"},
+            "2025-03-30",
+            ["03-30 after 03-29", "03-30 after 03-29", "03-31 after 03-30", "04-01 after 03-31"],
+        ),
+    ],
+)
+def test_runs_of_one_instant_are_all_told(schedule, since, expected):
+    timetable = parse_timetable(schedule, timezone="UTC")
+    slots = preview(asset("a", schedule=Schedule(timetable)), start=at(since), count=len(expected)).slots
+    assert [f"{slot.run_after:%m-%d} after {slot.start:%m-%d}" for slot in slots] == expected
+    assert len({slot.start for slot in slots}) == len(slots)
 
 
 def test_the_ends_of_the_calendar_are_no_error():
@@ -65,4 +90,36 @@ def test_what_has_no_timetable_says_what_it_goes_by():
         "no timetable: runs when s",
         "no timetable: runs when a & s",
         "no timetable: runs by hand only",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ({"any": ["@hourly", "b"]}, "runs when @hourly | b; @hourly ticks next at 2025-01-01T00:00:00Z"),
+        (
+            {"all": ["0 6 * * *", {"any": ["b", {"cron": "@daily", "end": "2024-12-01"}]}]},
+            (
+                """runs when '0 6 * * *' & (b | {"cron": "@daily", "end": "2024-12-01"}); """
+                """'0 6 * * *' ticks next at 2025-01-01T06:00:00Z; """
+                """{"cron": "@daily", "end": "2024-12-01"} ticks no more"""
+            ),
+        ),
+    ],
+)
+def test_what_has_times_in_its_condition_says_when_they_come(condition, reason):
+    parsed = parse_condition(condition, clock)
+    found = preview(asset("a", schedule=Schedule(None, parsed, parsed.text())), start=at("2025-01-01"), count=3)
+    assert (found.slots, found.reason) == ((), f"no timetable: {reason}")
+
+
+def test_what_is_paused_says_so():
+    def paused(*, verb: bool, yaml: bool) -> bool:
+        return preview(asset("a", paused=yaml), start=at("2025-01-01"), count=1, paused=verb).paused
+
+    assert [paused(verb=verb, yaml=yaml) for verb in (False, True) for yaml in (False, True)] == [
+        False,
+        True,
+        True,
+        True,
     ]
