@@ -167,7 +167,7 @@ class Project:
         Args:
             upstream: The name of an asset with a timetable, a preset or a cron.
             downstream: Likewise.
-            at: When the downstream runs; default now.
+            at: When the downstream fires, or later; default now.
 
         Raises:
             InputError: One is no timetable, or has no run by then.

@@ -129,25 +129,51 @@ def test_align_two_crons_without_a_project(said, asked, tmp_path, monkeypatch):
         "case": 2,
     }
     assert lines(said("align", *crons)[1]) == [
-        "downstream run at   2025-03-22T04:00:00Z, logical date 2025-03-22T03:00:00Z",
-        "its upstream run at 2025-03-21T06:00:00Z, logical date 2025-03-20T06:00:00Z",
-        "execution_delta     1d21h (162000 s)",
-        "case                2: only the downstream fires then",
+        "              runs (local)      runs (UTC)        interval (local)",
+        "  upstream    2025-03-21 06:00  2025-03-21 06:00  2025-03-20 06:00 to 2025-03-21 06:00",
+        "  downstream  2025-03-22 04:00  2025-03-22 04:00  2025-03-22 03:00 to 2025-03-22 04:00",
+        "",
+        "execution_delta  45:00:00 (162000 s)",
+        "case             2: only the downstream fires at 2025-03-22T04:00:00Z",
     ]
 
 
 @pytest.mark.usefixtures("timed")
 def test_align_an_asset_with_a_cron_in_the_zone_of_the_project(said):
     assert lines(said("align", "report", "@daily", "--at", "2025-03-31")[1]) == [
-        "downstream run at   2025-03-31T00:00:00Z, logical date 2025-03-30T00:00:00Z",
-        "its upstream run at 2025-03-30T04:00:00Z, logical date 2025-03-29T05:00:00Z",
-        "execution_delta     19h (68400 s)",
-        "case                2: only the downstream fires then",
+        "              runs (local)            runs (UTC)        interval (local)",
+        "  upstream    2025-03-30 06:00+02:00  2025-03-30 04:00  2025-03-29 06:00 to 2025-03-30 06:00",
+        "  downstream  2025-03-31 00:00        2025-03-31 00:00  2025-03-30 00:00 to 2025-03-31 00:00",
+        "",
+        "execution_delta  19:00:00 (68400 s)",
+        "case             2: only the downstream fires at 2025-03-31T00:00:00Z",
     ]
-    assert lines(said("align", "pulse", "pulse")[1])[2:] == [
-        "execution_delta     0s (0 s)",
-        "case                1: both fire then",
+
+
+@pytest.mark.usefixtures("timed")
+def test_align_says_which_run_it_took_where_none_is_at_that_time(said):
+    assert lines(said("align", "pulse", "pulse")[1])[4:] == [
+        "execution_delta  0:00:00 (0 s)",
+        "case             1: both fire at 2025-03-30T00:00:00Z",
+        "at 2025-03-30T00:15:00Z the downstream does not fire: shown is its last interval that is over by then",
     ]
+
+
+def test_align_tells_the_runs_and_not_only_the_intervals(shop, said):
+    (shop / "assets/late.yml").write_text(
+        "asset: late\nschedule: {cron: '0 6 * * *', delay: 20h}\nsql: SELECT 1 AS n\n"
+    )
+    both = [
+        "  {:10}  2025-03-22 02:00  2025-03-22 02:00  2025-03-20 06:00 to 2025-03-21 06:00",
+        "  {:10}  2025-03-22 00:00  2025-03-22 00:00  2025-03-21 00:00 to 2025-03-22 00:00",
+    ]
+    told = lines(said("align", "late", "@daily", "--at", "2025-03-22")[1])
+    assert told[1:3] == [both[0].format("upstream"), both[1].format("downstream")]
+    assert told[-1] == "the upstream runs later than the downstream might: with `partitions: aligned` it waits for that run"
+    for at in ("2025-03-21T06:00", "2025-03-22T02:00"):
+        told = lines(said("align", "late", "late", "--at", at)[1])
+        assert told[2] == both[0].format("downstream")
+        assert told[-1] == "case             1: both fire at 2025-03-21T06:00:00Z"
 
 
 @pytest.mark.usefixtures("timed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,31 +10,36 @@ import click
 
 from sparkassets.cli.documents import alignment_document, print_json
 from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.render import SLOT_COLUMNS, slot_cells
+from sparkassets.cli.tables import Column, print_table
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.instants import Duration, format_instant
-from sparkassets.core.timetables.align import is_time
+from sparkassets.core.instants import format_instant
+from sparkassets.core.timetables.align import delta_text, is_time
 
 if TYPE_CHECKING:
     from sparkassets.core.timetables.align import Alignment
+
+_ENDS = ("upstream", "downstream")
 
 
 @click.command("align")
 @click.argument("upstream", metavar="UP")
 @click.argument("downstream", metavar="DOWN")
 @project_option
-@click.option("--at", metavar="TIME", help="When DOWN runs (ISO; without an offset in the project's zone).")
+@click.option("--at", metavar="TIME", help="When DOWN fires (ISO; without an offset in the project's zone).")
 @json_option
 def command(upstream: str, downstream: str, folder: Path, at: str | None, as_json: bool) -> int:
     """Show which run of UP belongs to the run of DOWN: names of assets, presets or crons.
 
-    Two crons need no project; without one they are in UTC.
+    A run is that of an interval, whatever delays it: at --at (default: now) counts the newest interval of DOWN that is
+    over. Two crons need no project; without one they are in UTC.
     With --json: {upstream_logical_date, downstream_logical_date, execution_delta, case}, the delta in seconds.
     """
     found = _align(upstream, downstream, folder, at)
     if as_json:
         print_json(alignment_document(found))
     else:
-        Terminal.of(sys.stdout).print(*_lines(found))
+        _print(found, Terminal.of(sys.stdout))
     return 0
 
 
@@ -47,13 +51,21 @@ def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> Alig
     return open_project(folder).align(upstream, downstream, at=at)
 
 
-def _lines(found: Alignment) -> Iterator[str]:
+def _print(found: Alignment, terminal: Terminal) -> None:
     down, up = found.downstream, found.upstream
     if up is None or found.delta_seconds is None:  # pragma: no cover  a project's `align` refuses that
         return
-    yield f"downstream run at   {format_instant(down.end)}, logical date {format_instant(down.start)}"
-    yield f"its upstream run at {format_instant(up.end)}, logical date {format_instant(up.start)}"
-    days, seconds = divmod(abs(found.delta_seconds), 86400)
-    length = Duration(days=days, seconds=seconds)
-    yield f"execution_delta     {(length if found.delta_seconds > 0 else -length).text} ({found.delta_seconds} s)"
-    yield f"case                {found.case}: {'both fire' if found.case == 1 else 'only the downstream fires'} then"
+    rows = [[name, *slot_cells(slot, zone)] for name, slot, zone in zip(_ENDS, (up, down), found.zones, strict=True)]
+    print_table(terminal, [Column(""), *SLOT_COLUMNS], rows)
+    tick = format_instant(down.end)
+    fires = "both fire" if found.case == 1 else "only the downstream fires"
+    terminal.print(
+        "",
+        f"execution_delta  {delta_text(found.delta_seconds)} ({found.delta_seconds} s)",
+        f"case             {found.case}: {fires} at {tick}",
+    )
+    if found.at not in {down.end, down.run_after}:
+        asked = format_instant(found.at)
+        terminal.print(f"at {asked} the downstream does not fire: shown is its last interval that is over by then")
+    if up.run_after > down.run_after:
+        terminal.print("the upstream runs later than the downstream might: with `partitions: aligned` it waits for that run")

@@ -29,24 +29,39 @@ class Alignment:
         upstream: None where the upstream has no run as early as that.
         delta_seconds: The downstream's logical date minus the upstream's; None without an upstream run.
         case: 1 where both fire at that instant, 2 where only the downstream does.
+        at: What was asked for; the downstream may have no tick there.
+        zones: Of the upstream's timetable and of the downstream's.
     """
 
     upstream: Slot | None
     downstream: Slot
     delta_seconds: int | None
     case: Literal[1, 2]
+    at: datetime
+    zones: tuple[str, str]
 
 
 def aligned(upstream: Timetable, downstream: Timetable, at: datetime) -> Alignment | None:
     """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run; None without one."""
-    own = aligned_slot(downstream, at)
+    own, zones = aligned_slot(downstream, at), (upstream.timezone, downstream.timezone)
     if own is None:
         return None
     theirs = aligned_slot(upstream, own.end)
     if theirs is None:
-        return Alignment(None, own, None, 2)
+        return Alignment(None, own, None, 2, at, zones)
     delta = own.start - theirs.start
-    return Alignment(theirs, own, delta.days * 86_400 + delta.seconds, 1 if theirs.end == own.end else 2)
+    case: Literal[1, 2] = 1 if theirs.end == own.end else 2
+    return Alignment(theirs, own, delta.days * 86_400 + delta.seconds, case, at, zones)
+
+
+def delta_text(seconds: int) -> str:
+    """An execution delta for people: hours, minutes and seconds, with a sign where it is negative.
+
+    >>> delta_text(162_000), delta_text(-90)
+    ('45:00:00', '-0:01:30')
+    """
+    minutes, rest = divmod(abs(seconds), 60)
+    return f"{'-' if seconds < 0 else ''}{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
 
 def aligned_slot(upstream: Timetable, end: datetime) -> Slot | None:
