@@ -169,7 +169,7 @@ def test_align_tells_the_runs_and_not_only_the_intervals(shop, said):
     ]
     told = lines(said("align", "late", "@daily", "--at", "2025-03-22")[1])
     assert told[1:3] == [both[0].format("upstream"), both[1].format("downstream")]
-    assert told[-1] == "the upstream runs later than the downstream might: with `partitions: aligned` it waits for that run"
+    assert told[-1] == "the upstream runs later: with `partitions: aligned` the downstream waits for it"
     for at in ("2025-03-21T06:00", "2025-03-22T02:00"):
         told = lines(said("align", "late", "late", "--at", at)[1])
         assert told[2] == both[0].format("downstream")

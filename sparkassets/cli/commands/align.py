@@ -68,4 +68,4 @@ def _print(found: Alignment, terminal: Terminal) -> None:
         asked = format_instant(found.at)
         terminal.print(f"at {asked} the downstream does not fire: shown is its last interval that is over by then")
     if up.run_after > down.run_after:
-        terminal.print("the upstream runs later than the downstream might: with `partitions: aligned` it waits for that run")
+        terminal.print("the upstream runs later: with `partitions: aligned` the downstream waits for it")
