@@ -35,11 +35,13 @@ class Edge:
     Attributes:
         kind: ``reads`` also triggers where the schedule is the default; ``waits`` is listed but not read;
             ``triggers`` leads through the gates of a schedule that was written.
+        gates: What must hold of the inlet before the asset runs, in words; what is the default is left out.
     """
 
     start: str
     end: str
     kind: EdgeKind
+    gates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,12 @@ def graph_of(project: ProjectSpec) -> Graph:
     for asset in project.assets.values():
         nodes[asset.name] = Node(asset.name, asset.name, "source" if asset.source else "asset")
     for asset in project.assets.values():
-        edges += [
-            Edge(inlet.name, asset.name, "waits" if inlet.waits_only else "reads") for inlet in asset.inlets.values()
-        ]
+        for inlet in asset.inlets.values():
+            gates = tuple(_inlet_gates(project, asset, inlet))
+            edges.append(Edge(inlet.name, asset.name, "waits" if inlet.waits_only else "reads", gates))
         schedule = asset.schedule
         if schedule.timetable is not None:
-            clock = Node(f"{asset.name}/timetable", schedule.text, "timetable")
+            clock = Node(f"{asset.name}/timetable", schedule.timetable.describe(), "timetable")
             nodes[clock.id] = clock
             edges.append(Edge(clock.id, asset.name, "triggers"))
         elif schedule.condition is not None and not schedule.default:
@@ -80,7 +82,7 @@ def _gates(
                 nodes.setdefault(start, Node(start, start, "dataset"))
                 edges.append(Edge(start, end, "triggers"))
         case Time():
-            clock = Node(f"{path}timetable", condition.text().strip("'"), "timetable")
+            clock = Node(f"{path}timetable", condition.timetable.describe(), "timetable")
             nodes[clock.id] = clock
             edges.append(Edge(clock.id, end, "triggers"))
         case All() | Any():
@@ -89,6 +91,20 @@ def _gates(
             edges.append(Edge(gate.id, end, "triggers"))
             for number, child in enumerate(condition.children, start=1):
                 _gates(child, gate.id, f"{gate.id}/{number}/", project, nodes, edges)
+
+
+def _inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
+    counts = asset.partition is not None or project.assets[inlet.name].partition is None
+    if inlet.require.kind != ("all" if counts else "any"):
+        yield f"require {inlet.require.kind}" + (f" {inlet.require.count}" if inlet.require.count else "")
+    if inlet.aligned:
+        yield "the run of the same tick or the last before"
+    if inlet.fresh_within is not None:
+        yield f"fresh within {inlet.fresh_within.text}"
+    if inlet.tolerance is not None:
+        yield f"waited for until {inlet.tolerance.text} past due"
+    if inlet.settle_seconds:
+        yield f"quiet for {Duration(seconds=inlet.settle_seconds).text}"
 
 
 def _gate(condition: All | Any, path: str) -> Node:
@@ -115,7 +131,7 @@ def mermaid(graph: Graph) -> Iterator[str]:
         "all": ('{{"', '"}}'),
         "any": ('{{"', '"}}'),
     }
-    arrows = {"reads": "-->", "waits": "-- waits -->", "triggers": "-.->"}
+    arrows = {"reads": "-->", "waits": "-->", "triggers": "-.->"}
     names = {node.id: f"n{number}" for number, node in enumerate(graph.nodes)}
     yield "flowchart LR"
     for node in graph.nodes:
@@ -123,7 +139,9 @@ def mermaid(graph: Graph) -> Iterator[str]:
         label = node.label.replace("&", "#amp;").replace('"', "#quot;").replace("<", "#lt;")
         yield f"  {names[node.id]}{opening}{label}{closing}"
     for edge in graph.edges:
-        yield f"  {names[edge.start]} {arrows[edge.kind]} {names[edge.end]}"
+        said = [*(["waits"] if edge.kind == "waits" else []), *edge.gates]
+        label = f'|"{"<br/>".join(said)}"|' if said else ""
+        yield f"  {names[edge.start]} {arrows[edge.kind]}{label} {names[edge.end]}"
 
 
 def dot(graph: Graph) -> Iterator[str]:
@@ -142,12 +160,13 @@ def dot(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         yield f"  {_quoted(node.id)} [label={_quoted(node.label)}, shape={shapes[node.kind]}];"
     for edge in graph.edges:
-        yield f"  {_quoted(edge.start)} -> {_quoted(edge.end)} [style={styles[edge.kind]}];"
+        label = ", label=" + _quoted("\n".join(edge.gates)) if edge.gates else ""
+        yield f"  {_quoted(edge.start)} -> {_quoted(edge.end)} [style={styles[edge.kind]}{label}];"
     yield "}"
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
@@ -156,7 +175,7 @@ def text(project: ProjectSpec) -> Iterator[str]:
     for asset in project.assets.values():
         yield f"{asset.name}  ({', '.join(_facts(asset))})"
         for inlet in asset.inlets.values():
-            options = ", ".join(_options(asset, inlet))
+            options = ", ".join(_options(project, asset, inlet))
             yield f"  {'waits for' if inlet.waits_only else 'reads'} {inlet.name}" + (
                 f" ({options})" if options else ""
             )
@@ -176,7 +195,7 @@ def _facts(asset: AssetSpec) -> Iterator[str]:
         yield "paused"
 
 
-def _options(asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
+def _options(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
     """What is not the default."""
     match inlet.mapping:
         case WindowMapping(low, _, True):
@@ -187,22 +206,9 @@ def _options(asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
             pass
     if inlet.read is not None:
         yield f"only after the highest {inlet.read.column}"
-    if inlet.require.kind != ("all" if asset.partition is not None else "any"):
-        yield f"require {inlet.require.kind}" + (f" {inlet.require.count}" if inlet.require.count else "")
-    yield from _waits(inlet)
+    yield from _inlet_gates(project, asset, inlet)
     if inlet.on_update == "ignore":
         yield "its updates make nothing stale"
-
-
-def _waits(inlet: InletSpec) -> Iterator[str]:
-    if inlet.aligned:
-        yield "the run of the same tick or the last before"
-    if inlet.fresh_within is not None:
-        yield f"fresh within {inlet.fresh_within.text}"
-    if inlet.tolerance is not None:
-        yield f"waited for until {inlet.tolerance.text} past due"
-    if inlet.settle_seconds:
-        yield f"quiet for {Duration(seconds=inlet.settle_seconds).text}"
 
 
 def _when(asset: AssetSpec) -> Iterator[str]:

@@ -64,8 +64,8 @@ def test_the_graph_in_its_forms(said, asked):
     assert said("graph", "--format", "mermaid")[1].startswith('flowchart LR\n  n0[("orders")]\n')
     assert said("graph", "--format", "dot")[1].startswith("digraph assets {\n")
     assert asked("graph")["edges"] == [
-        {"from": "orders", "to": "daily_revenue", "kind": "reads"},
-        {"from": "daily_revenue", "to": "best_shops", "kind": "reads"},
+        {"from": "orders", "to": "daily_revenue", "kind": "reads", "gates": []},
+        {"from": "daily_revenue", "to": "best_shops", "kind": "reads", "gates": []},
     ]
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from sparkassets.cli.diagrams import Edge, Node, dot, graph_of, mermaid, text
 from sparkassets.core.conditions import parse_condition
 from sparkassets.core.instants import Duration
@@ -36,7 +38,7 @@ def test_a_condition_becomes_gates_and_a_timetable_a_node():
         Node("both/all", "AND", "all"),
         Node("both/all/2/any", "OR", "any"),
         Node("x-drop://inbox", "x-drop://inbox", "dataset"),
-        Node("nightly/timetable", "0 6 * * *", "timetable"),
+        Node("nightly/timetable", "0 6 * * * (UTC)", "timetable"),
     )
     assert graph.edges == (
         Edge("a", "both", "reads"),
@@ -74,9 +76,9 @@ def test_a_time_in_a_condition_is_a_node_before_its_gate():
     graph = graph_of(found)
     assert graph.nodes[2:] == (
         Node("b/any", "OR", "any"),
-        Node("b/any/1/timetable", "0 6 * * *", "timetable"),
+        Node("b/any/1/timetable", "0 6 * * * (UTC)", "timetable"),
         Node("b/any/2/all", "AND", "all"),
-        Node("b/any/2/all/1/timetable", "@hourly", "timetable"),
+        Node("b/any/2/all/1/timetable", "@hourly (UTC)", "timetable"),
     )
     assert graph.edges == (
         Edge("b/any", "b", "triggers"),
@@ -93,8 +95,8 @@ def test_a_time_in_a_condition_is_a_node_before_its_gate():
         "        a tick has passed of @hourly (UTC)",
         "        a was updated",
     ]
-    assert '  "b/any/1/timetable" [label="0 6 * * *", shape=oval];' in dot(graph)
-    assert '  n3(["0 6 * * *"])' in mermaid(graph)
+    assert '  "b/any/1/timetable" [label="0 6 * * * (UTC)", shape=oval];' in dot(graph)
+    assert '  n3(["0 6 * * * (UTC)"])' in mermaid(graph)
 
 
 def test_mermaid():
@@ -108,7 +110,7 @@ def test_mermaid():
         '  n5{{"AND"}}',
         '  n6{{"OR"}}',
         '  n7[/"x-drop://inbox"/]',
-        '  n8(["0 6 * * *"])',
+        '  n8(["0 6 * * * (UTC)"])',
         "  n0 --> n2",
         "  n1 --> n2",
         "  n5 -.-> n2",
@@ -157,40 +159,67 @@ def test_text_tells_the_options_of_inlets():
     around = WindowMapping(Duration(days=-6), Duration())
     found = project(
         source("a"),
-        asset("trailing", InletSpec("a", "", week, require=Require("at_least", 5))),
-        asset("around", InletSpec("a", "", around, require=Require("any"), on_update="ignore")),
-        asset("after", InletSpec("a", "", None, read=ReadAfter("seen_at"), waits_only=True), by=None),
-        asset(
-            "gated",
-            InletSpec(
-                "a",
-                "",
-                None,
-                aligned=True,
-                fresh_within=Duration(days=30),
-                tolerance=Duration(seconds=6 * 3600),
-                settle_seconds=900,
-            ),
-            by=None,
-        ),
+        asset("trailing", InletSpec("a", "", week)),
+        asset("around", InletSpec("a", "", around, on_update="ignore")),
+        asset("after", InletSpec("a", "", None, Require("any"), read=ReadAfter("seen_at"), waits_only=True), by=None),
         replace(asset("manual"), paused=True),
     )
     assert list(text(found))[1:] == [
         "trailing  (by day in UTC, date_range, replace)",
-        "  reads a (window 7d, require at_least 5)",
+        "  reads a (window 7d)",
         "around  (by day in UTC, date_range, replace)",
-        "  reads a (window [-6d, 0s], require any, its updates make nothing stale)",
+        "  reads a (window [-6d, 0s], its updates make nothing stale)",
         "  runs by hand only",
         "after  (full_refresh, replace)",
-        "  waits for a (only after the highest seen_at, require all)",
-        "gated  (full_refresh, replace)",
-        (
-            "  reads a (require all, the run of the same tick or the last before, fresh within 30d, "
-            "waited for until 6h past due, quiet for 15m)"
-        ),
+        "  waits for a (only after the highest seen_at)",
         "manual  (by day in UTC, date_range, replace, paused)",
         "  runs by hand only",
     ]
+
+
+@pytest.mark.parametrize(
+    ("of", "by", "options", "gates"),
+    [
+        ("daily", "day", {"require": Require("at_least", 5)}, ["require at_least 5"]),
+        ("daily", "day", {"require": Require("any")}, ["require any"]),
+        ("daily", None, {"require": Require("none")}, ["require none"]),
+        ("daily", None, {"require": Require("any")}, []),
+        ("whole", None, {}, []),
+        (
+            "daily",
+            "day",
+            {
+                "aligned": True,
+                "fresh_within": Duration(days=30),
+                "tolerance": Duration(seconds=6 * 3600),
+                "settle_seconds": 900,
+            },
+            [
+                "the run of the same tick or the last before",
+                "fresh within 30d",
+                "waited for until 6h past due",
+                "quiet for 15m",
+            ],
+        ),
+    ],
+)
+def test_gates_of_inlets_are_in_each_form(of, by, options, gates):
+    def told(*, waits_only: bool) -> tuple[str, str, str]:
+        upstream = source(of, by="day" if of == "daily" else None)
+        found = project(upstream, asset("x", InletSpec(of, "", None, waits_only=waits_only, **options), by=by))
+        graph = graph_of(found)
+        assert [edge.gates for edge in graph.edges] == [tuple(gates)]
+        return list(text(found))[2], list(mermaid(graph))[-1], list(dot(graph))[-2]
+
+    label = f'"{"<br/>".join(gates)}"'
+    said = ", label=" + '"' + "\\n".join(gates) + '"' if gates else ""
+    assert told(waits_only=False) == (
+        f"  reads {of} ({', '.join(gates)})" if gates else f"  reads {of}",
+        f"  n0 -->|{label}| n1" if gates else "  n0 --> n1",
+        f'  "{of}" -> "x" [style=solid{said}];',
+    )
+    waits = f'"{"<br/>".join(["waits", *gates])}"'
+    assert told(waits_only=True)[1:] == (f"  n0 -->|{waits}| n1", f'  "{of}" -> "x" [style=dashed{said}];')
 
 
 def test_a_source_that_only_events_tell_of():

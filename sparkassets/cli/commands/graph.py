@@ -21,9 +21,9 @@ from sparkassets.cli.terminal import Terminal
 )
 @json_option
 def command(folder: Path, form: str, as_json: bool) -> int:
-    """Show assets, what they read and what triggers them, with conditions as gates.
+    """Show assets, what they read and what triggers them, with conditions and what holds of inlets as gates.
 
-    With --json: {nodes: [{id, label, kind}], edges: [{from, to, kind}]}.
+    With --json: {nodes: [{id, label, kind}], edges: [{from, to, kind, gates}]}.
     """
     project = open_project(folder).spec
     if as_json:
@@ -43,5 +43,7 @@ def command(folder: Path, form: str, as_json: bool) -> int:
 def _document(graph: diagrams.Graph) -> dict[str, Any]:
     return {
         "nodes": [{"id": node.id, "label": node.label, "kind": node.kind} for node in graph.nodes],
-        "edges": [{"from": edge.start, "to": edge.end, "kind": edge.kind} for edge in graph.edges],
+        "edges": [
+            {"from": edge.start, "to": edge.end, "kind": edge.kind, "gates": list(edge.gates)} for edge in graph.edges
+        ],
     }
