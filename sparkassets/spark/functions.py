@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.journal.announce import check_extra
+from sparkassets.core.extras import check_extra
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.errors import InputError, RunError, SparkAssetsError
 from sparkassets.spark.context import Context
@@ -90,6 +90,8 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str)
     for key, value in extra.items():
         try:
             json.dumps({key: value}, allow_nan=False)
+        except RecursionError:
+            break  # refused below, as nested too deep
         except (TypeError, ValueError):
             kind = type(value).__name__
             raise RunError(

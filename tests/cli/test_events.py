@@ -39,7 +39,7 @@ def test_the_uri_of_an_asset_is_the_asset(asked):
         (["orders", "--extra", "a"], "error: --extra 'a': expected KEY=VALUE\n"),
         (
             ["orders", "--extra", "token=abc"],
-            "error: the extra token holds a credential in 'token': events are clear text\n",
+            "error: the extra token holds a credential in 'token'; events are clear text\n",
         ),
         (["s3://b/c?sig=1"], "error: the dataset URI holds a credential in 'sig'; events are clear text\n"),
         (["orders", "--file", "x"], "error: --file stands alone: what is updated, and all that is known of it, "),

@@ -1,6 +1,6 @@
 import pytest
 
-from sparkassets.core.assets import AssetError, check_name, parse_uri, secret_in_text, secrets_in
+from sparkassets.core.assets import AssetError, check_name, parse_uri
 
 
 @pytest.mark.parametrize("name", ["a", "_", "daily_delays", "A1"])
@@ -28,6 +28,8 @@ def test_what_is_no_name(name):
         "http://[::1]:8080/x",
         "s3://bucket/a?part=1&b=2#c",
         "./warehouse/daily_delays",
+        "x-by:day",
+        "a/b?of=x://y",
     ],
 )
 def test_uris_are_kept_as_written(uri):
@@ -81,6 +83,19 @@ def test_only_the_scheme_is_lowered():
             ),
         ),
         (
+            "x-a://" + "b" * 2043,
+            "the dataset URI has 2,049 characters; expected at most 2,048",
+        ),
+        ("s3:", "the dataset URI 's3:' names nothing after its scheme"),
+        ("x:///", "the dataset URI 'x:///' names nothing after its scheme"),
+        (
+            "1x://foo",
+            (
+                "the dataset URI '1x://foo' has '1x' for its scheme\n"
+                "  hint: a scheme is letters, digits, '+', '-' and '.', beginning with a letter"
+            ),
+        ),
+        (
             "postgres://me:hunter2@db/shop",
             "the dataset URI holds a password; events are clear text\n  hint: leave it out of the identity",
         ),
@@ -94,22 +109,3 @@ def test_what_is_no_identity(uri, message):
     with pytest.raises(AssetError) as error:
         parse_uri(uri)
     assert str(error.value) == message
-
-
-def test_secrets_are_found_at_any_depth():
-    extra = {
-        "team": "sales",
-        "token_count": 7,
-        "tokens": "many",
-        "jdbc": [{"url": "jdbc:postgresql://me:pw@host/db"}, {"secretAccessKey": "x"}],
-        "id": "AKIAABCDEFGHIJKLMNOP",
-    }
-    assert list(secrets_in(extra)) == [
-        (("jdbc", 0, "url"), "a password"),
-        (("jdbc", 1, "secretAccessKey"), "a credential in 'secretAccessKey'"),
-        (("id",), "a key"),
-    ]
-
-
-def test_ordinary_text_holds_no_secret():
-    assert secret_in_text("s3://bucket/a?design=1&x=y") is None

@@ -48,7 +48,7 @@ def test_what_cannot_be_announced():
         "a: context.emit('sidee'): no asset 'sidee' in project 'test'\n  hint: did you mean 'side'?"
     )
     assert said(run.emit, "side", extra={"token": "x"}) == (
-        "a: context.emit('side'): the extra token holds a credential in 'token': events are clear text"
+        "a: context.emit('side'): the extra token holds a credential in 'token'; events are clear text"
     )
     assert said(run.emit, "s") == "a: context.emit('s'): a listens to it, so it would run again and again"
     assert run.emitted == ()
@@ -103,7 +103,21 @@ def test_yielded_dicts_are_extras_and_the_last_rows_are_the_result(call):
         ),
         (
             "def f(context, s):\n yield {'url': 'https://h/x?sig=abc'}\n yield s\n",
-            "a.yml:2:1: a: context.extra: the extra url holds a credential in 'sig': events are clear text",
+            "a.yml:2:1: a: context.extra: the extra url holds a credential in 'sig'; events are clear text",
+        ),
+        (
+            "def f(context, s):\n context.extra['name'] = b'\\xff'.decode(errors='surrogateescape')\n return s\n",
+            (
+                "a.yml:2:1: a: context.extra: the extra holds '\\udcff', half of a character, which UTF-8 cannot write"
+                "\n  hint: the text was decoded from bytes that are no text; replace what could not be read"
+            ),
+        ),
+        (
+            "def f(context, s):\n deep = []\n for _ in range(5000): deep = [deep]\n yield {'x': deep}\n yield s\n",
+            (
+                "a.yml:2:1: a: context.extra: the extra is nested too deep; "
+                "expected at most 64 objects and lists in each other"
+            ),
         ),
     ],
 )

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
-from sparkassets.core.assets import parse_uri, secrets_in
+from sparkassets.core.assets import parse_uri
+from sparkassets.core.extras import check_extra
 from sparkassets.core.instants import epoch, parse_instant
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import RangeSet, TimePartition
@@ -15,8 +16,6 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 
-EXTRA_BYTES: Final = 64 * 1024
-"""An extra's greatest size, as JSON in UTF-8."""
 ID_CHARACTERS: Final = 512
 LINE_KEYS: Final = ("asset", "uri", "partition", "extra", "at", "id")
 
@@ -36,7 +35,7 @@ def announced(
         project: Knows the assets and their partitions.
         target: A word without ``://`` is a name, unless it is the identity of an asset.
         partition: Keys ``A..B`` or ``A``, inclusive.
-        extra: A JSON object of at most `EXTRA_BYTES`.
+        extra: Free, within the limits of `sparkassets.core.extras`.
         id: Tells the event from others of the dataset.
         at: When it happened; without an offset in the project's zone.
 
@@ -96,33 +95,6 @@ def of_run(told: Mapping[str, Any], *, run: str, interval: tuple[int, int] | Non
     """The event that ``run`` announced."""
     ranges = RangeSet.of((start, end) for start, end in told["ranges"])
     return EventEntry(told["uri"], told["asset"], ranges, told["extra"], run=run, interval=interval)
-
-
-def check_extra(extra: object) -> dict[str, Any]:
-    """The extra itself.
-
-    Raises:
-        InputError: It is not a JSON object, is larger than `EXTRA_BYTES`, or holds a credential.
-    """
-    if not isinstance(extra, Mapping):
-        raise InputError(f"the extra is a {type(extra).__name__}; expected an object of keys and values")
-    for key in extra:
-        if not isinstance(key, str):
-            raise InputError(f"the extra's key {key!r} is a {type(key).__name__}; expected text")
-    try:
-        size = len(json.dumps(dict(extra), ensure_ascii=False, allow_nan=False).encode(errors="replace"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"the extra cannot be written as JSON: {error}", hint="make it text, numbers, lists and dicts of these"
-        ) from None
-    if size > EXTRA_BYTES:
-        raise InputError(
-            f"the extra is {size:,} bytes of JSON; an event takes at most {EXTRA_BYTES:,}",
-            hint="put what is large into a file or a table, and its place into the extra",
-        )
-    for path, what in secrets_in(dict(extra)):
-        raise InputError(f"the extra {'.'.join(map(str, path))} holds {what}: events are clear text")
-    return dict(extra)
 
 
 def _event(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 
 from yaml.nodes import MappingNode, Node
 
-from sparkassets.core.assets import AssetError, parse_uri, secret_in_text, secrets_in
+from sparkassets.core.assets import AssetError, parse_uri
+from sparkassets.core.credentials import secret_in_text, secrets_in
+from sparkassets.core.extras import json_of
 from sparkassets.core.spec import values
 from sparkassets.core.spec.document import At, Document, SourceFile
 from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft
@@ -21,7 +22,7 @@ from sparkassets.core.spec.source import compile_pattern, compile_source
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
 from sparkassets.core.spec.times import Bounds, bounds, seconds
 from sparkassets.core.spec.yaml_text import compose
-from sparkassets.errors import Problem
+from sparkassets.errors import InputError, Problem
 
 _ASSET_LINE = re.compile(r"^\{?\s*['\"]?asset['\"]?\s*:\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=]")
@@ -71,7 +72,7 @@ def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, 
     values.read(document, environment=environment)
     keys = shape(AssetFile, document, stand_in={"asset": "unnamed"})
     at = At(document)
-    _refuse_secrets(at, keys)
+    _check_extra(at, keys)
     _check_columns(at, keys)
     own = Bounds(project.timezone)
     own = bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=own)
@@ -114,16 +115,16 @@ def _uri(at: At, keys: AssetFile, place: Place | None) -> str:
     return given
 
 
-def _refuse_secrets(at: At, keys: AssetFile) -> None:
+def _check_extra(at: At, keys: AssetFile) -> None:
     for path, secret in secrets_in(keys.extra):
         place = at / "extra"
         for step in path:
             place = place / step
         place.problem(f"'extra' holds {secret}; events are clear text", secret=True)
     try:
-        json.dumps(keys.extra, allow_nan=False)
-    except ValueError:
-        (at / "extra").problem("'extra' holds an infinite number or .nan; expected what JSON can say")
+        json_of(keys.extra)
+    except InputError as error:
+        (at / "extra").problem(str(error.args[0]), hint=error.hint)
 
 
 def _check_columns(at: At, keys: AssetFile) -> None:

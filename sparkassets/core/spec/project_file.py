@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from yaml.nodes import MappingNode
 
-from sparkassets.core.assets import secret_in_text
+from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.spec import values
 from sparkassets.core.spec.document import At, Document, Path, SourceFile
 from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.journal.announce import EXTRA_BYTES, announced, announced_lines, check_extra, partition_of
+from sparkassets.core.journal.announce import announced, announced_lines, partition_of
 from sparkassets.core.journal.entries import EventEntry, from_row, to_row
 from sparkassets.core.journal.events import of_row
 from sparkassets.core.spec.model import InletSpec
@@ -73,45 +73,6 @@ def test_when_it_happened():
     assert announced(PROJECT, "plain", at=datetime(2025, 3, 21, 6)).at == at("2025-03-21T05:00")  # noqa: DTZ001
     assert announced(PROJECT, "plain", at=datetime(2025, 3, 21, 6, tzinfo=UTC)).at == at("2025-03-21T06:00")
     assert announced(PROJECT, "plain").at is None
-
-
-def test_an_extra_has_a_size():
-    assert check_extra({"a": "x" * (EXTRA_BYTES - 9)})
-    assert said(check_extra, {"a": "x" * (EXTRA_BYTES - 8)}) == (
-        "the extra is 65,537 bytes of JSON; an event takes at most 65,536\n"
-        "  hint: put what is large into a file or a table, and its place into the extra"
-    )
-    assert said(check_extra, {"a": "ä" * 40_000}).startswith("the extra is 80,009 bytes")
-
-
-def test_an_extra_is_a_json_object():
-    assert said(check_extra, ["a"]) == "the extra is a list; expected an object of keys and values"
-    assert said(check_extra, {1: 2}) == "the extra's key 1 is a int; expected text"
-    assert said(check_extra, {"a": {1, 2}}).startswith("the extra cannot be written as JSON: Object of type set")
-    assert said(check_extra, {"a": float("nan")}).startswith("the extra cannot be written as JSON: ")
-
-
-@pytest.mark.parametrize(
-    ("extra", "what"),
-    [
-        ({"jdbc": {"password": "x"}}, "jdbc.password holds a credential in 'password'"),
-        ({"url": "https://b/x?X-Amz-Signature=abc&b=1"}, "url holds a credential in 'X-Amz-Signature'"),
-        ({"url": "https://b/x?sv=2&sig=abc"}, "url holds a credential in 'sig'"),
-        ({"url": "https://b/x#access_token=abc"}, "url holds a credential in 'access_token'"),
-        ({"urls": ["https://me:pw@b/x"]}, "urls.0 holds a password"),
-        ({"note": "AKIAABCDEFGHIJKLMNOP"}, "note holds a key"),
-        ({"conf": "host=a password=b"}, "conf holds a credential in 'password'"),
-        ({"conf": "token=b"}, "conf holds a credential in 'token'"),
-        ({"aws_secret_access_key": "b"}, "aws_secret_access_key holds a credential in 'aws_secret_access_key'"),
-        ({"a": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig-na_ture1"}, "a holds a key"),
-    ],
-)
-def test_an_extra_holds_no_credentials(extra, what):
-    assert said(check_extra, extra) == f"the extra {what}: events are clear text"
-
-
-def test_words_about_credentials_are_none():
-    assert check_extra({"tokens": 1200, "note": "the password was changed", "secretary": "Ann", "keys": ["id"]})
 
 
 def test_a_row_keeps_all_of_it():

@@ -258,13 +258,14 @@ a.yml:2:6: the dataset URI 's3://b/*.csv' looks like a glob or a regular express
             """\
 asset: a
 uri: postgres://me:pw@h/db
-extra: {jdbc: {password: x}, list: [AKIAABCDEFGHIJKLMNOP]}
+extra: {jdbc: {password: x}, list: [AKIAABCDEFGHIJKLMNOP], by: {x?sig=1: 2}}
 """,
             """\
 a.yml:2:6: the dataset URI holds a password; events are clear text
   hint: leave it out of the identity
 a.yml:3:26: 'extra' holds a credential in 'password'; events are clear text
 a.yml:3:37: 'extra' holds a key; events are clear text
+a.yml:3:64: 'extra' holds a credential in 'sig', as a key; events are clear text
 """,
             id="a_password",
         ),
@@ -284,9 +285,10 @@ asset: a
 extra: {x: .inf}
 """,
             """\
-a.yml:2:8: 'extra' holds an infinite number or .nan; expected what JSON can say
+a.yml:2:8: the extra cannot be written as JSON: Out of range float values are not JSON compliant
     extra: {x: .inf}
            ^^^^^^^^^
+  hint: make it text, numbers, lists and dicts of these
 """,
             id="what_json_cannot_say",
         ),
@@ -294,3 +296,8 @@ a.yml:2:8: 'extra' holds an infinite number or .nan; expected what JSON can say
 )
 def test_refused(text, expected):
     assert errors_of(text) + "\n" == expected
+
+
+def test_an_extra_is_no_larger_than_that_of_an_event():
+    said = errors_of(f"asset: a\nextra:\n  x: {'y' * 70_000}\n").splitlines()
+    assert said[0] == "a.yml:3:3: the extra is 70,009 bytes of JSON; expected at most 65,536"
