@@ -24,6 +24,7 @@ from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.phrases import writable
 from sparkassets.core.planner.explain import Node, explain
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan
@@ -527,16 +528,17 @@ class Project:
         """(First line for people, file with the whole story); credentials are left out of both."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
         known = isinstance(error, SparkAssetsError)
-        first = lines[0] if known else f"{type(error).__name__}: {lines[0]}"
+        first = writable(redact(lines[0] if known else f"{type(error).__name__}: {lines[0]}"))
         local = "://" not in self.spec.state
         folder = Path(self.spec.state) / "logs" if local else Path(tempfile.gettempdir()) / "sparkassets-logs"
         file = folder / f"{run}.log"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(redact("".join(traceback.format_exception(error))), encoding="utf-8")
+            story = redact("".join(traceback.format_exception(error)))
+            file.write_text(story, encoding="utf-8", errors="backslashreplace")
         except OSError:
-            return redact(first), ""
-        return redact(first), str(file)
+            return first, ""
+        return first, str(file)
 
 
 def align_crons(upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:

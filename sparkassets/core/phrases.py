@@ -1,4 +1,4 @@
-"""Words of messages: enumerations, and how a value is shown."""
+"""Words of messages: enumerations, and how a value or a text is shown."""
 
 from __future__ import annotations
 
@@ -37,3 +37,12 @@ def shown(value: object) -> str:
             return "a list"
         case _:
             return str(value)
+
+
+def writable(text: str) -> str:
+    r"""The text with escapes for what UTF-8 cannot write: bytes that were no text, as in a file's name.
+
+    >>> writable("caf\udce9")
+    'caf\\udce9'
+    """
+    return text.encode(errors="backslashreplace").decode()

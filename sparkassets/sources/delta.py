@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
@@ -256,5 +257,8 @@ def _flat_adds(table: DeltaTable) -> Table:
 def _unread(times: FileTimes | None, without_statistics: int) -> dict[str, Any]:
     unread: dict[str, Any] = {"without_statistics": without_statistics} if without_statistics else {}
     if times and times.ignored:
-        unread |= {"ignored": sorted(times.ignored)[:_NAMED], "ignored_count": len(times.ignored)}
+        unread |= {
+            "ignored": [writable(value) for value in sorted(times.ignored)[:_NAMED]],
+            "ignored_count": len(times.ignored),
+        }
     return unread

@@ -9,6 +9,7 @@ from typing import Any
 
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.patterns import PathPattern, fingerprint
+from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
@@ -67,7 +68,7 @@ class FileObserver:
         if unsettled:
             extra["unsettled"] = len(unsettled)
         if ignored:
-            extra |= {"ignored": ignored[:_NAMED], "ignored_count": len(ignored)}
+            extra |= {"ignored": [writable(path) for path in ignored[:_NAMED]], "ignored_count": len(ignored)}
         present = RangeSet.of(slot.time for slot in slots.values())
         return Observation(
             asset=asset.name,

@@ -1,6 +1,7 @@
 """Every command on a real project with files and a journal, without Spark."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -220,6 +221,18 @@ def test_failed_runs_are_listed_with_their_cause_below(shop, engine, said, asked
         "",
         "best_shops failed: ValueError: no such column",
     ]
+
+
+def test_what_a_run_fails_of_is_recorded_whatever_text_it_is(shop, engine, said, asked):
+    def broken(_):
+        raise ValueError(b"caf\xe9.csv".decode(errors="surrogateescape"))
+
+    engine.hooks["best_shops", "compute"] = broken
+    (shop / "project.yml").write_text((shop / "project.yml").read_text() + "defaults: {retries: 0}\n")
+    assert said("run")[0] == 1
+    (run,) = asked("runs", "--status", "failed")
+    assert run["error"] == "ValueError: caf\\udce9.csv"
+    assert "ValueError: caf\\udce9.csv" in Path(run["details"]).read_text(encoding="utf-8")
 
 
 def test_partitions_share_lines(shop, said, asked):

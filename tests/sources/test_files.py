@@ -226,6 +226,13 @@ def test_misnamed_files_are_named_and_skipped(landing):
     assert source.look() is None
 
 
+def test_a_misnamed_file_is_named_although_its_name_is_no_text(tmp_path):
+    name = os.fsdecode(b"caf\xe9.csv")
+    write(tmp_path, name)
+    write(tmp_path, "20130105.csv")
+    assert Source(f"{tmp_path}/{{day:%Y%m%d}}.csv").look().extra["ignored"] == ["caf\\udce9.csv"]
+
+
 def test_what_is_still_written_is_left_alone(landing):
     uri, root = landing
     touch(write(root, "20130105/a.csv"), age=901)
