@@ -3,12 +3,14 @@
 import re
 import shutil
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from sparkassets.core.instants import format_instant
+from sparkassets.core.timetables import parse_timetable
 from sparkassets.project import load
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +42,7 @@ def loaded(home, schedule):
 
 
 def test_the_tables_are_found():
-    assert (len(WRITTEN), len(COMPARED)) == (19, 11)
+    assert (len(WRITTEN), len(COMPARED)) == (20, 12)
 
 
 @pytest.mark.parametrize("schedule", [*WRITTEN, *COMPARED])
@@ -57,7 +59,7 @@ def test_it_is_valid(schedule, home):
         ("at: close", "2024-11-28T00:00", ("2024-11-29T18:30", "2024-11-29T18:00", "2024-11-29T18:00")),
         ("every: session", "2024-11-28T00:00", ("2024-11-29T18:00", "2024-11-29T14:30", "2024-11-29T18:00")),
         ("timetable: payday", "2025-03-01T00:00", ("2025-03-14T00:00", "2025-02-14T00:00", "2025-03-14T00:00")),
-        ("window: 4d9h", "2025-03-01T00:00", ("2025-03-07T18:00", "2025-03-03T09:00", "2025-03-07T18:00")),
+        ("window: 105h", "2025-03-01T00:00", ("2025-03-07T18:00", "2025-03-03T09:00", "2025-03-07T18:00")),
     ],
 )
 def test_it_means_what_is_said(kind, since, expected, home):
@@ -65,3 +67,26 @@ def test_it_means_what_is_said(kind, since, expected, home):
     timetable = loaded(home, schedule).schedule.timetable
     slot = timetable.first_after(datetime.fromisoformat(since).replace(tzinfo=UTC))
     assert tuple(format_instant(each)[:16] for each in (slot.run_after, slot.start, slot.end)) == expected
+
+
+@pytest.mark.parametrize(
+    ("schedule", "spring", "autumn"),
+    [
+        ({"cron": "30 * * * *"}, ["01:30+01:00", "03:30+02:00"], ["02:30+02:00", "02:30+01:00"]),
+        ({"times": {"minutes": 30}}, ["01:30+01:00", "03:30+02:00"], ["02:30+02:00", "02:30+01:00"]),
+        ({"cron": "30 2 * * *"}, ["03:30+02:00"], ["02:30+01:00"]),
+        ({"cron": "30 */2 * * *"}, ["03:30+02:00"], ["02:30+01:00"]),
+        ({"every": "1d", "start": "2025-01-01T02:30"}, ["03:30+02:00"], ["02:30+01:00"]),
+        ({"at": ["2025-03-29T02:30", "2025-10-25T02:30"], "delay": "1d"}, ["03:30+02:00"], ["02:30+01:00"]),
+        ({"cron": "30 2 29,25 * *", "interval": "1d"}, ["03:30+02:00"], ["02:30+01:00"]),
+        ({"every": "6h", "start": "2025-01-01T00:30Z"}, ["01:30+01:00"], ["02:30+02:00"]),
+    ],
+)
+def test_the_clocks_change_as_is_said(schedule, spring, autumn):
+    def runs(begin: str) -> list[str]:
+        start = datetime.fromisoformat(begin).replace(tzinfo=UTC)
+        slots = timetable.between(start, start + timedelta(hours=1, minutes=59))
+        return [slot.run_after.astimezone(berlin).isoformat(timespec="minutes")[11:] for slot in slots]
+
+    timetable, berlin = parse_timetable(schedule, timezone="Europe/Berlin"), ZoneInfo("Europe/Berlin")
+    assert (runs("2025-03-30T00:00"), runs("2025-10-26T00:00")) == (spring, autumn)
