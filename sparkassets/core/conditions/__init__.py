@@ -1,7 +1,7 @@
 """Conditions over updates of assets: the tree, its text form, and its evaluation that keeps its reasons."""
 
 from sparkassets.core.conditions.evaluate import Verdict, evaluate
-from sparkassets.core.conditions.parse import ConditionError, is_time, parse_condition
+from sparkassets.core.conditions.parse import ConditionError, UnreadableConditionError, is_time, parse_condition
 from sparkassets.core.conditions.tree import All, Any, Condition, Leaf, Time, join_all, join_any
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "ConditionError",
     "Leaf",
     "Time",
+    "UnreadableConditionError",
     "Verdict",
     "evaluate",
     "is_time",

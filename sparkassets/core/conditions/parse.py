@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from sparkassets.core.assets import AssetError, parse_uri
 from sparkassets.core.conditions.tree import BARE_URI, Condition, Leaf, Time, join_all, join_any
-from sparkassets.core.phrases import shown
-from sparkassets.core.timetables import KINDS, Timetable
+from sparkassets.core.phrases import listing, shown
+from sparkassets.core.timetables import KINDS, Timetable, TimetableError
 from sparkassets.errors import InputError
 
 Path = tuple[str | int, ...]
@@ -22,6 +22,8 @@ Clock = Callable[[str | Mapping[str, object]], Timetable]
 """Makes the timetable of a time's text or map."""
 
 MOST_NESTED: Final = 100
+
+_JOINTS: Final = ("any", "all", "uri")
 
 _TOKEN: Final = re.compile(
     rf"\s*(?:(?P<mark>[&|()])|\{{\s*uri:\s*(?P<identity>[^{{}}\s]*)\s*\}}"
@@ -35,21 +37,44 @@ _MAP_HINT: Final = "a condition as a map is {any: [...]}, {all: [...]}, {uri: ..
 
 
 class ConditionError(InputError):
-    """A condition that cannot be read.
+    """One thing that is wrong in a condition.
 
     Attributes:
         path: Keys and indices from the condition's value to the text or map at fault.
+        at_key: Whether the last key of the path is at fault, else its value.
         position: Where in that text, counted from 0.
         width: How many characters are at fault there; 0 when it is not one place of a text.
     """
 
     def __init__(
-        self, message: str, *, hint: str | None = None, path: Path = (), position: int = 0, width: int = 0
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        path: Path = (),
+        at_key: bool = False,
+        position: int = 0,
+        width: int = 0,
     ) -> None:
         super().__init__(message, hint=hint)
         self.path = path
+        self.at_key = at_key
         self.position = position
         self.width = width
+
+
+class UnreadableConditionError(InputError):
+    """A condition that cannot be read.
+
+    Attributes:
+        errors: All that is wrong in it.
+        leaves: The updates in the parts of it that can be read.
+    """
+
+    def __init__(self, errors: Sequence[ConditionError], leaves: Sequence[Leaf]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self.errors = errors
+        self.leaves = leaves
 
 
 def is_time(text: str) -> bool:
@@ -66,24 +91,40 @@ def parse_condition(value: object, clock: Clock) -> Condition:
 
     Args:
         value: As YAML gives it.
-        clock: Makes timetables; what it raises is the caller's.
+        clock: Makes timetables, or raises `TimetableError`.
 
     Raises:
-        ConditionError: With the place at fault.
+        UnreadableConditionError: It cannot be read.
     """
-    return _Reader(clock).read(value, ())
+    reader = _Reader(clock)
+    condition = reader.read(value, ())
+    if reader.errors:
+        raise UnreadableConditionError(reader.errors, [leaf for leaf in condition.leaves() if leaf != _REFUSED])
+    return condition
+
+
+_REFUSED: Final = Leaf("")
+"""Stands for a part that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads the forms of YAML."""
+    """Reads the forms of YAML, and keeps what is wrong in them."""
 
     clock: Clock
+    errors: list[ConditionError] = field(default_factory=list)
 
     def read(self, value: object, path: Path) -> Condition:
+        try:
+            return self._read(value, path)
+        except ConditionError as error:
+            self.errors.append(error)
+            return _REFUSED
+
+    def _read(self, value: object, path: Path) -> Condition:
         match value:
             case str() if is_time(value):
-                return self.time(value.strip(), path)
+                return self.time(value.strip(), path, text=value.strip())
             case str():
                 return _Text(value, path, self).read()
             case list():
@@ -93,30 +134,43 @@ class _Reader:
             case {"all": parts, **rest} if not rest:
                 return join_all(self._children(parts, (*path, "all")))
             case {"uri": str(identity), **rest} if not rest:
-                return _uri_leaf(identity, (*path, "uri"), position=0)
-            case dict() if value.keys() & KINDS.keys():
-                return self.time(value, path)
+                return self.uri(identity, (*path, "uri"))
             case dict():
-                raise ConditionError(
-                    f"a condition cannot be a map of {', '.join(map(str, value))}", hint=_MAP_HINT, path=path
-                )
+                _check_keys(value, path)
+                return self.time(value, path)
             case _:
                 raise ConditionError(
                     f"a condition cannot be {shown(value)}; expected asset names joined by & and |, a list or a map",
                     path=path,
                 )
 
-    def time(self, value: str | Mapping[str, object], path: Path, *, position: int = 0) -> Time:
-        """The leaf of a time."""
+    def time(
+        self, value: str | Mapping[str, object], path: Path, *, text: str | None = None, position: int = 0
+    ) -> Leaf | Time:
+        """The leaf of a time, whose text stands at a position of the condition's; a map of YAML has none."""
         try:
             timetable = self.clock(value)
-        except InputError as error:
-            width = len(value) if isinstance(value, str) else 0
-            message = str(error.args[0])
-            raise ConditionError(message, hint=error.hint, path=path, position=position, width=width) from None
+        except TimetableError as error:
+            message, hint, at_key = str(error.args[0]), error.hint, error.at_key
+            if text is None:
+                found = ConditionError(message, hint=hint, path=(*path, *error.path), at_key=at_key)
+            else:
+                found = ConditionError(message, hint=hint, path=path, position=position, width=len(text))
+            self.errors.append(found)
+            return _REFUSED
         if not isinstance(value, str):
             return Time(json.dumps(value, ensure_ascii=False), timetable)
         return Time(value if value.startswith("@") else f"'{' '.join(value.split())}'", timetable)
+
+    def uri(self, identity: str, path: Path, *, position: int = 0) -> Leaf:
+        """The leaf of a dataset's URI, which stands at a position of the text."""
+        try:
+            return Leaf(parse_uri(identity), is_uri=True)
+        except AssetError as error:
+            message, width = str(error.args[0]), len(identity)
+            found = ConditionError(message, hint=error.hint, path=path, position=position, width=width)
+            self.errors.append(found)
+            return _REFUSED
 
     def _children(self, values: object, path: Path) -> list[Condition]:
         if not isinstance(values, list) or not values:
@@ -125,12 +179,20 @@ class _Reader:
         return [self.read(each, (*path, index)) for index, each in enumerate(values)]
 
 
-def _uri_leaf(identity: str, path: Path, *, position: int) -> Leaf:
-    try:
-        return Leaf(parse_uri(identity), is_uri=True)
-    except AssetError as error:
-        message = str(error.args[0])
-        raise ConditionError(message, hint=error.hint, path=path, position=position, width=len(identity)) from None
+def _check_keys(value: Mapping[str, object], path: Path) -> None:
+    """Refuses a map that is no time."""
+    kinds = [key for key in value if key in _JOINTS or key in KINDS]
+    if not kinds:
+        message = f"a condition cannot be a map of {', '.join(map(str, value))}" if value else "this map is empty"
+        raise ConditionError(message, hint=_MAP_HINT, path=path)
+    if len(kinds) > 1:
+        message = f"a condition has {listing(map(repr, kinds), last='and')}; expected one of them"
+        raise ConditionError(message, hint=_MAP_HINT, path=(*path, kinds[1]), at_key=True)
+    if kinds[0] in _JOINTS and (other := next((key for key in value if key not in _JOINTS), None)) is not None:
+        message = f"unknown key {other!r} beside {kinds[0]!r} of a condition"
+        raise ConditionError(message, hint=_MAP_HINT, path=(*path, other), at_key=True)
+    if kinds == ["uri"]:
+        raise ConditionError(f"'uri' of a condition is {shown(value['uri'])}; expected text", path=(*path, "uri"))
 
 
 @dataclass(slots=True)
@@ -171,11 +233,12 @@ class _Text:
         for kind in ("uri", "identity"):
             if token[kind] is not None:
                 self.position = token.end()
-                return _uri_leaf(token[kind], self.path, position=token.start(kind))
+                return self.reader.uri(token[kind], self.path, position=token.start(kind))
         for kind in ("preset", "cron", "map"):
             if token[kind] is not None:
                 self.position = token.end()
-                return self.reader.time(self._time(token, kind), self.path, position=token.start(kind))
+                value, text, start = self._time(token, kind), token[kind], token.start(kind)
+                return self.reader.time(value, self.path, text=text, position=start)
         if not token["name"] or token["name"] in _WORDS:
             self._refuse_operand(token)
         self.position = token.end()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from sparkassets.core.conditions import ConditionError, Leaf, is_time, join_any, parse_condition
+from sparkassets.core.conditions import Leaf, UnreadableConditionError, is_time, join_any, parse_condition
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
@@ -19,6 +19,7 @@ from sparkassets.core.timetables import (
     MODIFIERS,
     Continuous,
     Factory,
+    Once,
     RegisteredSlots,
     Timetable,
     TimetableError,
@@ -26,6 +27,13 @@ from sparkassets.core.timetables import (
 )
 
 _MANUAL: Final = "manual"
+_WHEN: Final[Mapping[tuple[bool, bool], str]] = {
+    (False, False): "",
+    (True, False): " after its start",
+    (False, True): " before its end",
+    (True, True): " between its start and its end",
+}
+"""By whether a schedule has a start, and an end."""
 _ANY_TIME: Final = epoch(datetime(1, 1, 2, tzinfo=UTC))
 """Before all ticks; epoch seconds."""
 
@@ -52,21 +60,7 @@ def compile_schedule(
             return Schedule()
         case str() if is_time(written):
             return _schedule(compile_timetable(at, written, draft.own, installed), written)
-    own = draft.own
-
-    def clock(value: str | Mapping[str, object]) -> Timetable:
-        return parse_timetable(value, timezone=own.timezone, start=own.start, end=own.end, installed=installed)
-
-    try:
-        condition = parse_condition(written, clock)
-    except ConditionError as error:
-        for step in error.path:
-            at = at / step
-        at.text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
-        return Schedule()
-    for leaf in dict.fromkeys(condition.leaves()):
-        _check_leaf(draft, leaf, assets)
-    return Schedule(condition=condition, text=condition.text())
+    return _from_condition(draft, written, assets, installed)
 
 
 def _default(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
@@ -96,39 +90,94 @@ def compile_timetable(
     if not at.document.failed.isdisjoint({"start", "end", "schedule"}):
         within = Bounds(within.timezone)
     try:
-        timetable = parse_timetable(
-            value, timezone=within.timezone, start=within.start, end=within.end, installed=installed
-        )
-        fires = _fires(timetable, within)
+        return _timetable(value, within, installed)
     except TimetableError as error:
-        _report(at, error)
-        rest = {} if isinstance(value, str) else {key: each for key, each in value.items() if key not in error.path[:1]}
-        if error.path and error.path[0] in MODIFIERS and error.path[0] != "calendar":  # what else is wrong
+        if not (error.lacks and "schedule" in at.document.failed):
+            _report(at, error)
+        if not isinstance(value, str) and error.path and error.path[0] in MODIFIERS:  # what else is wrong
+            rest = {key: each for key, each in value.items() if key != error.path[0]}
             compile_timetable(at, rest, within, installed)
         return None
-    if not fires:
-        path = () if isinstance(value, str) else tuple(value.keys() & KINDS.keys())
-        _report(at, TimetableError(f"schedule {timetable.text!r} never fires between its start and its end", path=path))
-        return None
+
+
+def _timetable(value: str | Mapping[str, object], within: Bounds, installed: Mapping[str, Factory]) -> Timetable:
+    """The timetable of a text or of a map.
+
+    Raises:
+        TimetableError: It is none, or has no slot.
+    """
+    timetable = parse_timetable(
+        value, timezone=within.timezone, start=within.start, end=within.end, installed=installed
+    )
+    if not _fires(timetable):
+        when = _WHEN[timetable.start is not None, timetable.end is not None]
+        raise TimetableError(f"schedule {timetable.text!r} never fires{when}", path=_rule_of(value))
     return timetable
 
 
-def _fires(timetable: Timetable, within: Bounds) -> bool:
+def _rule_of(value: str | Mapping[str, object]) -> tuple[str, ...]:
+    """The path to the rule of a schedule."""
+    return () if isinstance(value, str) else tuple(value.keys() & KINDS.keys())
+
+
+def _fires(timetable: Timetable) -> bool:
     """Whether there is a first slot; a registered timetable is asked in any case, so that its faults are told here."""
-    bounded = within.start is not None or within.end is not None
+    bounded = timetable.start is not None or timetable.end is not None
     if isinstance(timetable, Continuous) or not (bounded or isinstance(timetable, RegisteredSlots)):
         return True
-    return timetable.first_after(instant(_ANY_TIME if within.start is None else within.start - 1)) is not None
+    after = _ANY_TIME if timetable.start is None else max(timetable.start - 1, _ANY_TIME)
+    return timetable.first_after(instant(after)) is not None
+
+
+def _from_condition(
+    draft: AssetDraft, written: object, assets: AssetFiles, installed: Mapping[str, Factory]
+) -> Schedule:
+    def clock(value: str | Mapping[str, object]) -> Timetable:
+        return _part(value, draft, installed)
+
+    try:
+        condition = parse_condition(written, clock)
+        leaves = condition.leaves()
+    except UnreadableConditionError as refused:
+        condition, leaves = None, iter(refused.leaves)
+        for error in refused.errors:
+            at = draft.at / "schedule"
+            for step in error.path:
+                at = at / step
+            if error.at_key:
+                at.key_problem(str(error.args[0]), hint=error.hint)
+            else:
+                at.text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
+    for leaf in dict.fromkeys(leaves):
+        _check_leaf(draft, leaf, assets)
+    return Schedule(condition=condition, text=condition.text()) if condition else Schedule()
+
+
+def _part(value: str | Mapping[str, object], draft: AssetDraft, installed: Mapping[str, Factory]) -> Timetable:
+    """The timetable of a time inside a condition.
+
+    Raises:
+        TimetableError: It is none, has no slot, or says what no condition can use.
+    """
+    timetable = _timetable(value, draft.own, installed)
+    if isinstance(timetable, Continuous):
+        message = f"{timetable.text!r} stands for itself: it is always due, so it is no part of a condition"
+        raise TimetableError(message, path=_rule_of(value))
+    if isinstance(timetable, Once) and timetable.start is None and draft.sure("start"):
+        message = f"{timetable.text!r} as a part of a condition is the time of its 'start', and there is none"
+        hint = 'write {cron: "@once", start: 2025-01-31T06:00}'
+        raise TimetableError(message, hint=hint, path=_rule_of(value))
+    if timetable.catchup is not None:
+        message = "'catchup' does nothing in a condition, where all ticks since the last run count once"
+        raise TimetableError(message, path=("catchup",), at_key=True)
+    return timetable
 
 
 def _from_map(
     at: At, written: ScheduleMap | RegisteredMap, outer: Bounds, installed: Mapping[str, Factory]
 ) -> Schedule:
-    sure = "schedule" not in at.document.failed
     within = bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=outer)
     rule = written.model_dump(exclude_unset=True, exclude={"timezone", "start", "end"})
-    if not sure and rule.keys().isdisjoint(KINDS):
-        return Schedule()
     timetable = compile_timetable(at, rule, within, installed)
     return _schedule(timetable, timetable.text if timetable else "")
 

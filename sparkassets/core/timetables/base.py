@@ -20,18 +20,27 @@ class TimetableError(InputError):
     Attributes:
         path: Keys and indices from the schedule's value to the value at fault.
         at_key: Whether the last key of the path is at fault, else its value.
+        lacks: Whether a key is missing: no fault of its own where another key was refused already.
     """
 
     def __init__(
-        self, message: str, *, hint: str | None = None, path: tuple[str | int, ...] = (), at_key: bool = False
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        path: tuple[str | int, ...] = (),
+        at_key: bool = False,
+        lacks: bool = False,
     ) -> None:
         super().__init__(message, hint=hint)
         self.path = path
         self.at_key = at_key
+        self.lacks = lacks
 
     def below(self, *path: str | int) -> TimetableError:
         """The same error of a value that stands at a path."""
-        return TimetableError(str(self.args[0]), hint=self.hint, path=(*path, *self.path), at_key=self.at_key)
+        below = (*path, *self.path)
+        return TimetableError(str(self.args[0]), hint=self.hint, path=below, at_key=self.at_key, lacks=self.lacks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ from sparkassets.core.timetables.times import as_text, times_ticks
 from sparkassets.core.timetables.union import union
 
 MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval", "calendar", "roll")
+_OF_ALL: Final = frozenset({"timezone", "start", "end"})
+"""The modifiers of what has no ticks."""
 _CATCHUPS: Final[tuple[Catchup, ...]] = get_args(Catchup)
 _NOTHING: Final[Mapping[str, Factory]] = MappingProxyType({})
 _WITHOUT_TICKS: Final = {"@once": once, "@continuous": continuous}
@@ -84,7 +86,7 @@ def parse_timetable(
 
     Raises:
         TimetableError: It is no timetable, or can never fire.
-        InstantError: A zone is not one.
+        InstantError: The zone of the asset is not one.
 
     >>> parse_timetable("@daily", timezone="Europe/Berlin").describe()
     '@daily (Europe/Berlin)'
@@ -93,8 +95,7 @@ def parse_timetable(
     """
     written = {"cron": value} if isinstance(value, str) else value
     _check_keys(written)
-    timezone = _text(written, "timezone", timezone)
-    zone(timezone)
+    timezone = _zone(written, timezone)
     start, end = _bound(written, "start", timezone, start), _bound(written, "end", timezone, end)
     delay = _length(written, "delay", positive=False) or Duration()
     window, interval = _length(written, "window"), _length(written, "interval")
@@ -113,7 +114,9 @@ def parse_timetable(
         if isinstance(value, str) or (error.path[:1] and error.path[0] in beside):
             raise
         raise error.below(kind) from error
-    if days:
+    if isinstance(built, Once | Continuous):
+        _refuse_modifiers(built, written)
+    elif days:
         built = _on_open_days(built, days, roll)
     if start is not None and end is not None and end <= start:
         bounds = f"start {format_instant(instant(start))}, end {format_instant(instant(end))}"
@@ -129,8 +132,6 @@ def parse_timetable(
 def _cron(written: Written) -> TickTimetable:
     value, timezone = written.value, written.timezone
     if isinstance(value, str) and (without := _WITHOUT_TICKS.get(value.strip())):
-        if written.interval:
-            raise TimetableError(f"'{value.strip()}' has no intervals; leave 'interval' out")
         return without(value, timezone=timezone, start=written.start, end=None)
     ticks, text = _moments(value, "cron", timezone)
     shape: Shape = Abutting()
@@ -199,14 +200,15 @@ def _exchange(written: Written, what: str) -> Exchange:
     if isinstance(written.calendar, Exchange):
         return written.calendar
     found = f"'{written.calendar.code}' has none" if written.calendar else "there is no 'calendar'"
-    raise TimetableError(f"'{what}' needs the sessions of an exchange, and {found}", hint="write 'calendar: XNYS'")
+    message = f"'{what}' needs the sessions of an exchange, and {found}"
+    raise TimetableError(message, hint="write 'calendar: XNYS'", lacks=written.calendar is None)
 
 
 def _on_open_days(
     built: TickTimetable | RegisteredSlots, calendar: WorkingDays | Exchange, roll: Roll | None
 ) -> TickTimetable | RegisteredSlots:
     """The timetable with its ticks kept to the open days of a calendar."""
-    if not isinstance(built, TickTimetable) or isinstance(built, Once | Continuous):
+    if not isinstance(built, TickTimetable):
         raise TimetableError(f"'calendar' does not go with {built.text}", path=("calendar",), at_key=True)
     if isinstance(built.ticks, SessionTicks):
         if roll:
@@ -278,7 +280,7 @@ def _check_keys(written: Mapping[str, object]) -> None:
             raise TimetableError(message, hint=meant_by(str(key), known), path=(key,), at_key=True)
     kinds = [key for key in written if key in KINDS]
     if not kinds:
-        raise TimetableError(f"a schedule lacks its rule; expected {listing(repr(kind) for kind in KINDS)}")
+        raise TimetableError(f"a schedule lacks its rule; expected {listing(repr(kind) for kind in KINDS)}", lacks=True)
     if len(kinds) > 1:
         both = listing((repr(kind) for kind in kinds), last="and")
         message = f"a schedule has {both}; expected one of them"
@@ -287,17 +289,37 @@ def _check_keys(written: Mapping[str, object]) -> None:
         )
 
 
-def _text(written: Mapping[str, object], key: str, default: str) -> str:
-    found = written.get(key, default)
+def _refuse_modifiers(built: Once | Continuous, written: Mapping[str, object]) -> None:
+    """Refuses the keys that only ticks and their intervals know."""
+    for key in MODIFIERS:
+        if key in written and key not in _OF_ALL:
+            message = f"'{key}' does nothing to '{built.text.strip()}', which has no ticks and no intervals"
+            raise TimetableError(message, path=(key,), at_key=True)
+
+
+def _text(written: Mapping[str, object], key: str) -> str:
+    found = written[key]
     if not isinstance(found, str):
         raise TimetableError(f"'{key}' of a schedule is {shown(found)}; expected text", path=(key,))
     return found
 
 
+def _zone(written: Mapping[str, object], default: str) -> str:
+    if "timezone" not in written:
+        zone(default)
+        return default
+    name = _text(written, "timezone")
+    try:
+        zone(name)
+    except InstantError as error:
+        raise TimetableError(str(error.args[0]), hint=error.hint, path=("timezone",)) from error
+    return name
+
+
 def _bound(written: Mapping[str, object], key: str, timezone: str, default: int | None) -> int | None:
     if key not in written:
         return default
-    text = _text(written, key, "")
+    text = _text(written, key)
     try:
         return epoch(parse_instant(text, zone=timezone))
     except InstantError as error:
@@ -307,7 +329,7 @@ def _bound(written: Mapping[str, object], key: str, timezone: str, default: int 
 def _degrees(beside: Mapping[str, object], key: str) -> float:
     value = beside.get(key)
     if key not in beside:
-        raise TimetableError(f"'sun' of a schedule needs '{key}', in degrees")
+        raise TimetableError(f"'sun' of a schedule needs '{key}', in degrees", lacks=True)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TimetableError(f"'{key}' of a schedule is {shown(value)}; expected degrees such as 52.37", path=(key,))
     return float(value)
@@ -316,10 +338,11 @@ def _degrees(beside: Mapping[str, object], key: str) -> float:
 def _calendar(written: Mapping[str, object]) -> WorkingDays | Exchange | None:
     if "calendar" not in written:
         if "roll" in written:
-            raise TimetableError("'roll' needs a 'calendar', such as DE or XNYS", path=("roll",), at_key=True)
+            message = "'roll' needs a 'calendar', such as DE or XNYS"
+            raise TimetableError(message, path=("roll",), at_key=True, lacks=True)
         return None
     try:
-        return calendar(_text(written, "calendar", ""))
+        return calendar(_text(written, "calendar"))
     except TimetableError as error:
         raise error if error.path else error.below("calendar") from error
 

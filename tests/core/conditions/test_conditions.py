@@ -1,8 +1,10 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.conditions import All, Any, ConditionError, Leaf, Time, evaluate, join_all, join_any
+from sparkassets.core.conditions import All, Any, Leaf, Time, UnreadableConditionError, evaluate, join_all, join_any
 from sparkassets.core.conditions import parse_condition as parse
 from sparkassets.core.partitions import RangeSet
 from tests.builders import clock
@@ -11,6 +13,9 @@ A, B, C, D = (Leaf(name) for name in "abcd")
 DAILY = Time("@daily", clock("@daily"))
 SIX = Time("'0 6 * * *'", clock("0 6 * * *"))
 DATED = Time('{"cron": "0 6 * * *", "timezone": "Europe/Berlin"}', clock("0 6 * * *"))
+
+
+AS_A_MAP = "  hint: a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}"
 
 
 def parse_condition(value):
@@ -147,16 +152,9 @@ def test_leaves_in_order():
         ),
         ([], "expected a list with at least one condition, not an empty list", (), 0, 0),
         ({"any": "a"}, "expected a list with at least one condition, not 'a'", ("any",), 0, 0),
-        (
-            {"any": ["a"], "all": ["b"]},
-            (
-                "a condition cannot be a map of any, all\n"
-                "  hint: a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}"
-            ),
-            (),
-            0,
-            0,
-        ),
+        ({"a": 1, "b": 2}, f"a condition cannot be a map of a, b\n{AS_A_MAP}", (), 0, 0),
+        ({}, f"this map is empty\n{AS_A_MAP}", (), 0, 0),
+        ({"uri": 3}, "'uri' of a condition is 3; expected text", ("uri",), 0, 0),
         (["a", 3], "a condition cannot be 3; expected asset names joined by & and |, a list or a map", (1,), 0, 0),
         (
             {"uri": "sparkassets://x"},
@@ -168,11 +166,53 @@ def test_leaves_in_order():
     ],
 )
 def test_errors_say_where(value, message, path, position, width):
-    with pytest.raises(ConditionError) as error:
+    (error,) = errors_in(value)
+    assert (str(error), error.path, error.position, error.width) == (message, path, position, width)
+    assert not error.at_key
+
+
+def errors_in(value):
+    with pytest.raises(UnreadableConditionError) as refused:
         parse_condition(value)
-    assert (str(error.value), error.value.path, error.value.position, error.value.width) == (
-        message,
-        path,
-        position,
-        width,
-    )
+    return refused.value.errors
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "path"),
+    [
+        (
+            {"any": ["a"], "all": ["b"]},
+            f"a condition has 'any' and 'all'; expected one of them\n{AS_A_MAP}",
+            ("all",),
+        ),
+        (
+            ["a", {"cron": "@daily", "any": ["b"]}],
+            f"a condition has 'cron' and 'any'; expected one of them\n{AS_A_MAP}",
+            (1, "any"),
+        ),
+        (
+            {"any": ["a"], "catchup": "all"},
+            f"unknown key 'catchup' beside 'any' of a condition\n{AS_A_MAP}",
+            ("catchup",),
+        ),
+        (["a", {"every": "6h", "interval": "1d"}], "'interval' goes with 'cron', not with 'every'", (1, "interval")),
+    ],
+)
+def test_errors_of_a_key(value, message, path):
+    (error,) = errors_in(value)
+    assert str(error).startswith(message)
+    assert (error.path, error.at_key) == (path, True)
+
+
+def test_all_that_is_wrong_is_told():
+    with pytest.raises(UnreadableConditionError) as refused:
+        parse_condition({"any": ["61 6 * * *", "a & '@dailyy' & {uri: sparkassets://x} | b", ["c d", {"every": 6}]]})
+    assert [(error.path, re.split("[;\n]", str(error))[0]) for error in refused.value.errors] == [
+        (("any", 0), "cron '61 6 * * *': minute '61' is not valid"),
+        (("any", 1), "unknown preset '@dailyy'"),
+        (("any", 1), "the dataset URI 'sparkassets://x' uses the scheme 'sparkassets', which is reserved"),
+        (("any", 2, 0), "'d' stands where an operator is expected"),
+        (("any", 2, 1, "every"), "'every' of a schedule is 6"),
+    ]
+    assert refused.value.leaves == [A, B]
+    assert str(refused.value) == "\n".join(map(str, refused.value.errors))

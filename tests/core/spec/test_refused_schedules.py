@@ -109,12 +109,97 @@ asset: a
 schedule: {any: [flights], all: [flights]}
 """,
             """\
-a.yml:2:11: a condition cannot be a map of any, all
+a.yml:2:28: a condition has 'any' and 'all'; expected one of them
     schedule: {any: [flights], all: [flights]}
-              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                               ^^^
   hint: a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}
 """,
             id="a_map_of_two",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {any: ["61 6 * * *", flihgts, "@dailyy", {every: 6}]}
+""",
+            """\
+a.yml:2:19: cron '61 6 * * *': minute '61' is not valid; expected 0-59
+    schedule: {any: ["61 6 * * *", flihgts, "@dailyy", {every: 6}]}
+                      ^^^^^^^^^^
+a.yml:2:32: unknown asset 'flihgts'
+    schedule: {any: ["61 6 * * *", flihgts, "@dailyy", {every: 6}]}
+                                   ^^^^^^^
+  hint: did you mean 'flights'?
+a.yml:2:42: unknown preset '@dailyy'; expected @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, \
+@once, @continuous
+    schedule: {any: ["61 6 * * *", flihgts, "@dailyy", {every: 6}]}
+                                             ^^^^^^^
+  hint: did you mean '@daily'?
+a.yml:2:60: 'every' of a schedule is 6; expected a duration such as 90s, 6h or 7d
+    schedule: {any: ["61 6 * * *", flihgts, "@dailyy", {every: 6}]}
+                                                               ^
+""",
+            id="all_that_is_wrong_in_a_condition",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
+""",
+            """\
+a.yml:2:19: '@continuous' stands for itself: it is always due, so it is no part of a condition
+    schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
+                      ^^^^^^^^^^^
+a.yml:2:44: '@once' as a part of a condition is the time of its 'start', and there is none
+    schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
+                                               ^^^^^
+  hint: write {cron: "@once", start: 2025-01-31T06:00}
+a.yml:2:59: '@once' as a part of a condition is the time of its 'start', and there is none
+    schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
+                                                              ^^^^^^^
+  hint: write {cron: "@once", start: 2025-01-31T06:00}
+a.yml:2:86: 'catchup' does nothing in a condition, where all ticks since the last run count once
+    schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
+                                                                                         ^^^^^^^
+""",
+            id="times_that_say_nothing_in_a_condition",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {all: [flights, {at: [2025-01-01], start: 2025-02-01}, {cron: "@daily", timezone: Nowhere}]}
+""",
+            """\
+a.yml:2:32: schedule 'at 2025-01-01T00:00:00Z' never fires after its start
+    schedule: {all: [flights, {at: [2025-01-01], start: 2025-02-01}, {cron: "@daily", timezone: Nowhere}]}
+                                   ^^^^^^^^^^^^
+a.yml:2:93: unknown time zone 'Nowhere'; expected an IANA name such as Europe/Berlin
+    schedule: {all: [flights, {at: [2025-01-01], start: 2025-02-01}, {cron: "@daily", timezone: Nowhere}]}
+                                                                                                ^^^^^^^
+""",
+            id="maps_inside_a_condition_each_at_its_place",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule:
+  cron: "@once"
+  start: 2025-01-01
+  delay: 2h
+  window: 1d
+  catchup: all
+""",
+            """\
+a.yml:5:3: 'delay' does nothing to '@once', which has no ticks and no intervals
+      delay: 2h
+      ^^^^^
+a.yml:6:3: 'window' does nothing to '@once', which has no ticks and no intervals
+      window: 1d
+      ^^^^^^
+a.yml:7:3: 'catchup' does nothing to '@once', which has no ticks and no intervals
+      catchup: all
+      ^^^^^^^
+""",
+            id="modifiers_of_once",
         ),
         pytest.param(
             """\
@@ -446,7 +531,7 @@ asset: a
 schedule: {at: [2025-01-01], end: 2025-01-01}
 """,
             """\
-a.yml:2:16: schedule 'at 2025-01-01T00:00:00Z' never fires between its start and its end
+a.yml:2:16: schedule 'at 2025-01-01T00:00:00Z' never fires before its end
     schedule: {at: [2025-01-01], end: 2025-01-01}
                    ^^^^^^^^^^^^
 """,

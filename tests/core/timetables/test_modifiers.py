@@ -174,11 +174,11 @@ def test_a_day_more_or_less_is_the_next_tick_or_the_last_over_a_repeated_hour(da
 
 
 def test_once_at_its_start():
-    timetable = utc({"cron": "@once", "start": "2025-03-21T06:00", "delay": "1h"})
+    timetable = utc({"cron": "@once", "start": "2025-03-21T06:00"})
     begin = at("2025-03-21T06:00")
     assert isinstance(timetable, Once)
-    assert list(timetable.between(*ALWAYS)) == [Slot(begin + timedelta(hours=1), begin, begin)]
-    assert timetable.describe() == "@once (UTC) from 2025-03-21T06:00:00Z delayed by 1h"
+    assert list(timetable.between(*ALWAYS)) == [Slot(begin, begin, begin)]
+    assert timetable.describe() == "@once (UTC) from 2025-03-21T06:00:00Z"
 
 
 @pytest.mark.parametrize(("text", "kind"), [("@once", Once), ("@continuous", Continuous)])

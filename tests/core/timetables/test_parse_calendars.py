@@ -237,7 +237,6 @@ def test_a_date_may_be_text_in_a_parameter():
             (),
             "schedule '0 0 1 1 *' never fires: never on an open day of DE",
         ),
-        ({"cron": "@once", "calendar": "DE"}, ("calendar",), "'calendar' does not go with @once"),
         ({"sun": "sunset", "latitude": 52}, ("sun",), "'sun' of a schedule needs 'longitude', in degrees"),
         (
             {"sun": "sunset", "latitude": "52", "longitude": 1},

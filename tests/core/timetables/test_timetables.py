@@ -237,7 +237,20 @@ def test_timetables_are_values():
         ({"at": "2025-13-01"}, "'2025-13-01' is not an instant: month must be in 1..12; expected {an_instant}"),
         ({"at": "6:05"}, "'6:05' is not a cron; expected five fields\n  hint: write '5 6 * * *' for each day"),
         ({"cron": "@daily", "timezone": 1}, "'timezone' of a schedule is 1; expected text"),
-        ({"cron": "@once", "interval": "1d"}, "'@once' has no intervals; leave 'interval' out"),
+        *(
+            (
+                {"cron": text, key: value},
+                f"'{key}' does nothing to '{text}', which has no ticks and no intervals",
+            )
+            for text in ("@once", "@continuous")
+            for key, value in (
+                ("interval", "1d"),
+                ("delay", "1h"),
+                ("window", "7d"),
+                ("catchup", "latest"),
+                ("calendar", "DE"),
+            )
+        ),
         (
             {"every": "6h", "interval": "1d"},
             "'interval' goes with 'cron', not with 'every'\n  hint: the intervals of 'every' are its own length",
@@ -296,7 +309,10 @@ def test_what_is_refused(schedule, message):
 
 def test_unknown_zone():
     with pytest.raises(InstantError, match=r"^unknown time zone 'Berlin'"):
+        parse_timetable("@daily", timezone="Berlin")
+    with pytest.raises(TimetableError, match=r"^unknown time zone 'Berlin'") as error:
         parse_timetable({"cron": "@daily", "timezone": "Berlin"}, timezone="UTC")
+    assert error.value.path == ("timezone",)
 
 
 def test_plain_crons_need_no_croniter():
