@@ -88,6 +88,7 @@ class JournalStore(Protocol):
         *,
         kinds: Sequence[str] | None = None,
         asset: str | None = None,
+        uri: str | None = None,
         run: str | None = None,
         after_seq: int = 0,
         last: int | None = None,

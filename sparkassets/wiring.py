@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sparkassets.cache import cache_folder
 from sparkassets.core.instants import epoch, format_instant, parse_instant
 from sparkassets.core.journal import events, runs
-from sparkassets.core.journal.announce import announced, announced_lines, partition_of
+from sparkassets.core.journal.announce import announced, announced_lines, dataset_of, partition_of
 from sparkassets.core.journal.entries import Entry, EventEntry, PauseEntry
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
@@ -189,6 +189,7 @@ class Project:
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
         """Dataset events, oldest first; only the newest ``last``.
 
+        With ``asset``, a name or a dataset URI, those of its dataset, by whatever name they were announced.
         Of each, besides what it says, the ids of the runs that it ``triggered``, and of those that it was
         ``included_in``: they read it, and had another cause.
         """
@@ -196,7 +197,8 @@ class Project:
         def parse(rows: Sequence[JournalRow]) -> list[JournalRow]:
             return [row for row in rows if events.is_event(row)]
 
-        return self._described(self._newest(parse, events.EVENT_KINDS, asset, last))
+        uri = None if asset is None else dataset_of(self.spec, asset)
+        return self._described(self._newest(parse, kinds=events.EVENT_KINDS, uri=uri, last=last))
 
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
@@ -207,13 +209,14 @@ class Project:
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
             return [run for run in runs.of_rows(rows, gone) if status in (None, run.status)]
 
-        return self._newest(parse, runs.RUN_KINDS, asset, last)
+        return self._newest(parse, kinds=runs.RUN_KINDS, asset=asset, last=last)
 
     def history(
         self,
         *,
         kinds: Sequence[str] | None = None,
         asset: str | None = None,
+        uri: str | None = None,
         run: str | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
@@ -223,7 +226,7 @@ class Project:
         if not self._store.exists():
             return ()
         self._store.check(project=self.spec.name)
-        return self._store.history(kinds=kinds, asset=asset, run=run, last=last)
+        return self._store.history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)
 
     # ------------------------------------------------------------------ doing
 
@@ -285,7 +288,7 @@ class Project:
         """Announces that ``target`` (an asset's name or a dataset URI) was updated; needs no Spark.
 
         Args:
-            target: A word without ``://`` is a name.
+            target: A name, unless it has ``://``, is the identity of an asset, or is one that a condition names.
             partition: Keys ``A..B`` or ``A``, inclusive.
             extra: Free; at most 64 KiB of JSON, without credentials.
             id: Tells the event from others of the dataset: one that is known already is not recorded again.
@@ -433,16 +436,18 @@ class Project:
     def _newest(
         self,
         parse: Callable[[Sequence[JournalRow]], list[T]],
+        *,
         kinds: Sequence[str],
-        asset: str | None,
         last: int | None,
+        asset: str | None = None,
+        uri: str | None = None,
     ) -> list[T]:
         """The newest ``last`` of what ``parse`` makes of the rows of ``kinds``: some rows come to nothing."""
         if last is None:
-            return parse(self.history(kinds=kinds, asset=asset))
+            return parse(self.history(kinds=kinds, asset=asset, uri=uri))
         limit = max(64, 4 * last)
         while True:
-            rows = self.history(kinds=kinds, asset=asset, last=limit)
+            rows = self.history(kinds=kinds, asset=asset, uri=uri, last=limit)
             found = parse(rows)
             if len(rows) < limit or len(found) >= last:
                 return found[-last:]

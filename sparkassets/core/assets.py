@@ -13,7 +13,7 @@ RESERVED_SCHEME: Final = "sparkassets"
 URI_CHARACTERS: Final = 2048
 """A dataset URI's greatest length."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _BEFORE_SLASHES = re.compile(r"([^/?#]*?)://")
 _AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//([^/?#]*)")
@@ -34,7 +34,7 @@ def check_name(text: str) -> str:
     >>> check_name("daily_delays")
     'daily_delays'
     """
-    if not _NAME.fullmatch(text):
+    if not NAME.fullmatch(text):
         raise AssetError(f"{text!r} is not a name; expected letters, digits and '_', not beginning with a digit")
     return text
 
@@ -68,12 +68,21 @@ def parse_uri(text: str) -> str:
             hint = "a scheme is letters, digits, '+', '-' and '.', beginning with a letter"
             raise AssetError(f"the dataset URI {text!r} has {wrong[1]!r} for its scheme", hint=hint)
         return text
-    lowered = scheme[1].lower()
-    if lowered == RESERVED_SCHEME:
+    if scheme[1].lower() == RESERVED_SCHEME:
         raise AssetError(f"the dataset URI {text!r} uses the scheme '{RESERVED_SCHEME}', which is reserved")
     if not text[scheme.end() :].strip("/"):
         raise AssetError(f"the dataset URI {text!r} names nothing after its scheme")
-    return lowered + text[scheme.end(1) :]
+    return lower_scheme(text)
+
+
+def lower_scheme(text: str) -> str:
+    """The text with its scheme, if it has one, in lower case.
+
+    >>> lower_scheme("X-By:Day"), lower_scheme("Landing/Day")
+    ('x-by:Day', 'Landing/Day')
+    """
+    scheme = _SCHEME.match(text)
+    return scheme[0].lower() + text[scheme.end() :] if scheme else text
 
 
 def _refuse_patterns(text: str) -> None:

@@ -83,7 +83,7 @@ class Context:
         The event is recorded together with the run's success, once; a run that fails announces nothing.
 
         Args:
-            target: A word without ``://`` is a name.
+            target: A name, unless it has ``://``, is the identity of an asset, or is one that a condition names.
             partition: Keys ``A..B`` or ``A``, inclusive.
             extra: Free; at most 64 KiB of JSON, without credentials.
 

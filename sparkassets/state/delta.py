@@ -88,6 +88,7 @@ class DeltaStore:
         *,
         kinds: Sequence[str] | None = None,
         asset: str | None = None,
+        uri: str | None = None,
         run: str | None = None,
         after_seq: int = 0,
         last: int | None = None,
@@ -98,7 +99,7 @@ class DeltaStore:
         journal = self._open_journal()
         with journal.lock:
             journal.refresh()
-            return matching(journal, kinds=kinds, asset=asset, run=run, after_seq=after_seq, last=last)
+            return matching(journal, kinds=kinds, asset=asset, uri=uri, run=run, after_seq=after_seq, last=last)
 
     # ------------------------------------------------------------------ writing
 

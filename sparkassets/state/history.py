@@ -19,6 +19,7 @@ def matching(
     *,
     kinds: Sequence[str] | None,
     asset: str | None,
+    uri: str | None,
     run: str | None,
     after_seq: int,
     last: int | None,
@@ -29,9 +30,8 @@ def matching(
         if not kinds:
             return ()
         wanted.append(f"kind IN ({', '.join(map(_literal, kinds))})")
-    wanted += [
-        f"{column} = {_literal(value)}" for column, value in (("asset", asset), ("run", run)) if value is not None
-    ]
+    named = {"asset": asset, "uri": uri, "run": run}
+    wanted += [f"{column} = {_literal(value)}" for column, value in named.items() if value is not None]
     if last is None:
         return _scan(journal, wanted)
     found: list[JournalRow] = []

@@ -83,6 +83,7 @@ class MemoryStore:
         *,
         kinds: Sequence[str] | None = None,
         asset: str | None = None,
+        uri: str | None = None,
         run: str | None = None,
         after_seq: int = 0,
         last: int | None = None,
@@ -95,6 +96,7 @@ class MemoryStore:
                 for row in self._rows[after_seq:]
                 if (kinds is None or row.kind in kinds)
                 and (asset is None or row.asset == asset)
+                and (uri is None or row.uri == uri)
                 and (run is None or row.run == run)
             ]
         return found if last is None else found[max(0, len(found) - last) :]

@@ -42,6 +42,10 @@ def test_the_uri_of_an_asset_is_the_asset(asked):
             "error: the extra token holds a credential in 'token'; events are clear text\n",
         ),
         (["s3://b/c?sig=1"], "error: the dataset URI holds a credential in 'sig'; events are clear text\n"),
+        (["orders", "--extra", '{"a":' + "[" * 3000 + "]" * 3000 + "}"], "error: --extra: JSON that cannot be read: "),
+        (["orders", "--extra", "a=" + "[" * 3000], "error: --extra: JSON that cannot be read: it is nested too deep\n"),
+        (["orders", "--extra", '{"a": "\\ud800"}'], "error: the extra holds '\\ud800', half of a character, which "),
+        (["some/relative"], "error: no asset 'some/relative' in project 'shop'\n  hint: a dataset that no asset has "),
         (["orders", "--file", "x"], "error: --file stands alone: what is updated, and all that is known of it, "),
         (["--file", "x.jsonl"], "error: cannot read 'x.jsonl': No such file or directory\n"),
     ],
@@ -91,6 +95,19 @@ def test_from_python():
         project.add_events([{"assets": "orders"}])
     with pytest.raises(InputError, match=r"is a float|\"id\" is 1.5"):
         project.add_events([{"asset": "orders", "id": 1.5}])
+
+
+def test_the_list_of_an_asset_has_every_event_of_its_dataset(shop, asked):
+    for name in ("one", "other"):
+        (shop / f"assets/{name}.yml").write_text(f"asset: {name}\nsource: true\nuri: x-both://them\n")
+    for target in ("one", "other", "x-both://them", "x-elsewhere://y"):
+        asked("events", "add", target)
+    found = asked("events", "list", "--asset", "one")
+    assert [event["asset"] for event in found] == ["one", "other", None]
+    assert asked("events", "list", "--asset", "other") == found
+    assert asked("events", "list", "--asset", "X-both://them") == found
+    assert asked("events", "list", "--asset", "other", "--last", "1") == found[-1:]
+    assert asked("events", "list", "--asset", "x-elsewhere://z") == []
 
 
 def test_the_list_tells_which_runs_an_event_triggered(asked, said):

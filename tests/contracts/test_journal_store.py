@@ -248,7 +248,8 @@ class TestHistory:
         store.append([row(1, kind="claim", asset="a", run="r1"), row(2, kind="claim", asset="b", run="r2")], after=0)
         store.append([row(3, kind="success", asset="a", run="r1")], after=1)
         store.append(
-            [row(4, kind="failure", asset="b", run="r2"), row(5, kind="event", asset="it's", run=None)], after=2
+            [row(4, kind="failure", asset="b", run="r2"), row(5, kind="event", asset="it's", uri="x-it's", run=None)],
+            after=2,
         )
         return store
 
@@ -262,6 +263,9 @@ class TestHistory:
             ({"asset": "a"}, [1, 3]),
             ({"asset": "it's"}, [5]),
             ({"asset": "A"}, []),
+            ({"uri": "x-it's"}, [5]),
+            ({"uri": "x-it's", "last": 2}, [5]),
+            ({"uri": "x-it's", "asset": "a"}, []),
             ({"run": "r2"}, [2, 4]),
             ({"run": "r2", "kinds": ["failure"]}, [4]),
             ({"after_seq": 2}, [3, 4, 5]),

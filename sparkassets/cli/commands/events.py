@@ -24,7 +24,7 @@ def command() -> None:
 
 @command.command("list")
 @project_option
-@click.option("--asset", metavar="ASSET", help="Only events of this asset.")
+@click.option("--asset", metavar="ASSET_OR_URI", help="Only events of this dataset, by whatever name they came.")
 @last_option(20)
 @json_option
 def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> int:
@@ -133,6 +133,8 @@ def _value(text: str) -> object:
         value: object = json.loads(text, parse_constant=_no_number)
     except ValueError:
         return text
+    except RecursionError:
+        raise InputError("--extra: JSON that cannot be read: it is nested too deep") from None
     return value
 
 

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
-from sparkassets.core.assets import parse_uri
+from sparkassets.core.assets import NAME, lower_scheme, parse_uri
 from sparkassets.core.extras import check_extra
 from sparkassets.core.instants import epoch, parse_instant
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.phrases import shown, writable
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 
 ID_CHARACTERS: Final = 512
+_OF_ANY_URI: Final = 'a dataset that no asset has and no schedule names is announced as {"uri": …} in a line of a file'
 LINE_KEYS: Final = ("asset", "uri", "partition", "extra", "at", "id")
 
 
@@ -32,8 +34,8 @@ def announced(
     """The event that ``target``, an asset's name or a dataset URI, was updated.
 
     Args:
-        project: Knows the assets and their partitions.
-        target: A word without ``://`` is a name, unless it is the identity of an asset.
+        project: Knows the assets, their partitions and their conditions.
+        target: A name, unless it has ``://``, is the identity of an asset, or is one that a condition names.
         partition: Keys ``A..B`` or ``A``, inclusive.
         extra: Free, within the limits of `sparkassets.core.extras`.
         id: Tells the event from others of the dataset.
@@ -42,9 +44,19 @@ def announced(
     Raises:
         InputError: One of these is wrong, or the extra holds a credential.
     """
-    named = target in project.assets or not ("://" in target or _owners(project, target))
-    uri = _asset(project, target).uri if named else _uri(project, target)
+    _expect_text("target", target)
+    named = _is_name(project, target)
+    uri = dataset_of(project, target)
     return _event(project, uri, target if named else None, partition=partition, extra=extra, id=id, at=at)
+
+
+def dataset_of(project: ProjectSpec, target: str) -> str:
+    """The identity of the dataset that ``target``, an asset's name or a dataset URI, means.
+
+    Raises:
+        InputError: There is no such asset, or it is no URI.
+    """
+    return _asset(project, target).uri if _is_name(project, target) else _uri(project, target)
 
 
 def announced_lines(project: ProjectSpec, lines: Iterable[str | Mapping[str, Any]], *, name: str) -> list[EventEntry]:
@@ -58,6 +70,8 @@ def announced_lines(project: ProjectSpec, lines: Iterable[str | Mapping[str, Any
     Raises:
         InputError: Some lines are wrong; the message holds every one.
     """
+    if isinstance(lines, str | bytes | Mapping) or not isinstance(lines, Iterable):
+        raise InputError(f"{name}: expected a list of objects or of their JSON, found {shown(lines)}")
     entries: list[EventEntry] = []
     problems: list[str] = []
     count = 0
@@ -102,35 +116,36 @@ def _event(
     uri: str,
     asset: str | None,
     *,
-    partition: str | None,
-    extra: Mapping[str, Any] | None,
-    id: str | None,  # noqa: A002  as in `announced`
-    at: datetime | str | None,
+    partition: object,
+    extra: object,
+    id: object,  # noqa: A002  as in `announced`
+    at: object,
 ) -> EventEntry:
     owners = [project.assets[asset]] if asset is not None else _owners(project, uri)
-    ranges = RangeSet() if partition is None else _ranges(owners, asset or uri, partition)
-    known = check_extra(extra or {})
-    if id is not None and not 0 < len(id) <= ID_CHARACTERS:
-        raise InputError(f"the id has {len(id):,} characters; expected 1 to {ID_CHARACTERS}")
+    ranges = RangeSet() if partition is None else _ranges(owners, asset or uri, _expect_text("partition", partition))
+    known = {} if extra is None else check_extra(extra)
+    own = None if id is None else _expect_text("id", id)
+    if own is not None and not 0 < len(own) <= ID_CHARACTERS:
+        raise InputError(f"the id has {len(own):,} characters; expected 1 to {ID_CHARACTERS}")
+    if own is not None and own != writable(own):
+        raise InputError(f"the id {own!r} holds half of a character, which UTF-8 cannot write")
     owner = owners[0].name if len(owners) == 1 else None
-    return EventEntry(uri, owner, ranges, known, id, _instant(project, at))
+    return EventEntry(uri, owner, ranges, known, own, _instant(project, at))
 
 
 def _of_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
     told = _parsed(line) if isinstance(line, str) else line
     if not isinstance(told, Mapping):
-        raise InputError(f"expected a JSON object, found {json.dumps(told)[:40]}")
+        raise InputError(f"expected a JSON object, found {shown(told)}")
     for key in told:
         if key not in LINE_KEYS:
             raise InputError(f"unknown key {key!r}", hint=did_you_mean(str(key), LINE_KEYS))
     given = {key: value for key, value in told.items() if value is not None}
     if ("asset" in given) == ("uri" in given):
         raise InputError('expected one of "asset" and "uri"')
-    for key in ("asset", "uri", "partition", "id"):
-        if key in given and not isinstance(given[key], str):
-            raise InputError(f'"{key}" is {json.dumps(given[key], default=str)[:40]}; expected text')
-    if not isinstance(given.get("at", ""), str | datetime):
-        raise InputError(f'"at" is {json.dumps(given["at"], default=str)[:40]}; expected an ISO instant as text')
+    for key in ("asset", "uri"):
+        if key in given:
+            _expect_text(key, given[key])
     asset = given.get("asset")
     uri = _asset(project, asset).uri if asset is not None else _uri(project, given["uri"])
     return _event(
@@ -167,10 +182,31 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _expect_text(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InputError(f'"{key}" is {shown(value)}; expected text')
+    return value
+
+
+def _is_name(project: ProjectSpec, target: str) -> bool:
+    """Whether ``target`` is meant as a name, right or wrong."""
+    if target in project.assets:
+        return True
+    return "://" not in target and _identities(project).isdisjoint((target, lower_scheme(target)))
+
+
+def _identities(project: ProjectSpec) -> set[str]:
+    """Those of the assets, and those that conditions name."""
+    conditions = [asset.schedule.condition for asset in project.assets.values()]
+    awaited = {leaf.ref for each in conditions if each is not None for leaf in each.leaves() if leaf.is_uri}
+    return awaited | {asset.uri for asset in project.assets.values()}
+
+
 def _asset(project: ProjectSpec, name: str) -> AssetSpec:
     asset = project.assets.get(name)
     if asset is None:
-        raise InputError(f"no asset {name!r} in project {project.name!r}", hint=did_you_mean(name, project.assets))
+        hint = did_you_mean(name, project.assets) if NAME.fullmatch(name) else _OF_ANY_URI
+        raise InputError(f"no asset {name!r} in project {project.name!r}", hint=hint)
     return asset
 
 
@@ -201,9 +237,14 @@ def _ranges(owners: list[AssetSpec], target: str, keys: str) -> RangeSet:
     return RangeSet.of([partition.parse_keys(keys)])
 
 
-def _instant(project: ProjectSpec, at: datetime | str | None) -> int | None:
-    if at is None:
-        return None
-    if isinstance(at, str):
-        return epoch(parse_instant(at, zone=project.timezone))
-    return epoch(at) if at.tzinfo is not None else epoch(parse_instant(at.isoformat(), zone=project.timezone))
+def _instant(project: ProjectSpec, at: object) -> int | None:
+    match at:
+        case None:
+            return None
+        case str():
+            return epoch(parse_instant(at, zone=project.timezone))
+        case datetime(tzinfo=None):
+            return epoch(parse_instant(at.isoformat(), zone=project.timezone))
+        case datetime():
+            return epoch(at)
+    raise InputError(f'"at" is {shown(at)}; expected an ISO instant as text')

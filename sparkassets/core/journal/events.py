@@ -52,7 +52,8 @@ class Uses:
     """Which runs used which events.
 
     Attributes:
-        triggered: Number of an event to the runs that were claimed because of it, in the order of their claims.
+        triggered: Number of an event to the runs that were claimed because of it, in the order of their claims; without
+            those that only recorded an older run, which they found in the target.
         included_in: Number of an event to the runs that read it without having been claimed for it: of each asset the
             first success that pinned its dataset at the event or later, and read what it touched.
     """
@@ -61,6 +62,7 @@ class Uses:
         """Goes through ``later``, all entries of `USING_KINDS` after the first of ``events``, ascending by ``seq``."""
         self.triggered: dict[int, list[str]] = {}
         self.included_in: dict[int, list[str]] = {}
+        self._claimed: dict[int, ClaimEntry] = {}
         self._touched: dict[int, RangeSet] = {}
         self._numbers: dict[str, list[int]] = {}
         self._unread: dict[tuple[str, str], list[int]] = {}
@@ -70,14 +72,21 @@ class Uses:
             self._numbers.setdefault(row.uri or "", []).append(row.seq)
         for row in later:
             match from_row(row):
-                case ClaimEntry(run=run, events=numbers):
-                    for seq in numbers:
-                        if seq in self.triggered:
-                            self.triggered[seq].append(run)
+                case ClaimEntry() as claim:
+                    self._claimed[row.seq] = claim
+                    for runs in self._runs_for(claim):
+                        runs.append(claim.run)
                 case SuccessEntry() as success:
+                    if success.recorder != success.epoch and (recorder := self._claimed.get(success.recorder)):
+                        for runs in self._runs_for(recorder):
+                            runs.remove(recorder.run)
                     self._read(success)
                 case _:
                     continue
+
+    def _runs_for(self, claim: ClaimEntry) -> list[list[str]]:
+        """The lists of runs of each event that a claim names."""
+        return [self.triggered[seq] for seq in claim.events if seq in self.triggered]
 
     def _read(self, success: SuccessEntry) -> None:
         pins: dict[str, list[Pinned]] = {}

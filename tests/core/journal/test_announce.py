@@ -1,16 +1,17 @@
 """What may be announced: names, URIs, partitions, extras, ids and times."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
-from sparkassets.core.journal.announce import announced, announced_lines, partition_of
+from sparkassets.core.conditions import parse_condition
+from sparkassets.core.journal.announce import announced, announced_lines, dataset_of, partition_of
 from sparkassets.core.journal.entries import EventEntry, from_row, to_row
 from sparkassets.core.journal.events import of_row
-from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.errors import InputError
-from tests.builders import Story, asset, at, days, project, source
+from tests.builders import Story, asset, at, clock, days, project, source
 
 SHARED = "s3://lake/orders"
 
@@ -19,6 +20,9 @@ def on(uri, name, **more):
     return replace(source(name, **more), uri=uri)
 
 
+AWAITED = parse_condition(
+    {"any": [{"uri": "some/relative"}, {"all": [{"uri": "//example/dataset"}, {"uri": "X-by:Day"}]}]}, clock
+)
 PROJECT = project(
     on("s3://lake/flights", "flights"),
     on(SHARED, "orders"),
@@ -26,6 +30,7 @@ PROJECT = project(
     on("s3://lake/mixed", "mixed_days"),
     on("s3://lake/mixed", "mixed_hours", by="hour"),
     on("s3://lake/plain", "plain", by=None),
+    asset("waits", by=None, schedule=Schedule(condition=AWAITED)),
     timezone="Europe/Berlin",
 )
 
@@ -49,9 +54,52 @@ def test_a_uri_of_several_assets_alike_may_name_partitions_and_is_of_none_of_the
     assert announced(PROJECT, "orders_again", partition="2025-01-01").asset == "orders_again"
 
 
+@pytest.mark.parametrize("uri", ["some/relative", "//example/dataset", "x-by:Day"])
+def test_an_identity_that_a_condition_names_needs_no_slashes(uri):
+    assert announced(PROJECT, uri) == EventEntry(uri)
+    assert dataset_of(PROJECT, uri) == uri
+    assert announced(PROJECT, "X-by:Day") == EventEntry("x-by:Day")
+
+
+def test_names_and_uris_mean_datasets():
+    assert dataset_of(PROJECT, "orders_again") == dataset_of(PROJECT, "S3://lake/orders") == SHARED
+    assert said(dataset_of, PROJECT, "order") == "no asset 'order' in project 'test'\n  hint: did you mean 'orders'?"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"target": None}, '"target" is empty; expected text'),
+        ({"target": 5}, '"target" is 5; expected text'),
+        ({"target": ["plain"]}, '"target" is a list; expected text'),
+        ({"id": 5}, '"id" is 5; expected text'),
+        ({"id": "a\ud800"}, "the id 'a\\ud800' holds half of a character, which UTF-8 cannot write"),
+        ({"at": 5}, '"at" is 5; expected an ISO instant as text'),
+        ({"at": date(2025, 3, 21)}, '"at" is 2025-03-21; expected an ISO instant as text'),
+        ({"target": "flights", "partition": 5}, '"partition" is 5; expected text'),
+        ({"extra": 5}, "the extra is a int; expected an object of keys and values"),
+        ({"extra": {"x": "\ud800"}}, "the extra holds '\\ud800', half of a character, which UTF-8 cannot write"),
+    ],
+)
+def test_what_has_another_type(more, message):
+    assert said(lambda target="plain", **rest: announced(PROJECT, target, **rest), **more).split("\n")[0] == message
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"), [(5, "5"), (None, "empty"), ('{"asset": "plain"}', '\'{"asset": "plain"}\''), ({}, "a map")]
+)
+def test_lines_are_a_list(lines, found):
+    message = f"lines: expected a list of objects or of their JSON, found {found}"
+    assert said(announced_lines, PROJECT, lines, name="lines") == message
+
+
 def test_what_cannot_be_announced():
     assert said(announced, PROJECT, "flihgts") == (
         "no asset 'flihgts' in project 'test'\n  hint: did you mean 'flights'?"
+    )
+    assert said(announced, PROJECT, "other/relative") == (
+        "no asset 'other/relative' in project 'test'\n  hint: "
+        'a dataset that no asset has and no schedule names is announced as {"uri": …} in a line of a file'
     )
     assert said(announced, PROJECT, "plain", partition="2025") == (
         "'plain' has no partitions, so an event cannot name '2025'"
@@ -118,15 +166,18 @@ def test_every_bad_line_is_told():
         '{"asset": "plain", "asset": "flights"}',
         '{"uri": "s3://a/*"}',
         '{"asset": "plain", "at": "yesterday"}',
+        5,
+        b"{}",
+        "[" * 5000,
     ]
     first, *rest = said(announced_lines, PROJECT, lines, name="new.jsonl").split("\n")
-    assert first == "12 of 13 lines cannot be taken, so nothing was recorded"
-    assert [line.split(": ")[0] for line in rest] == [f"new.jsonl:{number}" for number in range(2, 14)]
+    assert first == "15 of 16 lines cannot be taken, so nothing was recorded"
+    assert [line.split(": ")[0] for line in rest] == [f"new.jsonl:{number}" for number in range(2, 17)]
     assert rest[0].startswith("new.jsonl:2: not JSON: Expecting property name")
     assert rest[1] == "new.jsonl:3: no asset 'flihgts' in project 'test'; did you mean 'flights'?"
     assert rest[2] == 'new.jsonl:4: expected one of "asset" and "uri"'
     assert rest[3] == "new.jsonl:5: unknown key 'aset'; did you mean 'asset'?"
-    assert rest[4] == "new.jsonl:6: expected a JSON object, found [1]"
+    assert rest[4] == "new.jsonl:6: expected a JSON object, found a list"
     assert rest[5] == 'new.jsonl:7: "at" is 5; expected an ISO instant as text'
     assert rest[6] == 'new.jsonl:8: "id" is 5; expected text'
     assert rest[7] == "new.jsonl:9: the extra is a list; expected an object of keys and values"
@@ -134,6 +185,9 @@ def test_every_bad_line_is_told():
     assert rest[9] == "new.jsonl:11: not JSON: the key 'asset' is there twice"
     assert "looks like a glob" in rest[10]
     assert "yesterday" in rest[11]
+    assert rest[12] == "new.jsonl:14: expected a JSON object, found 5"
+    assert rest[13] == "new.jsonl:15: expected a JSON object, found b'{}'"
+    assert rest[14] == "new.jsonl:16: not JSON that can be read: it is nested too deep"
 
 
 def test_quiet_is_counted_from_when_an_event_came_not_from_when_it_happened():

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.journal.entries import EventEntry, SuccessEntry
 from sparkassets.core.journal.events import EVENT_KINDS, USING_KINDS, Uses
 from sparkassets.core.spec.model import Schedule
 from tests.builders import Story, asset, days, project, source
@@ -61,6 +61,18 @@ def test_an_event_of_partitions_that_were_not_read_is_not_included():
     found = uses(story)
     assert found.included_in[other] == []
     assert found.included_in[other - 1] == [story.state.assets["a"].last.run]
+
+
+def test_a_run_that_only_recorded_another_was_triggered_by_nothing():
+    story = Story(DAILY)
+    one = story.observed("s", "2025-01-01")
+    first = story.claim(story.plan().runs[0])
+    two = story.observed("s", "2025-01-02")
+    recorder = story.claim(story.plan(gone=[first]).runs[0])
+    found = story.state.assets["a"].chain[0].entry
+    story.add(SuccessEntry("a", "a", found.run, first, recorder, found.blocks, pins=found.pins))
+    third = story.claim(story.plan().runs[0])
+    assert (uses(story).triggered[one], uses(story).triggered[two]) == ([f"a-{first}"], [f"a-{third}"])
 
 
 def test_a_failed_run_was_triggered_all_the_same():
