@@ -130,9 +130,19 @@ class SourceObserver(Protocol):
     """Looks at what others write, without a JVM."""
 
     def observe(
-        self, asset: AssetSpec, *, table_id: str | None, version: int | None, cursor: Mapping[str, Any], now: datetime
+        self,
+        asset: AssetSpec,
+        *,
+        table_id: str | None,
+        version: int | None,
+        cursor: Mapping[str, Any],
+        coverage: RangeSet,
+        now: datetime,
     ) -> Observation | None:
         """What changed since that position; None when nothing did.
+
+        ``coverage`` is the time that the dataset held by then: what of it is gone can only be told by it where the
+        source itself does not say what changed.
 
         Raises:
             SourceError: It vanished or cannot be read; the message says what and where.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +10,7 @@ from datetime import datetime
 from sparkassets.core.journal.entries import Entry, ObservedEntry, SpecEntry
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation, SourceObserver
@@ -46,6 +48,7 @@ def observe(
     """Looks at every source once; ``now`` is the real clock, by which ``settle`` goes."""
     entries: list[Entry] = []
     faults: dict[str, str] = {}
+    sharing = Counter(asset.uri for asset in project.assets.values())
     for asset in project.assets.values():
         source = observer(asset)
         if source is None:
@@ -58,6 +61,8 @@ def observe(
                 table_id=None if moved else _known(known).table_id,
                 version=None if moved else _known(known).version,
                 cursor={} if moved else _known(known).position,
+                # what others of the same dataset brought is not missing because this one does not have it
+                coverage=state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else RangeSet(),
                 now=now,
             )
         except SourceError as error:

@@ -33,13 +33,21 @@ class DeltaObserver:
     """
 
     def observe(
-        self, asset: AssetSpec, *, table_id: str | None, version: int | None, cursor: Mapping[str, Any], now: datetime
+        self,
+        asset: AssetSpec,
+        *,
+        table_id: str | None,
+        version: int | None,
+        cursor: Mapping[str, Any],
+        coverage: RangeSet,
+        now: datetime,
     ) -> Observation | None:
         """The time whose rows were added, changed or removed since ``version``; None when no version came.
 
         At the first look it is all the time that the table holds. ``whole`` is set where the log does not tell what
-        changed, with the ``reason`` in ``extra``; then ``changed`` is all the time that the table holds now. Otherwise
-        ``extra`` has the ``operations``, the number of ``versions`` and of ``files_added`` and ``files_removed``.
+        changed, with the ``reason`` in ``extra``; then ``changed`` is all the time that the table holds now, and
+        ``removed`` what of ``coverage`` it does not hold any more. Otherwise ``extra`` has the ``operations``, the
+        number of ``versions`` and of ``files_added`` and ``files_removed``.
 
         Raises:
             SourceError: The table was there before and is gone, is none, cannot be read, or lacks the column.
@@ -48,7 +56,7 @@ class DeltaObserver:
         if asset.place is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         try:
-            return _Look(asset, asset.place.path, table_id, version, cursor).observation()
+            return _Look(asset, asset.place.path, table_id, version, cursor, coverage).observation()
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.place.path}': {error}") from error
 
@@ -62,6 +70,7 @@ class _Look:
     table_id: str | None
     version: int | None
     cursor: Mapping[str, Any]
+    coverage: RangeSet
 
     def observation(self) -> Observation | None:
         if not self._exists():
@@ -96,16 +105,19 @@ class _Look:
         return self._changes(commits, self._column(table), log, seen)
 
     def _anew(self, table: DeltaTable, *, reason: str | None) -> Observation:
-        """Everything that the table holds."""
+        """Everything that the table holds; without a ``reason`` at the first look, which misses nothing."""
         column = self._column(table)
         times = self._times(column)
         adds = _flat_adds(table)
         spans = [span for _, span in times.of_live(adds)] if times else []
+        held = RangeSet.of(span for span in spans if span)
+        told = reason is not None and times is not None and None not in spans
         extra: dict[str, Any] = {} if reason is None else {"reason": reason}
         extra["files"] = adds.num_rows
         return Observation(
             asset=self.asset.name,
-            changed=RangeSet.of(span for span in spans if span),
+            changed=held,
+            removed=self.coverage - held if told else RangeSet(),
             whole=reason is not None or times is None or None in spans,
             table_id=_id(table),
             version=table.version(),

@@ -35,7 +35,14 @@ class FileObserver:
     """
 
     def observe(
-        self, asset: AssetSpec, *, table_id: str | None, version: int | None, cursor: Mapping[str, Any], now: datetime
+        self,
+        asset: AssetSpec,
+        *,
+        table_id: str | None,
+        version: int | None,
+        cursor: Mapping[str, Any],
+        coverage: RangeSet,
+        now: datetime,
     ) -> Observation | None:
         """The slots whose set of files differs from the cursor's; None when none does.
 
@@ -45,7 +52,7 @@ class FileObserver:
         Raises:
             SourceError: The folder was there before and is gone, or cannot be listed.
         """
-        del table_id, version
+        del table_id, version, coverage  # the cursor knows every slot
         if asset.place is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         pattern = PathPattern.parse(asset.place.path)

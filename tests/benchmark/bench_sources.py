@@ -16,7 +16,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction
 
-from sparkassets.core.partitions import TimePartition
+from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec, Place, SourceSpec
 from sparkassets.errors import Location
 from sparkassets.sources import observer
@@ -33,17 +33,26 @@ class Source:
     table_id: str | None = None
     version: int | None = None
     cursor: dict[str, Any] = field(default_factory=dict)
+    coverage: RangeSet = field(default_factory=RangeSet)
 
     def look(self) -> int:
         """Observes and takes over the position; the number of slots that changed or are gone."""
         watcher, now = observer(self.asset), datetime.now(UTC)
         assert watcher is not None
         assert self.asset.partition is not None
-        seen = watcher.observe(self.asset, table_id=self.table_id, version=self.version, cursor=self.cursor, now=now)
+        seen = watcher.observe(
+            self.asset,
+            table_id=self.table_id,
+            version=self.version,
+            cursor=self.cursor,
+            coverage=self.coverage,
+            now=now,
+        )
         if seen is None:
             return 0
         self.table_id, self.version = seen.table_id, seen.version
         self.cursor = {key: value for key, value in {**self.cursor, **seen.cursor}.items() if value is not None}
+        self.coverage = (self.coverage | seen.changed) - seen.removed
         return self.asset.partition.count(seen.changed) + self.asset.partition.count(seen.removed)
 
 

@@ -31,7 +31,12 @@ class Source:
 
     def look(self, *, now=None):
         seen = observer(self.asset).observe(
-            self.asset, table_id=self.table_id, version=self.version, cursor=self.cursor, now=now or datetime.now(UTC)
+            self.asset,
+            table_id=self.table_id,
+            version=self.version,
+            cursor=self.cursor,
+            coverage=self.coverage,
+            now=now or datetime.now(UTC),
         )
         if seen is not None:
             self.table_id, self.version = seen.table_id, seen.version

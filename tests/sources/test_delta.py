@@ -235,7 +235,7 @@ def test_a_restored_table_is_looked_at_as_a_whole(path, layout):
     DeltaTable(path).restore(0)
     seen = source.look()
     assert seen.whole is True
-    assert source.keys(seen.changed) == ["2013-01-01"]
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01"], ["2013-01-02"])
     assert seen.extra == {"reason": "the table was restored to an earlier version", "files": 1}
     assert source.look() is None
 
@@ -251,7 +251,7 @@ def test_a_table_made_anew_is_looked_at_as_a_whole(place):
     seen = source.look()
     assert seen.whole is True
     assert seen.table_id != first.table_id
-    assert source.keys(seen.changed) == ["2013-01-03"]
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-03"], ["2013-01-01", "2013-01-02"])
     assert seen.extra == {"reason": "another table stands there now", "files": 1}
     assert source.look() is None
 
@@ -278,7 +278,7 @@ def test_a_table_that_went_back_is_looked_at_as_a_whole(path):
     shutil.move(path + ".backup", path)
     seen = source.look()
     assert seen.whole is True
-    assert source.keys(seen.changed) == ["2013-01-01"]
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01"], ["2013-01-02"])
     assert seen.extra == {"reason": "the table went back from version 1 to 0", "files": 1}
 
 
@@ -310,6 +310,32 @@ def test_a_log_that_was_cleaned_is_looked_at_as_a_whole(path):
     assert seen.whole is True
     assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02", "2013-01-03", "2013-01-04"]
     assert seen.extra == {"reason": "the log no longer holds every version after 0", "files": 4}
+
+
+def test_what_was_deleted_while_nobody_looked_is_removed_although_the_log_was_cleaned(path):
+    add(path, 1, 2, partition_by=["day"])
+    source = delta(path)
+    source.look()
+    DeltaTable(path).delete("day = '2013-01-02'")
+    add(path, 3)
+    DeltaTable(path).create_checkpoint()
+    for version in (0, 1):
+        Path(path, "_delta_log", f"{version:020d}.json").unlink()
+    seen = source.look()
+    assert seen.extra["reason"] == "the log no longer holds every version after 0"
+    assert source.keys(seen.removed) == ["2013-01-02"]
+    assert source.keys(source.coverage) == ["2013-01-01", "2013-01-03"]
+
+
+def test_what_a_restored_table_lacks_is_not_told_where_files_do_not_tell_their_time(path):
+    add(path, 1)
+    add(path, 2)
+    rewrite(path, 0, lambda actions: [_without(action, "add", ["stats"]) for action in actions])
+    source = delta(path)
+    source.look()
+    DeltaTable(path).restore(0)
+    seen = source.look()
+    assert (seen.whole, source.keys(seen.changed), source.keys(seen.removed)) == (True, [], [])
 
 
 def test_a_log_that_lost_the_very_version_after_is_looked_at_as_a_whole(path):

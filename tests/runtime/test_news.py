@@ -1,0 +1,71 @@
+"""What is found in sources, on its way into the journal."""
+
+import shutil
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets.core.planner.status import grid
+from sparkassets.core.spec.model import Place
+from sparkassets.runtime.news import observe
+from sparkassets.sources import observer
+from tests.builders import Story, asset, days, project, source
+
+
+def add(path, *days):
+    write_deltalake(path, pa.table({"day": [date(2025, 1, day) for day in days]}), mode="append")
+
+
+def at(path, item):
+    return replace(item, place=Place(str(path), item.name))
+
+
+def look(story):
+    news = observe(story.project, story.state, observer, now=datetime.now(UTC))
+    assert news.faults == {}
+    if news.entries:
+        story.add(*news.entries)
+
+
+def restored(path):
+    DeltaTable(path).restore(0)
+
+
+def made_anew(path):
+    shutil.rmtree(path)
+    add(path, 1, 2)
+
+
+@pytest.mark.parametrize("going", [restored, made_anew])
+def test_partitions_that_went_with_a_restore_or_a_new_table_are_not_there_for_consumers(tmp_path, going):
+    path = tmp_path / "s"
+    story = Story(project(at(path, source("s")), asset("a", "s")))
+    add(path, 1, 2)
+    add(path, 3)
+    look(story)
+    story.run_all()
+    going(path)
+    look(story)
+    assert story.state.dataset("x-s").coverage == days("2025-01-01..2025-01-02")
+    story.run_all()
+    known = dict(grid(story.look(), story.project.assets["a"], story.project.assets["a"].partition))
+    assert known["2025-01-02"] == "current"
+    assert known["2025-01-03"] != "current"
+    look(story)
+    assert story.due() == {}
+
+
+def test_what_another_asset_of_the_dataset_holds_is_not_missing(tmp_path):
+    """Two tables make up one dataset: one of them is restored."""
+    one, other = at(tmp_path / "one", source("one")), at(tmp_path / "other", source("other"))
+    story = Story(project(replace(one, uri="x-both"), replace(other, uri="x-both")))
+    add(tmp_path / "one", 1)
+    add(tmp_path / "one", 2)
+    add(tmp_path / "other", 3)
+    look(story)
+    restored(tmp_path / "one")
+    look(story)
+    assert story.state.dataset("x-both").coverage.covers(days("2025-01-03"))
