@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.wiring import SystemClock
+from sparkassets.wiring.host import SystemClock
 
 DAILY = "asset: report\nschedule: {cron: '0 6 * * *', timezone: Europe/Berlin}\nsql: SELECT 1 AS n\n"
 HOURLY = "asset: pulse\nschedule: '@hourly'\nsql: SELECT 1 AS n\n"

@@ -1,42 +1,33 @@
-"""Where adapters meet the runtime: the only reader of the clock, the host and the environment."""
+"""A project with its state: what is asked of it, and what is done."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
-import socket
-import tempfile
-import time
-import traceback
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
-from sparkassets.cache import cache_folder
-from sparkassets.core.instants import epoch, format_instant, parse_instant
+from sparkassets.core.instants import epoch, parse_instant
 from sparkassets.core.journal import events, runs
-from sparkassets.core.journal.announce import announced, announced_lines, dataset_of, partition_of
+from sparkassets.core.journal.announce import announced, announced_lines, dataset_of
 from sparkassets.core.journal.entries import Entry, EventEntry, PauseEntry
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import RangeSet
-from sparkassets.core.phrases import writable
 from sparkassets.core.planner.explain import Node, explain
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.preview import Preview, preview, untimed
 from sparkassets.core.planner.status import AssetStatus, asset_status, grid
-from sparkassets.core.redaction import redact
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable, parse_timetable
-from sparkassets.core.timetables.align import Alignment, aligned, is_time
-from sparkassets.errors import InputError, SparkAssetsError
+from sparkassets.core.timetables.align import Alignment, is_time
+from sparkassets.errors import InputError
 from sparkassets.project import load
 from sparkassets.runtime.announcing import announce
 from sparkassets.runtime.driver import Driver, Identity, descendants
@@ -44,54 +35,19 @@ from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.progress import Progress, Silent, Summary
-from sparkassets.runtime.work import Backfill, Tick, Work
+from sparkassets.runtime.work import Tick, Work
 from sparkassets.sources import observer
 from sparkassets.state import DeltaStore
+from sparkassets.wiring.alignment import align
+from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of
+from sparkassets.wiring.failures import explain_failure
+from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name
+from sparkassets.wiring.records import described, newest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.ports import Engine
-
-T = TypeVar("T")
-
-
-class SystemClock:
-    """This machine's time."""
-
-    def now(self) -> datetime:
-        """The current instant, aware UTC."""
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """Seconds that never run backwards."""
-        return time.monotonic()
-
-
-class RandomIds:
-    """Run names such as ``daily_delays-20250321T060000-4f9a1c``."""
-
-    def run_id(self, asset: str, at: datetime) -> str:
-        """A name that never repeats."""
-        return f"{asset}-{at:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """What a backfill is asked to do.
-
-    Attributes:
-        partition: Keys ``A..B`` or ``A``, inclusive; for an asset with partitions.
-        interval: Instants ``A..B``; for an asset without.
-        downstream: Afterwards run what reads it, too.
-        force: Compute what is up to date again.
-    """
-
-    asset: str
-    partition: str | None = None
-    interval: str | None = None
-    downstream: bool = False
-    force: bool = False
 
 
 class Project:
@@ -128,7 +84,7 @@ class Project:
         Raises:
             SpecError: Something is wrong with its files; holds every problem.
         """
-        return cls(load(Path(folder), os.environ if env is None else env, cache=_cache()))
+        return cls(load(Path(folder), os.environ if env is None else env, cache=kept()))
 
     # ------------------------------------------------------------------ looking
 
@@ -142,12 +98,12 @@ class Project:
 
     def plan_backfill(self, backlog: Backlog, *, at: datetime | str | None = None) -> Plan:
         """What a backfill would run."""
-        return self._backfill(backlog).plan(self._look(at=at))
+        return backfill_of(self.asset(backlog.asset), backlog).plan(self._look(at=at))
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
         """The whole decision for one asset as a tree."""
         spec = self.asset(asset)
-        blocks = self._blocks(spec, partition) if partition is not None else None
+        blocks = blocks_of(spec, partition) if partition is not None else None
         return explain(self._look(at=at), spec, blocks)
 
     def status(self, *, at: datetime | str | None = None) -> list[AssetStatus]:
@@ -173,7 +129,7 @@ class Project:
         Raises:
             InputError: One is no timetable, or has no run by then.
         """
-        return _align(upstream, downstream, self._timetable, self.moment(at))
+        return align(upstream, downstream, self._timetable, self.moment(at))
 
     def moment(self, at: datetime | str | None = None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""
@@ -198,7 +154,8 @@ class Project:
             return [row for row in rows if events.is_event(row)]
 
         uri = None if asset is None else dataset_of(self.spec, asset)
-        return self._described(self._newest(parse, kinds=events.EVENT_KINDS, uri=uri, last=last))
+        rows = newest(lambda limit: self.history(kinds=events.EVENT_KINDS, uri=uri, last=limit), parse, last=last)
+        return described(self.spec, self._store, rows)
 
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
@@ -209,7 +166,7 @@ class Project:
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
             return [run for run in runs.of_rows(rows, gone) if status in (None, run.status)]
 
-        return self._newest(parse, kinds=runs.RUN_KINDS, asset=asset, last=last)
+        return newest(lambda limit: self.history(kinds=runs.RUN_KINDS, asset=asset, last=limit), parse, last=last)
 
     def history(
         self,
@@ -261,7 +218,7 @@ class Project:
         progress: Progress | None = None,
     ) -> Summary:
         """Computes what is missing or stale in a stretch of time, or all of it by force."""
-        works: list[Work] = [self._backfill(backlog)]
+        works: list[Work] = [backfill_of(self.asset(backlog.asset), backlog)]
         if backlog.downstream:
             works.append(Tick(descendants(self.spec, [backlog.asset])))
         return self._drive(works, spark, at=at, progress=progress)
@@ -371,22 +328,7 @@ class Project:
         ledger = self._opened("events add")
         rows = announce(ledger, self._store, entries, before=lambda state: changed_specs(self.spec, state))
         ledger.tidy()
-        return self._described(rows)
-
-    def _described(self, rows: Sequence[JournalRow]) -> list[dict[str, Any]]:
-        """The events of these rows, with the runs that used them."""
-        if not rows:
-            return []
-        later = self._store.history(kinds=events.USING_KINDS, after_seq=min(row.seq for row in rows))
-        uses = events.Uses(sorted({row.seq: row for row in rows}.values(), key=lambda row: row.seq), later)
-        return [
-            {
-                **events.of_row(row, partition_of(self.spec, asset=row.asset, uri=row.uri)),
-                "triggered": uses.triggered[row.seq],
-                "included_in": uses.included_in[row.seq],
-            }
-            for row in rows
-        ]
+        return described(self.spec, self._store, rows)
 
     def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
         for name in assets:
@@ -433,51 +375,6 @@ class Project:
             self.spec, state, epoch(self._at(at) or clock), epoch(clock), gone=over, select=select, faults=news.faults
         )
 
-    def _newest(
-        self,
-        parse: Callable[[Sequence[JournalRow]], list[T]],
-        *,
-        kinds: Sequence[str],
-        last: int | None,
-        asset: str | None = None,
-        uri: str | None = None,
-    ) -> list[T]:
-        """The newest ``last`` of what ``parse`` makes of the rows of ``kinds``: some rows come to nothing."""
-        if last is None:
-            return parse(self.history(kinds=kinds, asset=asset, uri=uri))
-        limit = max(64, 4 * last)
-        while True:
-            rows = self.history(kinds=kinds, asset=asset, uri=uri, last=limit)
-            found = parse(rows)
-            if len(rows) < limit or len(found) >= last:
-                return found[-last:]
-            limit *= 4
-
-    def _backfill(self, backlog: Backlog) -> Backfill:
-        asset = self.asset(backlog.asset)
-        if asset.source is not None:
-            raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
-        if asset.partition is not None:
-            if backlog.partition is None or backlog.interval is not None:
-                raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
-            return Backfill(asset, self._blocks(asset, backlog.partition), force=backlog.force)
-        if backlog.partition is not None:
-            raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
-        interval = None
-        if backlog.interval is not None:
-            first, dots, last = backlog.interval.partition("..")
-            start = parse_instant(first, zone=asset.local_zone)
-            end = parse_instant(last, zone=asset.local_zone) if dots else start
-            if end < start:
-                raise InputError(f"the interval {backlog.interval!r} ends before it starts")
-            interval = (epoch(start), epoch(end))
-        return Backfill(asset, None, interval=interval, force=backlog.force)
-
-    def _blocks(self, asset: AssetSpec, keys: str) -> RangeSet:
-        if asset.partition is None:
-            raise InputError(f"asset {asset.name!r} has no partitions")
-        return RangeSet.of([asset.partition.parse_keys(keys)])
-
     def _drive(
         self,
         works: Sequence[Work],
@@ -501,9 +398,9 @@ class Project:
             leases=self._leases(),
             clock=self._clock,
             ids=RandomIds(),
-            identity=Identity(f"{socket.gethostname()}:{os.getpid()}", invocation),
+            identity=Identity(process_name(), invocation),
             progress=progress or Silent(),
-            explain_failure=self._explain_failure,
+            explain_failure=partial(explain_failure, self.spec.state),
             at=fixed,
         )
         self._driver = driver
@@ -520,83 +417,10 @@ class Project:
         return self._engine
 
     def _ledger(self, what: str) -> Ledger:
-        driver = f"{socket.gethostname()}:{os.getpid()} {what}"
-        return Ledger(self._store, project=self.spec.name, driver=driver, clock=self._clock)
+        return Ledger(self._store, project=self.spec.name, driver=f"{process_name()} {what}", clock=self._clock)
 
     def _leases(self) -> Leases:
         return Leases(host=host_identity(), alive=any_alive, clock=self._clock)
 
     def _at(self, at: datetime | str | None) -> datetime | None:
         return parse_instant(at, zone=self.spec.timezone) if isinstance(at, str) else at
-
-    def _explain_failure(self, run: str, error: BaseException) -> tuple[str, str]:
-        """(First line for people, file with the whole story); credentials are left out of both."""
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        known = isinstance(error, SparkAssetsError)
-        first = writable(redact(lines[0] if known else f"{type(error).__name__}: {lines[0]}"))
-        local = "://" not in self.spec.state
-        folder = Path(self.spec.state) / "logs" if local else Path(tempfile.gettempdir()) / "sparkassets-logs"
-        file = folder / f"{run}.log"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            story = redact("".join(traceback.format_exception(error)))
-            file.write_text(story, encoding="utf-8", errors="backslashreplace")
-        except OSError:
-            return first, ""
-        return first, str(file)
-
-
-def align_crons(upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
-    """`Project.align` for two presets or crons in UTC, without a project."""
-
-    def timetable(text: str) -> Timetable:
-        return parse_timetable(text, timezone="UTC")
-
-    moment = parse_instant(at, zone="UTC") if isinstance(at, str) else at
-    return _align(upstream, downstream, timetable, moment or SystemClock().now())
-
-
-def _align(upstream: str, downstream: str, timetable: Callable[[str], Timetable], at: datetime) -> Alignment:
-    up, down = timetable(upstream), timetable(downstream)
-    found = aligned(up, down, at)
-    if found is None:
-        raise InputError(f"{downstream!r} has no run by {format_instant(at)}: {down.describe()}")
-    if found.upstream is None:
-        end = format_instant(found.downstream.end)
-        raise InputError(f"{upstream!r} has no run by {end}, when {downstream!r} runs: {up.describe()}")
-    return found
-
-
-def _cache() -> Path | None:
-    try:
-        return cache_folder()
-    except RuntimeError:  # no home: nothing is kept
-        return None
-
-
-def host_identity() -> str:
-    """What tells this host (and this boot and container of it) from others."""
-    boot = ""
-    for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/cgroup"):
-        try:
-            boot += Path(source).read_text(encoding="utf-8").splitlines()[0]
-        except (OSError, IndexError):
-            continue
-    digest = hashlib.blake2s(boot.encode(), digest_size=4).hexdigest()
-    return f"{socket.gethostname()}/{digest}"
-
-
-def any_alive(processes: Sequence[tuple[int, float]]) -> bool:
-    """Whether one of these (pid, creation time) processes runs on this host."""
-    import psutil
-
-    for pid, created in processes:
-        try:
-            process = psutil.Process(pid)
-            if abs(process.create_time() - created) < 1.0 and process.status() != psutil.STATUS_ZOMBIE:
-                return True
-        except psutil.NoSuchProcess:
-            continue
-        except psutil.AccessDenied:
-            return True
-    return False

@@ -1,0 +1,65 @@
+"""What a backfill is asked to do, as the work of a driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import InputError
+from sparkassets.runtime.work import Backfill
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What a backfill is asked to do.
+
+    Attributes:
+        partition: Keys ``A..B`` or ``A``, inclusive; for an asset with partitions.
+        interval: Instants ``A..B``; for an asset without.
+        downstream: Afterwards run what reads it, too.
+        force: Compute what is up to date again.
+    """
+
+    asset: str
+    partition: str | None = None
+    interval: str | None = None
+    downstream: bool = False
+    force: bool = False
+
+
+def backfill_of(asset: AssetSpec, backlog: Backlog) -> Backfill:
+    """The work of a driver that computes the backlog of ``asset``.
+
+    Raises:
+        InputError: It makes no sense for that asset.
+    """
+    if asset.source is not None:
+        raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
+    if asset.partition is not None:
+        if backlog.partition is None or backlog.interval is not None:
+            raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
+        return Backfill(asset, blocks_of(asset, backlog.partition), force=backlog.force)
+    if backlog.partition is not None:
+        raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
+    interval = None
+    if backlog.interval is not None:
+        first, dots, last = backlog.interval.partition("..")
+        start = parse_instant(first, zone=asset.local_zone)
+        end = parse_instant(last, zone=asset.local_zone) if dots else start
+        if end < start:
+            raise InputError(f"the interval {backlog.interval!r} ends before it starts")
+        interval = (epoch(start), epoch(end))
+    return Backfill(asset, None, interval=interval, force=backlog.force)
+
+
+def blocks_of(asset: AssetSpec, keys: str) -> RangeSet:
+    """The blocks of the keys ``A..B`` or ``A``, inclusive.
+
+    Raises:
+        InputError: The asset has no partitions, or no such keys.
+    """
+    if asset.partition is None:
+        raise InputError(f"asset {asset.name!r} has no partitions")
+    return RangeSet.of([asset.partition.parse_keys(keys)])
