@@ -11,7 +11,7 @@ from sparkassets.errors import InputError
 
 EXTRA_BYTES: Final = 64 * 1024
 """An extra's greatest size, as JSON in UTF-8."""
-EXTRA_DEPTH: Final = 64
+EXTRA_DEPTH: Final = 100
 """How deep its objects and lists may be nested."""
 
 

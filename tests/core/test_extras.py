@@ -33,7 +33,7 @@ def listed(depth):
 def test_an_extra_has_a_depth(depth):
     """Whoever reads it back from the journal may have less of Python's stack left than whoever announced it."""
     assert check_extra(listed(EXTRA_DEPTH)) == listed(EXTRA_DEPTH)
-    assert said(listed(depth)) == ("the extra is nested too deep; expected at most 64 objects and lists in each other")
+    assert said(listed(depth)) == ("the extra is nested too deep; expected at most 100 objects and lists in each other")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_yielded_dicts_are_extras_and_the_last_rows_are_the_result(call):
             "def f(context, s):\n deep = []\n for _ in range(5000): deep = [deep]\n yield {'x': deep}\n yield s\n",
             (
                 "a.yml:2:1: a: context.extra: the extra is nested too deep; "
-                "expected at most 64 objects and lists in each other"
+                "expected at most 100 objects and lists in each other"
             ),
         ),
     ],

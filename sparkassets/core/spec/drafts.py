@@ -69,6 +69,10 @@ class AssetDraft:
         """Whether nothing is wrong with any of these top-level keys, so that what follows from them can be judged."""
         return self.at.document.failed.isdisjoint(keys)
 
+    def shares_dataset(self, other: AssetDraft) -> bool:
+        """Whether both surely have one identity in events: an update of either is an update of both."""
+        return self.uri == other.uri and self.sure("uri", "path") and other.sure("uri", "path")
+
 
 @dataclass(frozen=True, slots=True)
 class AssetFiles:

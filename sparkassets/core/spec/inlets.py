@@ -24,6 +24,7 @@ _SAMPLED_BLOCKS: Final = 400
 
 _PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path")
 _OWN: Final = "asset {!r} cannot be its own inlet"
+_SAME: Final = "asset {!r} cannot have {!r} as an inlet: both are the dataset {!r}"
 _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before the run"
 
 
@@ -49,6 +50,8 @@ def compile_inlets(draft: AssetDraft, named: Mapping[str, Mention], assets: Asse
             at.key_problem(_OWN.format(name), hint=_OWN_HINT)
         elif name not in assets.names:
             at.key_problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.names - {draft.name}))
+        elif name in assets.drafts and assets.drafts[name].shares_dataset(draft):
+            at.key_problem(_SAME.format(draft.name, name, draft.uri), hint=_OWN_HINT)
         elif name in assets.drafts:
             inlet = _Inlet(draft, assets.drafts[name], options, at)
             found[name] = inlet.compile(waits_only=name not in named, location=at.key_location)
@@ -85,6 +88,8 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
         hint = "an argument is an inlet, 'context' or 'spark'; params are in context.params"
         return f"the argument {name!r} names no asset", meant_by(name, others) or hint
     other = assets.drafts.get(name)
+    if other and other.shares_dataset(draft):
+        return _SAME.format(draft.name, name, draft.uri), _OWN_HINT
     if other and other.source and other.source.kind == "events" and other.sure("path", "source"):
         return f"{name!r} is known by its events only and cannot be read", "only list it under 'inlets', to wait for it"
     return None

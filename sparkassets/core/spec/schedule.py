@@ -204,3 +204,6 @@ def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles) -> None:
         others = assets.names - {draft.name}
         hint = meant_by(leaf.ref, [_MANUAL]) or did_you_mean(leaf.ref, others)
         at.word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)
+    elif leaf.ref in assets.drafts and assets.drafts[leaf.ref].shares_dataset(draft):
+        message = f"asset {draft.name!r} cannot wait for {leaf.ref!r}: both are the dataset {draft.uri!r}"
+        at.word_problem(leaf.ref, message)

@@ -56,6 +56,66 @@ a.yml:1:8: the assets depend on each other in a cycle: a → b → a
             {
                 "a.yml": """\
 asset: a
+schedule: p
+sql: SELECT 1
+""",
+                "p.yml": """\
+asset: p
+uri: x-u://u
+sql: SELECT 1
+""",
+                "q.yml": """\
+asset: q
+uri: x-u://u
+sql: SELECT * FROM {{ inlets.a }}
+""",
+            },
+            """\
+a.yml:1:8: the assets depend on each other in a cycle: a → q → a
+    asset: a
+           ^
+""",
+            id="a_cycle_through_another_asset_of_a_dataset",
+        ),
+        pytest.param(
+            {
+                "p.yml": """\
+asset: p
+uri: x-u://u
+sql: SELECT 1
+""",
+                "q.yml": """\
+asset: q
+uri: X-u://u
+schedule: p
+sql: SELECT 1
+""",
+                "r.yml": """\
+asset: r
+uri: x-u://u
+inlets: [p]
+sql: SELECT * FROM {{ inlets.q }}
+""",
+            },
+            """\
+q.yml:3:11: asset 'q' cannot wait for 'p': both are the dataset 'x-u://u'
+    schedule: p
+              ^
+r.yml:3:10: asset 'r' cannot have 'p' as an inlet: both are the dataset 'x-u://u'
+    inlets: [p]
+             ^
+  hint: in SQL, {{ outlets.<asset> }} is the target as it was before the run
+r.yml:4:30: asset 'r' cannot have 'q' as an inlet: both are the dataset 'x-u://u'
+    sql: SELECT * FROM {{ inlets.q }}
+                                 ^
+  hint: in SQL, {{ outlets.<asset> }} is the target as it was before the run
+""",
+            id="another_asset_of_its_own_dataset",
+        ),
+        pytest.param(
+            {
+                "a.yml": """\
+asset: a
 sql: SELECT 1
 path: out/x
 """,
