@@ -454,7 +454,10 @@ def _clean(active: _Active) -> bool:
 
 def _counts(metrics: Mapping[str, int]) -> dict[str, int]:
     names = {"numOutputRows": "rows", "numFiles": "files", "numOutputBytes": "bytes"}
-    return {short: metrics[name] for name, short in names.items() if name in metrics}
+    counts = {short: metrics[name] for name, short in names.items() if name in metrics}
+    if counts.get("files") == 0:
+        counts.setdefault("rows", 0)  # Delta does not count the rows of a replacement by nothing
+    return counts
 
 
 def _previous(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[datetime, datetime] | None:

@@ -36,12 +36,14 @@ class FakeEngine:
     Attributes:
         hooks: (asset, moment) to what happens there: ``compute``, ``write``, ``written``, ``fence``, ``landed``.
         measures: Asset to what its runs measure, besides watermarks.
+        metrics: What Delta tells of every commit.
     """
 
     def __init__(self, tables: dict[str, list[Commit]] | None = None) -> None:
         self.tables = {} if tables is None else tables
         self.hooks: dict[tuple[str, str], Hook] = {}
         self.measures: dict[str, Mapping[str, Any]] = {}
+        self.metrics: Mapping[str, int] = {"numOutputRows": 5}
         self.cancelled: set[str] = set()
         self.started = 0
         self.closed = 0
@@ -77,7 +79,7 @@ class FakeEngine:
         if hook := self.hooks.get((asset.name, "landed")):
             hook(None)  # type: ignore[arg-type]
         return [
-            Landed(c.stamp.run, c.stamp.epoch, c.stamp.attempt, version, "t", c.stamp.measures, {"numOutputRows": 5})
+            Landed(c.stamp.run, c.stamp.epoch, c.stamp.attempt, version, "t", c.stamp.measures, self.metrics)
             for version, c in enumerate(self.tables.get(asset.name, []))
             if c.stamp.kind == "data" and c.stamp.run in runs and c.stamp.app_id == app_id
         ]

@@ -1,3 +1,4 @@
+import json
 import threading
 from dataclasses import replace
 from datetime import timedelta
@@ -29,6 +30,28 @@ def test_a_cascade_runs_in_one_invocation_and_a_second_has_nothing_to_do():
     again = w.driver(engine=(idle := FakeEngine(w.engine.tables))).run([Tick()])
     assert again.runs == ()
     assert idle.started == 0, "nothing due ends before Spark starts"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "counts"),
+    [
+        (
+            {"numOutputRows": 7, "numFiles": 2, "numOutputBytes": 9, "other": 1},
+            {"rows": 7, "files": 2, "bytes": 9},
+        ),
+        ({"numFiles": 0, "numOutputBytes": 0}, {"rows": 0, "files": 0, "bytes": 0}),
+        ({"numFiles": 1}, {"files": 1}),
+        ({}, {}),
+    ],
+)
+def test_the_event_of_a_run_counts_what_was_written(metrics, counts):
+    w = world(source("s"), asset("a", "s"))
+    w.tell("s", "2025-01-01")
+    w.engine.metrics = metrics
+    (result,) = w.driver().run([Tick()]).runs
+    (success,) = w.store.history(kinds=["success"])
+    assert json.loads(success.extra) == counts
+    assert result.rows == counts.get("rows")
 
 
 def test_news_that_land_while_it_runs_are_part_of_the_invocation():
