@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -28,14 +28,27 @@ class Verdict(Generic[T]):
     value: T
     children: tuple[Verdict[T], ...] = ()
 
-    def used(self) -> Iterator[Leaf | Time]:
-        """The leaves that made it true: those below a part that does not hold are kept for another time."""
-        if not self.value:
-            return
+    def leaves(self) -> Iterator[tuple[Leaf | Time, T]]:
+        """The leaves with their truth, from left to right."""
         if isinstance(self.node, Leaf | Time):
-            yield self.node
+            yield self.node, self.value
         for child in self.children:
-            yield from child.used()
+            yield from child.leaves()
+
+    def used(self) -> Mapping[Leaf | Time, T]:
+        """The leaves that made it true, each with what it is used for.
+
+        What a leaf is true for below a part that does not hold is kept for another time.
+        """
+        found: dict[Leaf | Time, T] = {}
+        queue = [(self, self.value)]
+        while queue:
+            part, above = queue.pop()
+            held = above & part.value
+            if held and isinstance(part.node, Leaf | Time):
+                found[part.node] = found[part.node] | held if part.node in found else held
+            queue += [(child, held) for child in reversed(part.children)]
+        return found
 
 
 def evaluate(condition: Condition, truth: Callable[[Leaf | Time], T]) -> Verdict[T]:

@@ -103,14 +103,14 @@ class ClaimEntry:
     Attributes:
         blocks: Time that is computed; None for an asset without partitions.
         interval: Data interval, epoch seconds.
-        cursor: End of the timetable's interval that the run stands for.
+        cursor: The timetable's newest interval that the run stands for.
         places: Where the run writes.
         processes: (pid, creation time) of the processes that may write; the driver first.
         events: Numbers of the events that triggered it.
         consumes: Dataset to the number up to which its events are used once the run succeeds.
         planned: The planner's time, epoch seconds.
         ticks: Time leaf of the condition to the instant up to which its ticks are used, epoch seconds.
-        left: Time that is to be computed too, but not by this run: its events are used for ``blocks`` only.
+        left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
     """
 
     asset: str
@@ -125,12 +125,12 @@ class ClaimEntry:
     planned: int = 0
     processes: Sequence[tuple[int, float]] = ()
     interval: tuple[int, int] | None = None
-    cursor: int | None = None
+    cursor: tuple[int, int] | None = None
     places: Sequence[str] = ()
     events: Sequence[int] = ()
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
-    left: RangeSet = field(default_factory=RangeSet)
+    left: Mapping[str, RangeSet] = field(default_factory=dict)
     reason: str = ""
 
 
@@ -317,12 +317,12 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 planned=body["planned"],
                 processes=tuple((pid, created) for pid, created in body["processes"]),
                 interval=_interval(body["interval"]),
-                cursor=body["cursor"],
+                cursor=_interval(body["cursor"]),
                 places=tuple(body["places"]),
                 events=tuple(body["events"]),
                 consumes=body["consumes"],
                 ticks=body["ticks"],
-                left=RangeSet.of(body["left"]),
+                left={key: RangeSet.of(pairs) for key, pairs in body["left"].items()},
                 reason=body["reason"],
             )
         case "renew":
@@ -388,7 +388,7 @@ def _claim_body(entry: ClaimEntry) -> str:
             "events": list(entry.events),
             "consumes": dict(entry.consumes),
             "ticks": dict(entry.ticks),
-            "left": _pairs(entry.left),
+            "left": {key: _pairs(ranges) for key, ranges in entry.left.items()},
             "reason": entry.reason,
         }
     )

@@ -64,12 +64,13 @@ class _Fold:
         self._assets = dict(state.assets)
         self._datasets = dict(state.datasets)
         self._consumers = dict(state.consumers)
+        self._keepers = dict(state.keepers)
         self._fresh: dict[str, list[EventRef]] = {}  # events that are not in their dataset's tuple yet
 
     def result(self, commit: int) -> State:
         for uri in list(self._fresh):
             self._keep(uri)
-        return State(self._journal_id, self._seq, commit, self._assets, self._datasets, self._consumers)
+        return State(self._journal_id, self._seq, commit, self._assets, self._datasets, self._consumers, self._keepers)
 
     def apply(self, entry: Entry, row: JournalRow) -> None:
         self._seq = row.seq
@@ -96,17 +97,20 @@ class _Fold:
 
     def _spec(self, name: str, spec: FoldSpec, row: JournalRow) -> None:
         old = self._assets.get(name)
-        if old is None or old.spec.uri != spec.uri:
+        if old is None:
+            asset = AssetState(name, spec)
+        elif old.spec.place != spec.place or (spec.place is None and old.spec.uri != spec.uri):
             # what was computed stands elsewhere: at the new place nothing is there yet
-            asset = AssetState(name, spec, chain=old.chain if old else (), paused=bool(old and old.paused))
+            asset = AssetState(name, spec, chain=old.chain, paused=old.paused)
+            self._datasets[spec.uri] = replace(self._dataset(spec.uri), coverage=RangeSet())
         else:
+            if old.spec.uri != spec.uri:
+                self._renamed(old.spec.uri, spec.uri)
             asset = replace(old, spec=spec)
-        if old is not None:
-            self._listen(name, old.spec, present=False)
-        self._listen(name, spec, present=True)
+        asset = self._parted(asset, old.spec if old is not None else spec)
         kept = {inlet.name: asset.stale[inlet.name] for inlet in spec.inlets if inlet.name in asset.stale}
-        partly = {uri: items for uri, items in asset.partly.items() if uri in spec.listens}
-        self._assets[name] = replace(asset, stale=kept, partly=partly)
+        self._assets[name] = replace(asset, stale=kept)
+        self._listen(name, old)
         for inlet in spec.inlets:
             if old is not None and _inlet(old.spec, inlet.name) is None and asset.coverage:
                 # an inlet that came new: what was computed without it is out of date
@@ -114,11 +118,43 @@ class _Fold:
                 if dataset.seq:
                     self._mark_stale(name, inlet, dataset.coverage, seq=row.seq, whole=inlet.mapping is None)
 
-    def _listen(self, name: str, spec: FoldSpec, *, present: bool) -> None:
-        for uri in spec.listens:
+    def _parted(self, asset: AssetState, before: FoldSpec) -> AssetState:
+        """With what it has not used of the datasets that its condition names no more, for when it names them again."""
+        named = asset.spec.named
+        parted = {uri: seq for uri, seq in asset.parted.items() if uri not in named}
+        for uri in before.named:
+            newest = self._dataset(uri).seq
+            if uri not in named and (newest > asset.consumed.get(uri, 0) or uri in asset.partly):
+                parted[uri] = newest
+        gone = set(before.listens) - set(asset.spec.listens) - parted.keys()
+        partly = {key: items for key, items in asset.partly.items() if key not in gone}
+        return replace(asset, parted=parted, partly=partly)
+
+    def _listen(self, name: str, old: AssetState | None) -> None:
+        """Notes who goes by which dataset, now that the asset changed."""
+        new = self._assets[name]
+        for uri in {*new.spec.listens, *(old.spec.listens if old is not None else ())}:
             others = tuple(pair for pair in self._consumers.get(uri, ()) if pair[0] != name)
-            own = [(name, inlet) for inlet in spec.readers(uri)] if present else ()
+            own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else ()
             self._consumers[uri] = (*others, *own)
+        for uri in {*_kept(new), *(_kept(old) if old is not None else ())}:
+            rest = tuple(keeper for keeper in self._keepers.get(uri, ()) if keeper != name)
+            self._keepers[uri] = (*rest, name) if uri in _kept(new) else rest
+
+    def _renamed(self, old: str, new: str) -> None:
+        """The dataset of an asset goes by another URI: what is known of it, and what was used of it, stays."""
+        self._keep(old)
+        dataset, there = self._dataset(old), self._dataset(new)
+        if there.seq >= dataset.seq:
+            return
+        recent = tuple(replace(ref, uri=new) for ref in dataset.recent)
+        self._datasets[new] = replace(dataset, uri=new, recent=recent, coverage=dataset.coverage | there.coverage)
+        for name in {name for name, _ in self._consumers.get(old, ())}:
+            asset = self._assets[name]
+            if old in asset.consumed and new not in asset.consumed:
+                consumed = {**asset.consumed, new: asset.consumed[old]}
+                partly = {**asset.partly, new: asset.partly[old]} if old in asset.partly else asset.partly
+                self._assets[name] = replace(asset, consumed=consumed, partly=partly)
 
     # ------------------------------------------------------------------ events
 
@@ -133,36 +169,30 @@ class _Fold:
                 version=entry.version if entry.version is not None else asset.version,
             )
         if entry.is_event:
-            self._publish(_ref(row, entry.changed), row, removed=entry.removed, whole=entry.whole)
-        elif entry.version is not None:
-            dataset = self._dataset(entry.uri)
-            if dataset.seq:  # a move without a change, such as OPTIMIZE: readers may pin the newer version
-                self._datasets[entry.uri] = replace(dataset, table_id=entry.table_id, version=entry.version)
+            self._publish(_ref(row, entry.changed | entry.removed), row, removed=entry.removed, whole=entry.whole)
 
     def _publish(self, ref: EventRef, row: JournalRow, *, removed: RangeSet | None = None, whole: bool = False) -> None:
         dataset = self._dataset(ref.uri)
-        consumers = self._consumers.get(ref.uri, ())
+        consumers, keepers = self._consumers.get(ref.uri, ()), self._keepers.get(ref.uri, ())
         coverage = dataset.coverage | ref.ranges
-        moved = row.table_id is not None
-        touched = ref.ranges | removed if removed else ref.ranges
         self._datasets[ref.uri] = replace(
             dataset,
             coverage=coverage - removed if removed else coverage,
             seq=ref.seq,
             at=epoch(row.at),
-            table_id=row.table_id if moved else dataset.table_id,
-            version=row.version if moved else dataset.version,
-            recent=dataset.recent if consumers else (),
-            touched=self._unsettled(dataset.touched, consumers, touched, epoch(row.at)),
+            recent=dataset.recent if keepers else (),
+            touched=self._unsettled(dataset.touched, consumers, ref.ranges or coverage, epoch(row.at)),
         )
-        if consumers:
+        if keepers:
             self._fresh.setdefault(ref.uri, []).append(ref)
         else:
-            self._fresh.pop(ref.uri, None)
+            self._fresh[ref.uri] = [ref]
+        if not any(ref.uri in self._assets[name].spec.named for name in keepers):
+            self._forget(ref.uri)
         for name, inlet_name in consumers:
             inlet = _inlet(self._assets[name].spec, inlet_name)
             if inlet is not None:
-                self._mark_stale(name, inlet, touched, seq=ref.seq, whole=whole and not touched)
+                self._mark_stale(name, inlet, ref.ranges, seq=ref.seq, whole=whole and not ref.ranges)
 
     def _unsettled(
         self, touched: StampedRanges, consumers: Sequence[tuple[str, str]], changed: RangeSet, at: int
@@ -212,19 +242,20 @@ class _Fold:
         changes: dict[str, object] = {}
         if blocks is not None:
             changes["coverage"] = asset.coverage | blocks
-            kept = _unused(asset.spec, claimed)
+            scheduled = claimed if claimed is not None and claimed.kind == "scheduled" else None
+            uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
             cleared = {
-                name: marks if name in kept else marks.clear(blocks, through=entry.epoch)
+                name: marks.clear(_used(blocks, uris[name], scheduled), through=entry.epoch)
                 for name, marks in asset.stale.items()
             }
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
-            changes["partly"] = self._partly(asset, blocks, claimed)
+            changes["partly"] = self._partly(asset, blocks, scheduled)
         if claimed is not None and claimed.kind == "scheduled":
             changes["consumed"] = {**asset.consumed, **claimed.consumes}
             changes["ticks"] = {**asset.ticks, **claimed.ticks}
             changes["watermarks"] = {**asset.watermarks, **entry.watermarks}
             if claimed.cursor is not None:
-                changes["cursor"] = max(claimed.cursor, asset.cursor or claimed.cursor)
+                changes["cursor"] = max(claimed.cursor, asset.cursor or claimed.cursor, key=_by_end)
         if entry.interval is not None and self._aligned(entry.uri, entry.asset):
             found = Instance(entry.interval[1], row.seq, entry.table_id, entry.version)
             others = [each for each in asset.instances if each.end != found.end]
@@ -251,25 +282,31 @@ class _Fold:
             **changes,  # type: ignore[arg-type]  # keys are AssetState's own fields
         )
         self._publish(_ref(row, blocks or RangeSet(), entry.interval), row, whole=blocks is None)
-        for uri in asset.spec.listens:
+        for uri in asset.spec.named:
             self._forget(uri)
 
     def _partly(
         self, asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None
     ) -> dict[str, tuple[tuple[int, RangeSet], ...]]:
-        """What has still to answer events that the asset has used for some blocks only, now that ``blocks`` have."""
-        found = {}
-        for uri in asset.spec.listens:
-            items = [(seq, ranges - blocks) for seq, ranges in asset.partly.get(uri, ())]
-            if claim is not None and claim.kind == "scheduled" and claim.left:
-                self._keep(uri)
-                before, used = asset.consumed.get(uri, 0), claim.consumes.get(uri, 0)
-                refs = (ref for ref in self._dataset(uri).recent if before < ref.seq <= used)
-                items += [(ref.seq, _answering(asset.spec, ref, claim) - blocks) for ref in refs]
-            rest = tuple((seq, ranges) for seq, ranges in items if ranges)
-            if rest:
-                found[uri] = rest
-        return found
+        """What has still to answer events and ticks that are used for some time only, now that ``blocks`` have.
+
+        ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
+        """
+        found = {key: [(n, rest - _used(blocks, key, claim)) for n, rest in asset.partly[key]] for key in asset.partly}
+        if claim is not None and asset.spec.partition is not None:
+            end = asset.spec.partition.floor(claim.planned)
+            for key, left in claim.left.items():
+                over = left.clip(None, end)
+                if key in claim.ticks:
+                    if claim.ticks[key] > asset.ticks.get(key, asset.last.planned if asset.last else 0):
+                        found.setdefault(key, []).append((claim.ticks[key], over))
+                    continue
+                self._keep(key)
+                before, used = asset.consumed.get(key, 0), claim.consumes.get(key, 0)
+                refs = (ref for ref in self._dataset(key).recent if before < ref.seq <= used)
+                found.setdefault(key, []).extend((ref.seq, _answering(asset.spec, ref, left, over)) for ref in refs)
+        kept = {key: tuple((number, ranges) for number, ranges in items if ranges) for key, items in found.items()}
+        return {key: items for key, items in kept.items() if items}
 
     def _aligned(self, uri: str, name: str) -> bool:
         """Whether some consumer is aligned to the runs of asset ``name``."""
@@ -280,17 +317,23 @@ class _Fold:
         return False
 
     def _forget(self, uri: str) -> None:
-        """Drops the events of a dataset that every consumer has used."""
+        """Drops the events of a dataset that nobody will run for, but for the newest."""
         self._keep(uri)
         dataset = self._datasets.get(uri)
-        if dataset is None or not dataset.recent:
+        if dataset is None or not dataset.recent[:-1]:
             return
-        consumers = [self._assets[name] for name, _ in self._consumers.get(uri, ())]
-        used = min((asset.consumed.get(uri, 0) for asset in consumers), default=0)
-        if dataset.recent[0].seq <= used:
-            partly = {seq for asset in consumers for seq, _ in asset.partly.get(uri, ())}
-            recent = tuple(ref for ref in dataset.recent if ref.seq > used or ref.seq in partly)
-            self._datasets[uri] = replace(dataset, recent=recent)
+        keepers = [self._assets[name] for name in self._keepers.get(uri, ())]
+        used = min((each.consumed.get(uri, 0) for each in keepers if uri in each.spec.named), default=dataset.seq)
+        if used < dataset.recent[0].seq:
+            return
+        partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
+        parted = [range(each.consumed.get(uri, 0) + 1, each.parted[uri] + 1) for each in keepers if uri in each.parted]
+        kept = [
+            ref
+            for ref in dataset.recent[:-1]
+            if ref.seq > used or ref.seq in partly or any(ref.seq in numbers for numbers in parted)
+        ]
+        self._datasets[uri] = replace(dataset, recent=(*kept, dataset.recent[-1]))
 
     def _keep(self, uri: str) -> None:
         """Moves the events that were folded one by one to the others of their dataset."""
@@ -301,7 +344,8 @@ class _Fold:
 
     def _failure(self, entry: FailureEntry) -> None:
         asset = self._assets[entry.asset]
-        failed = FailedBlocks(entry.blocks, entry.epoch, entry.run, entry.cause, entry.error, entry.invocation)
+        planned = next((link.entry.planned for link in asset.chain if link.epoch == entry.epoch), 0)
+        failed = FailedBlocks(entry.blocks, entry.epoch, entry.run, entry.cause, entry.error, entry.invocation, planned)
         if entry.fenced:
             chain: tuple[ClaimState, ...] = ()
         else:
@@ -317,25 +361,36 @@ def _inlet(spec: FoldSpec, name: str) -> FoldInlet | None:
     return next((inlet for inlet in spec.inlets if inlet.name == name), None)
 
 
-def _unused(spec: FoldSpec, claim: ClaimEntry | None) -> set[str]:
-    """The inlets whose updates a run leaves for another time: its condition holds without the part that names them."""
-    if claim is None or claim.kind != "scheduled":
-        return set()
-    return {inlet.name for inlet in spec.inlets if inlet.uri not in claim.consumes}
+def _kept(asset: AssetState) -> set[str]:
+    """The datasets whose events may run the asset."""
+    return {*asset.spec.named, *asset.parted}
 
 
-def _answering(spec: FoldSpec, ref: EventRef, claim: ClaimEntry) -> RangeSet:
-    """What the run left of the time that the event touches; of what nothing maps, only what was over by then."""
-    down, blocks = spec.partition, RangeSet()
-    if down is None:
+def _used(blocks: RangeSet, key: str, claim: ClaimEntry | None) -> RangeSet:
+    """The part of ``blocks`` for which a run uses up the events of a dataset, or ticks."""
+    if claim is None:
         return blocks
+    if key not in claim.consumes and key not in claim.ticks:
+        return RangeSet()  # its condition holds without the part that names it
+    return blocks - claim.left[key] if key in claim.left else blocks
+
+
+def _answering(spec: FoldSpec, ref: EventRef, left: RangeSet, over: RangeSet) -> RangeSet:
+    """What a run left of the time that the event touches; of what nothing maps, only what was over by then."""
+    if spec.partition is None:
+        return RangeSet()
+    blocks = RangeSet()
     for name in spec.readers(ref.uri):
         inlet = _inlet(spec, name)
         if inlet is not None and inlet.mapping is not None and inlet.partition is not None and ref.ranges:
-            blocks = blocks | (inlet.mapping.down(ref.ranges, down=down, up=inlet.partition) & claim.left)
+            blocks = blocks | (inlet.mapping.down(ref.ranges, down=spec.partition, up=inlet.partition) & left)
         else:
-            blocks = blocks | claim.left.clip(None, down.floor(claim.planned))
+            blocks = blocks | over
     return blocks
+
+
+def _by_end(interval: tuple[int, int]) -> tuple[int, int]:
+    return interval[1], interval[0]
 
 
 def _claimed(asset: AssetState) -> RangeSet:

@@ -64,10 +64,13 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
                 hint="delete the folder `watermarks` of the state; it is made anew from the journal",
             ) from error
     consumers: dict[str, tuple[tuple[str, str], ...]] = {}
+    keepers: dict[str, tuple[str, ...]] = {}
     for asset in assets.values():
         for uri in asset.spec.listens:
             consumers[uri] = (*consumers.get(uri, ()), *((asset.name, inlet) for inlet in asset.spec.readers(uri)))
-    return State(journal_id, seq, commit, assets, datasets, consumers)
+        for uri in (*asset.spec.named, *asset.parted):
+            keepers[uri] = (*keepers.get(uri, ()), asset.name)
+    return State(journal_id, seq, commit, assets, datasets, consumers, keepers)
 
 
 def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
@@ -96,6 +99,7 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "partly": {
                     uri: [[seq, list(ranges.pairs())] for seq, ranges in items] for uri, items in asset.partly.items()
                 },
+                "parted": dict(asset.parted),
                 "cursor": asset.cursor,
                 "ticks": dict(asset.ticks),
                 "instances": [[each.end, each.seq, each.table_id, each.version] for each in asset.instances],
@@ -122,7 +126,8 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         stale={inlet: _stamped(items) for inlet, items in marks.items()},
         consumed=body["consumed"],
         partly={uri: tuple((seq, RangeSet.of(pairs)) for seq, pairs in items) for uri, items in body["partly"].items()},
-        cursor=body["cursor"],
+        parted=body["parted"],
+        cursor=_pair(body["cursor"]),
         ticks=body["ticks"],
         instances=tuple(Instance(*each) for each in body["instances"]),
         watermarks=json.loads(row.watermarks),
@@ -150,8 +155,6 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
                 "v": FORMAT,
                 "seq": dataset.seq,
                 "at": dataset.at,
-                "table_id": dataset.table_id,
-                "version": dataset.version,
                 "recent": [_ref_to(ref) for ref in dataset.recent],
                 "touched": list(dataset.touched.items()),
             }
@@ -165,8 +168,6 @@ def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetStat
         RangeSet(tuple(row.starts), tuple(row.ends)),
         body["seq"],
         body["at"],
-        body["table_id"],
-        body["version"],
         tuple(_ref_from(uri, ref) for ref in body["recent"]),
         _stamped(body["touched"]) if body["touched"] else StampedRanges(),
     )
@@ -178,7 +179,11 @@ def _last_to(last: LastRun) -> list[Any]:
 
 def _last_from(last: Sequence[Any]) -> LastRun:
     run, seq, at, rows, interval, invocation, planned = last
-    return LastRun(run, seq, at, rows, (interval[0], interval[1]) if interval else None, invocation, planned)
+    return LastRun(run, seq, at, rows, _pair(interval), invocation, planned)
+
+
+def _pair(pair: Sequence[int] | None) -> tuple[int, int] | None:
+    return None if pair is None else (pair[0], pair[1])
 
 
 def _chain_to(link: ClaimState) -> dict[str, Any]:
@@ -216,12 +221,12 @@ def _chain_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
 
 def _failed_to(item: FailedBlocks) -> list[Any]:
     ranges = None if item.ranges is None else [list(pair) for pair in item.ranges.pairs()]
-    return [ranges, item.epoch, item.run, item.cause, item.error, item.invocation]
+    return [ranges, item.epoch, item.run, item.cause, item.error, item.invocation, item.planned]
 
 
 def _failed_from(item: Sequence[Any]) -> FailedBlocks:
     ranges = None if item[0] is None else RangeSet.of(item[0])
-    return FailedBlocks(ranges, item[1], item[2], item[3], item[4], item[5])
+    return FailedBlocks(ranges, *item[1:])
 
 
 def _ref_to(ref: EventRef) -> list[Any]:
@@ -230,8 +235,7 @@ def _ref_to(ref: EventRef) -> list[Any]:
 
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
     seq, asset, at, starts, ends, extra, run, interval = ref
-    span = None if interval is None else (interval[0], interval[1])
-    return EventRef(seq, uri, asset, at, RangeSet(tuple(starts), tuple(ends)), extra, run, span)
+    return EventRef(seq, uri, asset, at, RangeSet(tuple(starts), tuple(ends)), extra, run, _pair(interval))
 
 
 def _stamped(items: Sequence[tuple[int, int, int]]) -> StampedRanges:

@@ -36,13 +36,17 @@ class FoldSpec:
     """An asset as the fold sees it.
 
     Attributes:
+        place: Where the asset is, as its YAML says; what was computed stands there.
         listens: Datasets whose events the asset consumes: its inlets' and its condition's.
+        named: Those of its condition, whose events trigger it.
     """
 
     uri: str
     partition: TimePartition | None = None
     inlets: tuple[FoldInlet, ...] = ()
     listens: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    place: str | None = None
 
     def readers(self, uri: str) -> tuple[str, ...]:
         """The inlets that read the dataset; one empty name where only the condition names it."""
@@ -66,6 +70,8 @@ class FoldSpec:
                 for inlet in self.inlets
             ],
             "listens": list(self.listens),
+            "named": list(self.named),
+            "place": self.place,
         }
 
     @classmethod
@@ -87,6 +93,8 @@ class FoldSpec:
                 for inlet in body["inlets"]
             ),
             tuple(body["listens"]),
+            tuple(body["named"]),
+            body["place"],
         )
 
 
@@ -106,9 +114,10 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     )
     condition = asset.schedule.condition
     leaves = condition.leaves() if condition is not None else ()
-    named = [leaf.ref if leaf.is_uri else project.assets[leaf.ref].uri for leaf in leaves]
+    named = dict.fromkeys(leaf.ref if leaf.is_uri else project.assets[leaf.ref].uri for leaf in leaves)
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
-    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens))
+    place = asset.place.given if asset.place is not None else None
+    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens), tuple(named), place)
 
 
 def _partition_to(partition: TimePartition | None) -> dict[str, Any] | None:

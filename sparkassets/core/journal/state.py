@@ -18,7 +18,7 @@ class EventRef:
     Attributes:
         seq: The journal's number of the event.
         at: When it happened, epoch seconds; by the clock of whoever recorded it, if nobody said.
-        ranges: What was updated; empty for the whole dataset.
+        ranges: What was updated or removed; empty for the whole dataset.
         interval: Data interval of the run that caused it.
     """
 
@@ -40,8 +40,7 @@ class DatasetState:
         coverage: Time that is there.
         seq: Number of its newest event, 0 before the first.
         at: When that was recorded, epoch seconds.
-        table_id, version: The Delta version of that event.
-        recent: Events that some consumer has not used, ascending.
+        recent: The newest event, and those before it that some asset which they trigger has not used; ascending.
         touched: When its time was last updated, epoch seconds; kept only for as long as a consumer's ``settle``.
     """
 
@@ -49,8 +48,6 @@ class DatasetState:
     coverage: RangeSet = field(default_factory=RangeSet)
     seq: int = 0
     at: int = 0
-    table_id: str | None = None
-    version: int | None = None
     recent: tuple[EventRef, ...] = ()
     touched: StampedRanges = field(default_factory=StampedRanges)
 
@@ -82,6 +79,7 @@ class FailedBlocks:
         ranges: None for an asset without partitions.
         epoch: Of the run that failed; a newer cause makes the block due again.
         invocation: Which invocation failed; another one tries once more.
+        planned: The planner's time when the run was claimed, epoch seconds; a newer tick is a new cause.
     """
 
     ranges: RangeSet | None
@@ -90,6 +88,7 @@ class FailedBlocks:
     cause: FailureCause
     error: str
     invocation: str
+    planned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +136,11 @@ class AssetState:
         stale: Per inlet, time whose input changed, with the number of its newest cause; kept for time that is
             not computed yet as well, where it only says that there is a new cause.
         consumed: Per dataset, the number up to which its events are used.
-        partly: Per dataset, those of them that are used for some blocks only: (number, time that is still to answer
-            it), ascending.
-        cursor: End of the newest interval of the timetable that ran; epoch seconds.
+        partly: Per dataset, those of them that are used for some time only: (number, time that is still to answer
+            it), ascending; per time leaf likewise its ticks, by their instants.
+        parted: Datasets that the condition named once, to the number of their newest event then: what was not used is
+            kept for when it names them again.
+        cursor: The newest interval of the timetable that ran, by its end; epoch seconds.
         ticks: Per time leaf of the condition, the instant up to which its ticks are used; epoch seconds.
         instances: Its newest successes by interval, ascending; kept only where a consumer is aligned.
         watermarks: Per inlet, its column's high value as text.
@@ -156,7 +157,8 @@ class AssetState:
     stale: Mapping[str, StampedRanges] = field(default_factory=dict)
     consumed: Mapping[str, int] = field(default_factory=dict)
     partly: Mapping[str, tuple[tuple[int, RangeSet], ...]] = field(default_factory=dict)
-    cursor: int | None = None
+    parted: Mapping[str, int] = field(default_factory=dict)
+    cursor: tuple[int, int] | None = None
     ticks: Mapping[str, int] = field(default_factory=dict)
     instances: tuple[Instance, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
@@ -168,9 +170,9 @@ class AssetState:
     last: LastRun | None = None
     paused: bool = False
 
-    def unanswered(self, uri: str) -> RangeSet:
-        """The time for which events of the dataset are not used, although they are for other time."""
-        return RangeSet.of(pair for _, ranges in self.partly.get(uri, ()) for pair in ranges.pairs())
+    def unanswered(self, key: str) -> RangeSet:
+        """The time for which events of a dataset, or ticks, are kept, although they are used for other time."""
+        return RangeSet.of(pair for _, ranges in self.partly.get(key, ()) for pair in ranges.pairs())
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,7 @@ class State:
         commit: Number of the last commit.
         consumers: Dataset to the (asset, inlet) pairs that read it, one for each inlet; an empty inlet name is a
             condition's leaf.
+        keepers: Dataset to the assets that its events trigger, or triggered before their condition changed.
     """
 
     journal_id: str = ""
@@ -190,6 +193,7 @@ class State:
     assets: Mapping[str, AssetState] = field(default_factory=dict)
     datasets: Mapping[str, DatasetState] = field(default_factory=dict)
     consumers: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    keepers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def dataset(self, uri: str) -> DatasetState:
         """The dataset, also when nothing is known of it."""

@@ -116,8 +116,7 @@ def _one(
         ranges = upstream.partition.cover(RangeSet.of([(start, end)])) if start < end else RangeSet()
         lacking = ranges - dataset.coverage
         if not lacking:
-            pin = Pinned(inlet.uri, dataset.seq, dataset.table_id, dataset.version, ranges)
-            return Aligned({inlet.name: pin}, (f"reads {inlet.name}'s {which}",))
+            return Aligned({inlet.name: look.pin(inlet, ranges)}, (f"reads {inlet.name}'s {which}",))
         missing = f": missing {labels(lacking, upstream.partition)}"
         return Aligned(waiting=(_wait(look, asset, inlet, which + missing, blocks, slot, lacking),))
     instance = _instance(look, inlet, end)
@@ -157,8 +156,8 @@ def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None) ->
         error = next((item.error for item in state.failed if item.ranges is not None and item.ranges & lacking), None)
         return f", which failed: {error}" if error is not None else ""
     end, ticks = epoch(slot.end), due_ticks(look, upstream, timetable, state)
-    coming = () if isinstance(ticks, Waiting) else tuple(tick.cursor for tick in ticks)
-    if (state.cursor is not None and end <= state.cursor) or (coming and end < coming[0]):
+    coming = () if isinstance(ticks, Waiting) else tuple(tick.cursor[1] for tick in ticks)
+    if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
         interval = f"{when(epoch(slot.start))}..{when(end)}"
         return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
     if not state.failed or not coming:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.alignment import groups
+from sparkassets.core.planner.alignment import align_whole, groups
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.partitioned import pending
@@ -71,16 +71,19 @@ def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] 
     live = _live(look, state)
     if live is not None:
         return Plan(look.now, (), (Waiting(asset.name, live),))
+    aligned = align_whole(look, asset, interval)
+    if aligned.waiting:
+        return Plan(look.now, (), aligned.waiting)
     run = PlannedRun(
         asset=asset.name,
         kind="backfill",
         strategy=asset.strategy.name if asset.strategy else "",
         write=asset.write or "",
-        reason="backfill",
+        reason=", ".join(["backfill", *aligned.notes]),
         blocks=None,
         schedule_date=look.now,
         interval=interval,
-        pins=look.pins(asset, state, None),
+        pins={**look.pins(asset, state, None), **aligned.pins},
         recovers=tuple(link.entry.run for link in state.chain),
     )
     return Plan(look.now, (run,), ())

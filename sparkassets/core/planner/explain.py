@@ -9,7 +9,7 @@ from sparkassets.core.instants import Duration, epoch, instant
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.gates import lacking_blocks, stale_inlet
+from sparkassets.core.planner.gates import lacking_blocks, stale_inlet, unquiet_until
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
 from sparkassets.core.planner.partitioned import pending, readiness
@@ -46,17 +46,28 @@ def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Nod
         until = f" (until {when(item.until)})" if item.until is not None else ""
         children.append(Node(f"{which}{item.reason}{until}", holds=None if item.quiet else False))
     children.append(_schedule(look, asset, state))
-    if asset.partition is not None and asset.source is None:
+    if asset.source is not None:
+        return Node(asset.name, None, (*children, *_source(look, asset, state)))
+    if asset.partition is not None:
         children.append(_partitions(look, asset, asset.partition, state, blocks))
     children += [_inlet(look, asset, state, inlet, blocks) for inlet in asset.inlets.values()]
     children.append(_history(state))
     return Node(asset.name, run is not None, tuple(children))
 
 
+def _source(look: Look, asset: AssetSpec, state: AssetState) -> list[Node]:
+    """What came of an asset that others write."""
+    dataset, found = look.state.dataset(asset.uri), [Node(_newest(look, asset.uri, state))]
+    if asset.partition is not None and dataset.coverage:
+        count = plural(asset.partition.count(dataset.coverage), "partition")
+        found.append(Node(f"{count}: {labels(dataset.coverage, asset.partition)}"))
+    return found
+
+
 def _schedule(look: Look, asset: AssetSpec, state: AssetState) -> Node:
     schedule = asset.schedule
     if schedule.timetable is not None:
-        cursor = f"; ran last for the interval that ended {when(state.cursor)}" if state.cursor is not None else ""
+        cursor = f"; ran last for the interval that ended {when(state.cursor[1])}" if state.cursor is not None else ""
         return Node(f"schedule: {schedule.timetable.describe()}{cursor}")
     if schedule.condition is None:
         return Node("schedule: observed" if asset.source else "schedule: manual")
@@ -88,7 +99,8 @@ def _part(look: Look, asset: AssetSpec, state: AssetState, verdict: Verdict[bool
     children = tuple(_part(look, asset, state, child) for child in verdict.children)
     holding = sum(bool(child.holds) for child in children)
     kind = "all" if isinstance(node, All) else "any"
-    return Node(f"{kind} of these, {holding} of {len(children)} hold{ready}", bool(value), children)
+    apart = ", but for no partition together" if not value and holding == len(children) else ""
+    return Node(f"{kind} of these, {holding} of {len(children)} hold{apart}{ready}", bool(value), children)
 
 
 def _ticked(look: Look, leaf: Time, state: AssetState) -> str:
@@ -107,9 +119,11 @@ def _newest(look: Look, uri: str, state: AssetState) -> str:
     dataset = look.state.dataset(uri)
     if not dataset.seq:
         return "nothing came yet"
-    unused = look.unused(state, [uri])
     run = next((ref.run for ref in dataset.recent if ref.seq == dataset.seq and ref.run is not None), None)
     said = f"event {dataset.seq} at {when(dataset.at)}" + (f" of {run}" if run else "")
+    if uri not in state.spec.listens:
+        return said
+    unused = look.unused(state, [uri])
     if state.consumed.get(uri, 0) >= dataset.seq:
         rest = RangeSet.of(pair for _, ranges in state.partly.get(uri, ()) for pair in ranges.pairs())
         return f"{said}, used" + (
@@ -155,11 +169,17 @@ def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, bl
             children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} are there", holds))
             if mapped - there:
                 children.append(Node(f"missing {labels(mapped - there, up)}", holds=False))
-    closed = stale_inlet(look, asset, inlet)
-    if closed is not None:
-        holds = False
-        children.append(Node(closed, holds=False))
+    closed = [stale_inlet(look, asset, inlet), _unquiet(look, inlet)]
+    for reason in closed:
+        if reason is not None:
+            holds = False
+            children.append(Node(reason, holds=False))
     return Node(f"inlet {inlet.name} ({_gates(inlet)})", holds, tuple(children))
+
+
+def _unquiet(look: Look, inlet: InletSpec) -> str | None:
+    until = unquiet_until(look, inlet)
+    return f"was updated lately: quiet enough at {when(until)} (settle)" if until is not None else None
 
 
 def _gates(inlet: InletSpec) -> str:

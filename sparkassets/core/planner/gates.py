@@ -48,11 +48,10 @@ def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None)
         closed = stale_inlet(look, asset, inlet)
         if closed is not None:
             return Gated(RangeSet(), (*waiting, Waiting(asset.name, closed, None, ready)), ())
-        unquiet, until = _unquiet(look, asset, inlet, ready)
+        unquiet, until = unquiet_blocks(look, asset, inlet, ready)
         if unquiet:
             ready = ready - unquiet
-            reason = f"waits until {inlet.name} has been quiet for {_seconds(inlet.settle_seconds)}"
-            waiting.append(Waiting(asset.name, reason, until, unquiet))
+            waiting.append(Waiting(asset.name, _until_quiet(inlet), until, unquiet))
         refused = lacking_blocks(look, asset, inlet, ready)
         tolerated = _tolerated(look, asset, inlet, refused, due)
         if tolerated:
@@ -76,7 +75,7 @@ def open_without_blocks(look: Look, asset: AssetSpec, due: int) -> Gated:
     notes: list[str] = []
     for inlet in asset.inlets.values():
         dataset = look.dataset(inlet)
-        if inlet.require.kind != "none" and not dataset.seq:
+        if inlet.require.kind != "none" and not inlet.aligned and not dataset.seq:
             over = _over(inlet, due, asset)
             if not inlet.waits_only or over is None or look.now < over:
                 never = _never(look, asset, inlet, None)
@@ -85,10 +84,9 @@ def open_without_blocks(look: Look, asset: AssetSpec, due: int) -> Gated:
         closed = stale_inlet(look, asset, inlet)
         if closed is not None:
             return Gated(RangeSet(), (Waiting(asset.name, closed),))
-        quiet_at = dataset.at + inlet.settle_seconds
-        if inlet.settle_seconds and dataset.seq and look.clock < quiet_at:
-            reason = f"waits until {inlet.name} has been quiet for {_seconds(inlet.settle_seconds)}"
-            return Gated(RangeSet(), (Waiting(asset.name, reason, quiet_at),))
+        quiet_at = unquiet_until(look, inlet)
+        if quiet_at is not None:
+            return Gated(RangeSet(), (Waiting(asset.name, _until_quiet(inlet), quiet_at),))
     return Gated(RangeSet(), (), tuple(notes))
 
 
@@ -105,14 +103,22 @@ def stale_inlet(look: Look, asset: AssetSpec, inlet: InletSpec) -> str | None:
     )
 
 
-def _unquiet(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> tuple[RangeSet, int | None]:
+def unquiet_until(look: Look, inlet: InletSpec) -> int | None:
+    """When the inlet will have been quiet for its ``settle``, epoch seconds; None when it has."""
+    dataset = look.dataset(inlet)
+    quiet_at = dataset.at + inlet.settle_seconds
+    return quiet_at if inlet.settle_seconds and dataset.seq and look.clock < quiet_at else None
+
+
+def unquiet_blocks(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> tuple[RangeSet, int | None]:
     """Those of ``blocks`` that read what was updated less than ``settle`` ago, and when they may run."""
     if not inlet.settle_seconds:
         return RangeSet(), None
     dataset, down, up = look.dataset(inlet), asset.partition, look.project.assets[inlet.name].partition
     since = look.clock - inlet.settle_seconds
     if inlet.mapping is None or up is None or down is None:
-        return (blocks, dataset.at + inlet.settle_seconds) if dataset.seq and dataset.at > since else (RangeSet(), None)
+        until = unquiet_until(look, inlet)
+        return (blocks, until) if until is not None else (RangeSet(), None)
     lately = [(start, end, at) for start, end, at in dataset.touched.items() if at > since]
     if not lately:
         return RangeSet(), None
@@ -147,6 +153,10 @@ def _over(inlet: InletSpec, due: int, asset: AssetSpec) -> int | None:
     return None if inlet.tolerance is None else inlet.tolerance.add_to(due, asset.timezone)
 
 
+def _until_quiet(inlet: InletSpec) -> str:
+    return f"waits until {inlet.name} has been quiet for {_seconds(inlet.settle_seconds)}"
+
+
 def _text(duration: Duration | None) -> str:
     return duration.text if duration is not None else ""
 
@@ -158,7 +168,7 @@ def _seconds(seconds: int) -> str:
 def lacking_blocks(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> RangeSet:
     """Those of ``blocks`` for which ``inlet`` does not have what ``require`` asks."""
     down, up = asset.partition, look.project.assets[inlet.name].partition
-    if inlet.require.kind == "none":
+    if inlet.require.kind == "none" or inlet.aligned:  # an aligned inlet waits for its own run
         return RangeSet()
     if inlet.mapping is None or up is None or down is None:
         return RangeSet() if look.dataset(inlet).seq else blocks

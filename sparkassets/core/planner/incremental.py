@@ -71,6 +71,7 @@ class IncrementalPlanner:
         while self._alarms and self._alarms[0][0] <= time:
             at, name = heappop(self._alarms)
             if self._wakes.get(name) == at:
+                del self._wakes[name]  # it may ring at the same time again: the real clock can be behind the planner's
                 found.add(name)
         return found
 
@@ -94,7 +95,7 @@ class IncrementalPlanner:
         return done >= 0
 
     def _set_alarm(self, look: Look, asset: AssetSpec, decision: Decision) -> None:
-        wake = min((at for at in _changes(look, asset, decision) if at > look.now), default=None)
+        wake = min((at for at in _changes(look, asset, decision) if at > min(look.now, look.clock)), default=None)
         if wake is None:
             self._wakes.pop(asset.name, None)
         elif self._wakes.get(asset.name) != wake:

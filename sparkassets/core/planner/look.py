@@ -93,14 +93,19 @@ class Look:
         """What a run of ``blocks`` reads of each inlet, at the newest version."""
         pins = {}
         for inlet in asset.inlets.values():
-            dataset = self.dataset(inlet)
             ranges = None
             if inlet.mapping is not None and blocks is not None and asset.partition is not None:
                 up = self.project.assets[inlet.name].partition
                 ranges = inlet.mapping.up(blocks, down=asset.partition, up=up) if up is not None else None
             low = state.watermarks.get(inlet.name) if isinstance(inlet.read, ReadAfter) else None
-            pins[inlet.name] = Pinned(inlet.uri, dataset.seq, dataset.table_id, dataset.version, ranges, low)
+            pins[inlet.name] = self.pin(inlet, ranges, low)
         return pins
+
+    def pin(self, inlet: InletSpec, ranges: RangeSet | None, low: str | None = None) -> Pinned:
+        """The inlet at its newest version; others that share its URI have tables of their own."""
+        table = self.state.assets.get(inlet.name)
+        table_id, version = (table.table_id, table.version) if table is not None else (None, None)
+        return Pinned(inlet.uri, self.dataset(inlet).seq, table_id, version, ranges, low)
 
     def events(
         self, asset: AssetSpec, state: AssetState, uris: Iterable[str], blocks: RangeSet

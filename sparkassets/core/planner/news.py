@@ -6,7 +6,7 @@ comes (DESIGN section 5, "An unsatisfied part does not forget").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sparkassets.core.conditions import Any as AnyOf
@@ -29,12 +29,14 @@ class Uses:
         named: Dataset of the leaves that made it true, to how the condition names it.
         events: Dataset to the number up to which its events are used; those that the condition does not name are used
             as well.
+        blocks: Of a partitioned asset: dataset or time leaf that made it true, to the time for which it is used.
         ticks: Time leaf to the instant up to which its ticks are used, epoch seconds; also those that are left alone.
     """
 
     named: Mapping[str, str] = field(default_factory=dict)
     events: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
+    blocks: Mapping[str, RangeSet] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Causes:
     Attributes:
         events: Unused events of the leaves that made it true, ascending.
         uses: What a run for it uses up.
+        since: When it became true, epoch seconds.
         run_after: The newest tick that made it true.
         interval: Data interval of those ticks.
         later: Time leaves that do not hold.
@@ -53,6 +56,7 @@ class Causes:
     verdict: Verdict[bool]
     events: tuple[EventRef, ...] = ()
     uses: Uses = field(default_factory=Uses)
+    since: int = 0
     run_after: int | None = None
     interval: tuple[int, int] | None = None
     later: tuple[str, ...] = ()
@@ -119,9 +123,14 @@ def uses_of(
     verdict: Verdict[bool] | Verdict[RangeSet],
 ) -> Uses:
     """What a run for those parts of the condition that hold uses up."""
-    used = dict.fromkeys(verdict.used())
+    used = verdict.used()
     named = {look.uri(leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
     kept = {look.uri(leaf) for leaf in condition.leaves()} - named.keys()
+    blocks: dict[str, RangeSet] = {}
+    for leaf, part in used.items():
+        if isinstance(part, RangeSet):
+            key = leaf.written if isinstance(leaf, Time) else look.uri(leaf)
+            blocks[key] = blocks.get(key, RangeSet()) | part
     before = state.last.planned if state.last else 0
     return Uses(
         named,
@@ -130,6 +139,7 @@ def uses_of(
             leaf.written: tick[0] if tick is not None and leaf in used else state.ticks.get(leaf.written, before)
             for leaf, tick in ticks.items()
         },
+        blocks,
     )
 
 
@@ -138,17 +148,35 @@ def causes(look: Look, condition: Condition, state: AssetState) -> Causes:
     times = ticks_of(look, condition, state)
     verdict = verdict_of(look, condition, state, times)
     uses = uses_of(look, condition, state, times, verdict)
-    used = set(verdict.used())
+    used = verdict.used()
     ticks = {leaf: tick for leaf, tick in times.items() if tick is not None and leaf in used}
-    coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(look.now))) is not None]
     said = [f"{leaf.written} at {when(tick[0])}" for leaf, tick in ticks.items()]
     return Causes(
         verdict,
         look.unused(state, uses.named),
         uses,
+        _since(look, verdict, state, times),
         max((tick[0] for tick in ticks.values()), default=None),
         (min(i[0] for _, i in ticks.values()), max(i[1] for _, i in ticks.values())) if ticks else None,
         tuple(leaf.written for leaf, tick in times.items() if tick is None),
-        min((epoch(slot.run_after) for slot in coming), default=None),
+        next_tick(look, [leaf for leaf, tick in times.items() if tick is None]),
         ", ".join([*([f"{listing(list(uses.named.values()))} updated"] if uses.named else []), *said]),
     )
+
+
+def next_tick(look: Look, leaves: Iterable[Time]) -> int | None:
+    """When the first of these time leaves ticks next, epoch seconds; None when none will."""
+    slots = (leaf.timetable.first_after(instant(look.now)) for leaf in leaves)
+    return min((epoch(slot.run_after) for slot in slots if slot is not None), default=None)
+
+
+def _since(look: Look, verdict: Verdict[bool], state: AssetState, ticks: Mapping[Time, Passed | None]) -> int:
+    """When a condition that holds became true: with the last of `all`, with the first of `any`; epoch seconds."""
+    match verdict.node:
+        case Time():
+            tick = ticks[verdict.node]
+            return tick[0] if tick is not None else look.now
+        case Leaf():
+            return min((ref.at for ref in look.unused(state, [look.uri(verdict.node)])), default=look.now)
+    found = [_since(look, child, state, ticks) for child in verdict.children if child.value]
+    return min(found, default=look.now) if isinstance(verdict.node, AnyOf) else max(found, default=look.now)

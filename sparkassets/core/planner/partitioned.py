@@ -12,7 +12,7 @@ from sparkassets.core.planner.alignment import Aligned, Group, groups
 from sparkassets.core.planner.gates import gate, lacking_blocks
 from sparkassets.core.planner.holds import held
 from sparkassets.core.planner.look import Decision, Look
-from sparkassets.core.planner.news import Passed, Uses, everything, news_of, ticks_of, uses_of
+from sparkassets.core.planner.news import Passed, Uses, everything, news_of, next_tick, ticks_of, uses_of
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick, due_ticks
 from sparkassets.core.planner.wording import labels, listing, plural, when
@@ -113,14 +113,9 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
         )
         run = replace(run, pins={**run.pins, **group.aligned.pins})
         left = left - blocks
-        runs.append(_not_the_last(run, state) if group is not parts[-1] or rest or _holds(tick, left) else run)
+        last = group is parts[-1] and not rest and not _holds(tick, left)
+        runs.append(run if last else replace(run, cursor=None))
     return Decision(tuple(runs), waiting, ready | coming, blocked, failure)
-
-
-def _not_the_last(run: PlannedRun, state: AssetState) -> PlannedRun:
-    """A run after which more of the same tick is to do: it does not use the tick up."""
-    before = state.last.planned if state.last else 0
-    return replace(run, cursor=None, ticks={leaf: state.ticks.get(leaf, before) for leaf in run.ticks})
 
 
 def _holds(tick: Tick | None, left: RangeSet) -> bool:
@@ -183,19 +178,36 @@ def _scheduled(look: Look, asset: AssetSpec, state: AssetState, found: Pending) 
     if schedule.timetable is not None:
         ticks = due_ticks(look, asset, schedule.timetable, state)
         if isinstance(ticks, Waiting):
-            return _Scheduled(RangeSet(), (ticks,))
+            # what failed is tried once more by each invocation, whenever the next tick is
+            again = [item.ranges for item in state.failed if item.ranges and item.invocation != look.invocation]
+            retried = due & RangeSet.of(pair for ranges in again for pair in ranges.pairs())
+            return _Scheduled(retried, (ticks,), None, Uses({}, everything(look, state)))
         return _Scheduled(due, (), _spanning(ticks), Uses({}, everything(look, state)))
     if schedule.condition is None:
         manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
         return _Scheduled(RangeSet(), (manual,))
     if schedule.default:
         named = {look.uri(leaf): leaf.ref for leaf in schedule.condition.leaves()}
-        return _Scheduled(due, (), None, Uses(named, everything(look, state)))
+        return _Scheduled(due, (), None, Uses(named, everything(look, state), blocks=dict.fromkeys(named, due)))
     times = ticks_of(look, schedule.condition, state)
     verdict = readiness(look, asset, schedule.condition, state, found, times)
-    lacking = due - verdict.value
-    waiting = (Waiting(asset.name, f"waits for {schedule.text}", None, lacking),) if lacking else ()
+    waiting = _lacking(look, asset, verdict, due - verdict.value)
     return _Scheduled(verdict.value, waiting, None, uses_of(look, schedule.condition, state, times, verdict))
+
+
+def _lacking(look: Look, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: RangeSet) -> tuple[Waiting, ...]:
+    """What the condition wants for ``blocks``, together those that lack the same."""
+    parts: list[tuple[RangeSet, tuple[Leaf | Time, ...]]] = [(blocks, ())]
+    for leaf, ready in verdict.leaves():
+        split = [(part & ready, wanted) for part, wanted in parts]
+        parts = split + [(part - ready, (*wanted, leaf)) for part, wanted in parts]
+        parts = [(part, wanted) for part, wanted in parts if part]
+    waiting = []
+    for part, wanted in sorted(parts, key=lambda each: each[0].first):
+        names = list(dict.fromkeys(leaf.written if isinstance(leaf, Time) else leaf.ref for leaf in wanted))
+        until = next_tick(look, [leaf for leaf in wanted if isinstance(leaf, Time)])
+        waiting.append(Waiting(asset.name, f"waits for {listing(names)} ({asset.schedule.text})", until, part))
+    return tuple(waiting)
 
 
 def _spanning(ticks: tuple[Tick, ...]) -> Tick:
@@ -217,7 +229,7 @@ def readiness(
 
     def ready(leaf: Leaf | Time) -> RangeSet:
         if isinstance(leaf, Time):
-            return due if ticks[leaf] is not None else RangeSet()
+            return due if ticks[leaf] is not None else due & state.unanswered(leaf.written)
         return _ready(look, asset, state, found, leaf)
 
     return evaluate(condition, ready)
@@ -282,9 +294,17 @@ def _run(
         events=events,
         consumes=uses.events,
         ticks=uses.ticks,
-        left=RangeSet() if tick else (found.missing | found.all_stale | found.later) - blocks,
+        left={} if tick else _left(found, uses, blocks),
         recovers=tuple(link.entry.run for link in chain),
     )
+
+
+def _left(found: Pending, uses: Uses, blocks: RangeSet) -> dict[str, RangeSet]:
+    """What a run of ``blocks`` leaves of the events and ticks that it uses, each for its own time."""
+    rest = (found.missing | found.all_stale | found.later) - blocks
+    left = {key: rest | (blocks - used) for key, used in uses.blocks.items()}
+    left |= {key: blocks for key in uses.ticks if key not in left}
+    return {key: ranges for key, ranges in left.items() if ranges}
 
 
 def _reason(

@@ -19,11 +19,11 @@ class PlannedRun:
         reason: Why, for people.
         interval: Data interval, epoch seconds; None where there is none.
         schedule_date: The earliest time that it might start, epoch seconds.
-        cursor: End of the timetable's interval that it stands for.
+        cursor: The timetable's newest interval that it stands for, epoch seconds.
         events: What triggered it, ascending.
         consumes: Dataset to the number up to which it uses its events.
         ticks: Time leaf of the condition to the instant up to which it uses its ticks, epoch seconds.
-        left: Time that is to be computed too, but not by this run: it uses its events for ``blocks`` only.
+        left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
     """
 
@@ -35,12 +35,12 @@ class PlannedRun:
     blocks: RangeSet | None
     schedule_date: int
     interval: tuple[int, int] | None = None
-    cursor: int | None = None
+    cursor: tuple[int, int] | None = None
     pins: Mapping[str, Pinned] = field(default_factory=dict)
     events: tuple[EventRef, ...] = ()
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
-    left: RangeSet = field(default_factory=RangeSet)
+    left: Mapping[str, RangeSet] = field(default_factory=dict)
     recovers: tuple[str, ...] = ()
 
 

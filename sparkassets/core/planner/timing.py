@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import islice
 
 from sparkassets.core.instants import epoch, instant
@@ -24,13 +24,13 @@ class Tick:
     """A due tick of a timetable; epoch seconds.
 
     Attributes:
-        cursor: What the asset's cursor becomes when the run succeeds.
+        cursor: The newest slot that it stands for: the asset's cursor when the run succeeds.
         note: What people should know of its interval.
     """
 
     run_after: int
     interval: tuple[int, int]
-    cursor: int
+    cursor: tuple[int, int]
     note: str = ""
 
 
@@ -42,42 +42,71 @@ def due_ticks(look: Look, asset: AssetSpec, timetable: Timetable, state: AssetSt
     """
     match timetable:
         case Continuous():
-            return _continuous(look, asset, state)
+            return _continuous(look, asset, timetable, state)
         case Once():
             return _once(look, asset, timetable, state)
     catchup = timetable.catchup or ("all" if isinstance(asset.strategy, EveryInstance) else "latest")
     newest = timetable.last_at(instant(look.now))
-    if newest is None or (state.cursor is not None and epoch(newest.end) <= state.cursor):
+    if newest is None:
         return _not_yet(look, asset, timetable)
-    if catchup == "latest":
-        return (_tick(newest, timetable, state),)
-    missed = _missed(timetable, state, look.now) or [newest]
+    missed = list(islice(_missed(timetable, newest, state, look.now), MOST_TICKS + 1))
+    if not missed:
+        return _not_yet(look, asset, timetable)
+    many, first = len(missed) > MOST_TICKS, _tick(missed[0], timetable, state)
     if catchup == "all":
-        return tuple(_tick(slot, timetable, state) for slot in missed)
-    first = _tick(missed[0], timetable, state)
-    spanning = _tick(newest, timetable, state)
-    return (replace(spanning, interval=(first.interval[0], spanning.interval[1]), note=first.note),)
+        ticks = [_tick(slot, timetable, state) for slot in missed[:MOST_TICKS]]
+        more = (_noted(ticks[-1], "more missed intervals follow"),) if many else (ticks[-1],)
+        return (*ticks[:-1], *more)
+    last = _tick(newest, timetable, state)
+    if len(missed) == 1:
+        return (last,)
+    if catchup == "latest":
+        skipped = f"more than {MOST_TICKS}" if many else f"{len(missed) - 1}"
+        return (_noted(last, f"skips {skipped} earlier since {when(first.interval[0])} (catchup: latest)"),)
+    spanned = f"more than {MOST_TICKS}" if many else f"{len(missed)}"
+    whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
+    return (_noted(whole, f"spans {spanned} intervals since {when(first.interval[0])} (catchup: rollup)"),)
 
 
-def _missed(timetable: Timetable, state: AssetState, now: int) -> list[Slot]:
-    """The slots since the last one that ran, oldest first; since the timetable's start where none ran."""
-    begin: datetime
-    if state.cursor is not None:
-        begin = instant(state.cursor)
-    elif timetable.start is not None:
-        begin = instant(timetable.start)
-    else:
-        return []
-    slots = timetable.between(begin, instant(now))
-    return list(islice((slot for slot in slots if state.cursor is None or epoch(slot.end) > state.cursor), MOST_TICKS))
+def _missed(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
+    """The slots since the last one that ran, oldest first; since the timetable's start where none ran.
+
+    Slots may share an end: those that follow the one that ran are missed too. Where the schedule was changed, the one
+    that ran is none of its slots, and nothing up to its end is missed.
+    """
+    if state.cursor is None:
+        start = timetable.start
+        return iter([newest]) if start is None else timetable.between(instant(start), instant(now))
+    if epoch(newest.end) < state.cursor[1] or _interval(newest) == state.cursor:
+        return iter(())
+    return _after(state.cursor, timetable.between(instant(state.cursor[1]), instant(now)))
+
+
+def _after(cursor: tuple[int, int], slots: Iterable[Slot]) -> Iterator[Slot]:
+    seen = False
+    for slot in slots:
+        end = epoch(slot.end)
+        if _interval(slot) == cursor:
+            seen = True
+        elif end > cursor[1] or (seen and end == cursor[1]):
+            yield slot
+
+
+def _interval(slot: Slot) -> tuple[int, int]:
+    return epoch(slot.start), epoch(slot.end)
 
 
 def _tick(slot: Slot, timetable: Timetable, state: AssetState) -> Tick:
-    start, end = epoch(slot.start), epoch(slot.end)
-    if timetable.abutting and state.cursor is not None and start < state.cursor < end:
-        note = f"the schedule changed: the interval begins where the last one ended, {when(state.cursor)}"
-        return Tick(epoch(slot.run_after), (state.cursor, end), end, note)
-    return Tick(epoch(slot.run_after), (start, end), end)
+    start, end = _interval(slot)
+    ended = state.cursor[1] if state.cursor is not None else start
+    if timetable.abutting and start < ended < end:
+        note = f"the schedule changed: the interval begins where the last one ended, {when(ended)}"
+        return Tick(epoch(slot.run_after), (ended, end), (start, end), note)
+    return Tick(epoch(slot.run_after), (start, end), (start, end))
+
+
+def _noted(tick: Tick, note: str) -> Tick:
+    return replace(tick, note=f"{tick.note}; {note}" if tick.note else note)
 
 
 def _not_yet(look: Look, asset: AssetSpec, timetable: Timetable) -> Waiting:
@@ -94,18 +123,16 @@ def _once(look: Look, asset: AssetSpec, timetable: Once, state: AssetState) -> t
     if timetable.start is not None and timetable.start > look.now:
         return _not_yet(look, asset, timetable)
     at = look.now if timetable.start is None else timetable.start
-    return (Tick(at, (at, at), at),)
+    return (Tick(at, (at, at), (at, at)),)
 
 
-def _continuous(look: Look, asset: AssetSpec, state: AssetState) -> tuple[Tick, ...] | Waiting:
-    timetable = asset.schedule.timetable
-    if timetable is not None and timetable.start is not None and timetable.start > look.now:
-        return Waiting(
-            asset.name, f"{asset.schedule.text}: not before {when(timetable.start)}", timetable.start, quiet=True
-        )
-    if timetable is not None and timetable.end is not None and timetable.end <= look.now:
+def _continuous(look: Look, asset: AssetSpec, timetable: Continuous, state: AssetState) -> tuple[Tick, ...] | Waiting:
+    if timetable.start is not None and timetable.start > look.now:
+        until = timetable.start
+        return Waiting(asset.name, f"{asset.schedule.text}: not before {when(until)}", until, quiet=True)
+    if timetable.end is not None and timetable.end <= look.now:
         return Waiting(asset.name, f"{asset.schedule.text}: its end has passed", quiet=True)
     if state.last is not None and look.invocation is not None and state.last.invocation == look.invocation:
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
-    begin = state.cursor if state.cursor is not None and state.cursor <= look.now else look.now
-    return (Tick(look.now, (begin, look.now), look.now),)
+    begin = state.cursor[1] if state.cursor is not None and state.cursor[1] <= look.now else look.now
+    return (Tick(look.now, (begin, look.now), (begin, look.now)),)

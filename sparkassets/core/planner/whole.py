@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparkassets.core.conditions import Condition
-from sparkassets.core.journal.state import AssetState, EventRef
+from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks
 from sparkassets.core.planner.alignment import align_whole
 from sparkassets.core.planner.gates import open_without_blocks
 from sparkassets.core.planner.holds import held_whole
@@ -24,14 +24,18 @@ class _Due:
     """One run that the schedule asks for.
 
     Attributes:
+        since: When that became so, epoch seconds.
+        tick: The newest tick behind it, epoch seconds.
         events: What it answers.
         consumes, ticks: What it uses up, as in `PlannedRun`.
     """
 
     reason: str
     schedule_date: int
+    since: int
+    tick: int | None = None
     interval: tuple[int, int] | None = None
-    cursor: int | None = None
+    cursor: tuple[int, int] | None = None
     events: tuple[EventRef, ...] = ()
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
@@ -49,11 +53,12 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
     if waits is not None:
         return Decision((), (waits,), coming=not blocked, blocked=blocked, failure=failure)
     wanted = _rescue(look, state) if isinstance(due, Waiting) else due
-    gate = open_without_blocks(look, asset, wanted[0].schedule_date)
+    kind = state.chain[-1].entry.kind if isinstance(due, Waiting) else "scheduled"
+    gate = open_without_blocks(look, asset, wanted[0].since)
     if gate.waiting and not state.chain:
         return Decision((), gate.waiting)
     last = state.failed[-1] if state.failed else None
-    if last is not None and last.invocation == look.invocation and not _newer(look, state, last.epoch):
+    if last is not None and last.invocation == look.invocation and not _newer(look, state, wanted, last):
         sentence = f"{asset.name}, which failed: {last.error}"
         return Decision((), (Waiting(asset.name, f"failed: {last.error}"),), blocked=True, failure=sentence)
     runs: list[PlannedRun] = []
@@ -66,7 +71,7 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
         runs.append(
             PlannedRun(
                 asset=asset.name,
-                kind="scheduled",
+                kind=kind,
                 strategy=asset.strategy.name if asset.strategy else "",
                 write=asset.write or "",
                 reason=_reason(state, [each.reason, *aligned.notes, *gate.notes]),
@@ -105,13 +110,16 @@ def _due(look: Look, asset: AssetSpec, state: AssetState) -> tuple[_Due, ...] | 
 def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick) -> _Due:
     """The run of a tick; it uses what was updated meanwhile, but that did not trigger it."""
     reason = f"{asset.schedule.text} at {when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
-    return _Due(reason, tick.run_after, tick.interval, tick.cursor, (), everything(look, state))
+    at = tick.run_after
+    return _Due(reason, at, at, at, tick.interval, tick.cursor, (), everything(look, state))
 
 
 def _of_causes(look: Look, found: Causes) -> _Due:
     return _Due(
         found.reason,
         found.run_after if found.run_after is not None else look.now,
+        found.since,
+        found.run_after,
         look.interval(found.events, None) or found.interval,
         None,
         found.events,
@@ -123,8 +131,9 @@ def _of_causes(look: Look, found: Causes) -> _Due:
 def _idle(look: Look, asset: AssetSpec, condition: Condition, state: AssetState, found: Causes) -> Waiting:
     """Why the condition does not hold."""
     leaves = tuple(condition.leaves())
-    lacking = [leaf.ref for leaf in leaves if not news_of(look, leaf, state)] + list(found.later)
-    if len(lacking) < len(leaves) + len(tuple(condition.times())):
+    without = [leaf for leaf in leaves if not news_of(look, leaf, state)]
+    lacking = [*dict.fromkeys(leaf.ref for leaf in without), *found.later]
+    if len(without) < len(leaves) or len(found.later) < len(tuple(condition.times())):
         return Waiting(asset.name, f"waits for {listing(lacking)} ({asset.schedule.text})", found.until)
     if state.last is None:
         fault = next((look.faults[name] for name in lacking if name in look.faults), None)
@@ -136,9 +145,8 @@ def _rescue(look: Look, state: AssetState) -> tuple[_Due, ...]:
     """A run that is due only because an older one never ended: it may have to compute what that one should have."""
     entry = state.chain[-1].entry
     events = tuple(ref for ref in look.unused(state, state.spec.listens) if ref.seq in set(entry.events))
-    return (
-        _Due("", entry.schedule_date, entry.interval, entry.cursor, events, dict(entry.consumes), dict(entry.ticks)),
-    )
+    at = entry.schedule_date
+    return (_Due("", at, at, None, entry.interval, entry.cursor, events, dict(entry.consumes), dict(entry.ticks)),)
 
 
 def _follows(asset: AssetSpec) -> bool:
@@ -146,8 +154,11 @@ def _follows(asset: AssetSpec) -> bool:
     return asset.schedule.condition is not None
 
 
-def _newer(look: Look, state: AssetState, epoch: int) -> bool:
-    return any(look.state.dataset(uri).seq > epoch for uri in state.spec.listens)
+def _newer(look: Look, state: AssetState, wanted: tuple[_Due, ...], failed: FailedBlocks) -> bool:
+    """Whether there is a cause that the failed run did not have."""
+    return any(look.state.dataset(uri).seq > failed.epoch for uri in state.spec.listens) or any(
+        due.tick is not None and due.tick > failed.planned for due in wanted
+    )
 
 
 def _reason(state: AssetState, why: list[str]) -> str:

@@ -71,6 +71,7 @@ class Claim:
     blocks: frozenset[int] = frozenset()
     triggers: tuple[int, ...] = ()
     left: frozenset[int] = frozenset()
+    planned: int = 0
     open: bool = True
 
 
@@ -112,6 +113,7 @@ class Daily(Consumer):
     Attributes:
         inlets: Dataset to how many days back a block reads it.
         together: Whether all of its inlets have to have news of a block.
+        opener: A dataset without partitions that has to have news too; one event is for all blocks that are due.
         asked: Dataset to block to the number of the newest event that touches it.
         computed: Block to the epochs of its computations.
         pending: Number of an event to the blocks that it touches and that have not answered it.
@@ -119,6 +121,7 @@ class Daily(Consumer):
 
     inlets: dict[str, int] = field(default_factory=dict)
     together: bool = False
+    opener: str = ""
     limit: int = 1000
     asked: dict[str, dict[int, int]] = field(default_factory=dict)
     computed: dict[int, list[int]] = field(default_factory=dict)
@@ -140,6 +143,7 @@ PROJECT = project(
     asset("capped", "s", strategy=DateRange(max_partitions_per_run=2)),
     asset("window", InletSpec("s", "", WindowMapping.trailing(Duration.parse(f"{WINDOW}d")))),
     asset("pair", "s", "t", schedule="s & t"),
+    asset("gated", "s", schedule="s & x-e://e", strategy=DateRange(max_partitions_per_run=2)),
 )
 CHANGING = ("one", "both", "either", "mixed")
 
@@ -158,6 +162,7 @@ def consumers() -> list[Whole | Daily]:
         Daily("capped", inlets={S: 1}, limit=2),
         Daily("window", inlets={S: WINDOW}),
         Daily("pair", inlets={S: 1, T: 1}, together=True),
+        Daily("gated", inlets={S: 1}, limit=2, opener=E),
     ]
 
 
@@ -238,6 +243,8 @@ class Histories(RuleBasedStateMachine):
         }
 
     def wanted(self, each: Daily, day: int) -> bool:
+        if each.opener and not any(day in each.pending[seq] for seq in self.events.get(each.opener, ())):
+            return False
         last = max(each.computed.get(day, [0]))
         if not last:
             return True
@@ -254,6 +261,8 @@ class Histories(RuleBasedStateMachine):
         self.touched[seq] = touched
         self.there.get(uri, set()).update(touched or ())
         for each in self.model.values():
+            if isinstance(each, Daily) and uri == each.opener:
+                each.pending[seq] = set(range(20))
             if isinstance(each, Daily) and uri in each.inlets:
                 stale = each.asked.setdefault(uri, {})
                 if touched is None:
@@ -311,12 +320,13 @@ class Histories(RuleBasedStateMachine):
     def claim(self, run: PlannedRun, meanwhile: list[str]) -> None:
         each = self.model[run.asset]
         takes = self.due_whole(each, set())[0][0] if isinstance(each, Whole) else frozenset[int]()
+        planned = self.story.state.seq
         for uri in meanwhile:  # between the plan and its claim
             self.happened(self.story.event(uri), uri)
         epoch = self.story.claim(run)
         blocks = frozenset(of_ranges(run.blocks)) if run.blocks is not None else frozenset[int]()
         left = frozenset(self.to_do(each) - blocks) if isinstance(each, Daily) else frozenset[int]()
-        each.chain.append(Claim(epoch, takes, blocks, tuple(ref.seq for ref in run.events), left))
+        each.chain.append(Claim(epoch, takes, blocks, tuple(ref.seq for ref in run.events), left, planned))
 
     def open(self) -> list[str]:
         """The consumers whose newest claim can still say how it ended."""
@@ -351,7 +361,7 @@ class Histories(RuleBasedStateMachine):
             for day in found.blocks:
                 each.computed.setdefault(day, []).append(found.epoch)
             for number, blocks in each.pending.items():
-                if number < found.epoch:  # what nobody wanted then does not answer it later
+                if number <= found.planned:  # what nobody wanted then does not answer it later
                     each.pending[number] = blocks & found.left
         self.happened(seq, uri, found.blocks if isinstance(each, Daily) else None)
 
@@ -484,7 +494,11 @@ class Histories(RuleBasedStateMachine):
                     touching.setdefault(block, []).append(seq)
         for block, epochs in each.computed.items():
             assert epochs == sorted(epochs)
-            if not each.together and all(self.complete(uri, block, back) for uri, back in each.inlets.items()):
+            if (
+                not each.together
+                and not each.opener
+                and all(self.complete(uri, block, back) for uri, back in each.inlets.items())
+            ):
                 assert max(epochs) > max(touching[block])
             for last, epoch in zip([0, *epochs], epochs, strict=False):
                 assert any(last < seq < epoch for seq in touching[block]), (each, block)

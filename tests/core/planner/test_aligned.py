@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sparkassets.core.planner.backfill import plan_backfill_whole
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, at, project, timed
@@ -208,11 +209,33 @@ def test_runs_without_partitions_wait_in_order():
         schedule=timed({"cron": "0 6 * * *", "start": "2025-03-18T06:00", "catchup": "all"}),
     )
     story = Story(project(up, down), now="2025-03-21T06:00")
-    assert story.waits("down") == ["waits for up: nothing is there yet"]
+    story.fail("up", story.claim(story.plan().runs[0]))
+    assert story.waits("down") == [
+        "waits for up's run of 2025-03-18T06:00:00Z (execution delta 0:00:00), which failed: boom"
+    ]
     story.run("up")
     assert len([run for run in story.plan().runs if run.asset == "down"]) == 1
     assert story.waits("down") == ["waits for up's run of 2025-03-19T06:00:00Z (execution delta 0:00:00)"]
     assert [run.asset for run in story.run_all()].count("down") == 3
+
+
+def test_the_backfill_of_an_interval_reads_the_run_of_its_tick():
+    bounds = {"start": "2025-03-18", "catchup": "all"}
+    up = asset("up", by=None, schedule=timed({"cron": "@daily", **bounds}))
+    down = asset("down", aligned("up", on_update="ignore"), by=None, schedule=timed({"cron": "@daily", **bounds}))
+    story = Story(project(up, down), now="2025-03-21")
+    first = story.claim(next(run for run in story.plan().runs if run.asset == "up"))
+    published = story.succeed("up", first, version=7)
+    story.run_all()
+    interval = at("2025-03-18"), at("2025-03-19")
+    (run,) = plan_backfill_whole(story.look(), story.project.assets["down"], interval).runs
+    assert (run.pins["up"].seq, run.pins["up"].version) == (published, 7)
+    assert run.reason == "backfill, reads up's run of 2025-03-18T00:00:00Z (execution delta 0:00:00)"
+    later = plan_backfill_whole(story.look(), story.project.assets["down"], (at("2025-03-21"), at("2025-03-22")))
+    assert later.runs == ()
+    assert [item.reason for item in later.waiting] == [
+        "waits for up's run of 2025-03-21T00:00:00Z (execution delta 0:00:00)"
+    ]
 
 
 def test_an_upstream_with_partitions_is_waited_for_by_its_own_partitions():

@@ -132,6 +132,12 @@ def test_a_day_and_an_update():
     assert story.run("r").reason == "a updated, @daily at 2025-02-02T00:00:00Z"
 
 
+def test_a_tick_that_has_passed_is_not_waited_for():
+    story = Story(project(source("a", by=None), asset("c", by=None, schedule="@daily & a")), now="2025-01-03T12:00")
+    (item,) = story.plan().waiting
+    assert (item.reason, item.until) == ("waits for a (@daily & a)", None)
+
+
 def test_a_day_without_an_update_waits_and_does_not_forget_the_day():
     story = listening("@daily & a", "a")
     story.observed("a")
@@ -195,7 +201,9 @@ def test_a_partitioned_asset_waits_for_its_time():
     assert names(story.run_all()) == ["r"]
     story.observed("s", "2025-01-31")
     assert story.due() == {}
-    assert story.waits("r")[0] == "waits for s & '0 6 * * *'"
+    waiting = story.plan().waiting[0]
+    assert waiting.reason == "waits for '0 6 * * *' (s & '0 6 * * *')"
+    assert waiting.until == at("2025-02-02T06:00")
     story.now = "2025-02-02T06:00"
     assert story.due() == {"r": ["2025-01-31"]}
 

@@ -187,6 +187,21 @@ def test_an_asset_without_partitions_goes_on_without_what_it_does_not_read():
     assert run.reason == ("0 6 * * * at 2025-01-02T06:00:00Z, goes on without flag: the tolerance of 2h is over")
 
 
+def test_the_tolerance_of_a_condition_counts_from_when_it_came_true():
+    reader = asset("r", inlet("flag", tolerance="2h", waits_only=True), by=None, schedule="a & (b | c)")
+    story = Story(project(*(source(name, by=None) for name in ("a", "b", "c", "flag")), reader))
+    for name, moment in (("b", "06:00"), ("a", "07:00"), ("c", "08:00")):
+        time_passes(story, f"2025-01-02T{moment}")
+        story.observed(name)
+    for moment in ("08:01", "08:59"):
+        story.now = f"2025-01-02T{moment}"
+        (item,) = waiting(story)
+        assert (item.reason, item.until) == ("waits for flag: nothing is there yet", at("2025-01-02T09:00"))
+    story.now = "2025-01-02T09:00"
+    (run,) = story.plan().runs
+    assert run.reason == "a, b and c updated, goes on without flag: the tolerance of 2h is over"
+
+
 def test_what_it_reads_it_never_goes_on_without():
     reader = asset("r", inlet("d", tolerance="2h"), by=None, schedule=timed("0 6 * * *"))
     story = Story(project(source("d", by=None), reader), now="2025-01-09")

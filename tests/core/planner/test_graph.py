@@ -1,4 +1,5 @@
-from tests.builders import Story, asset, names, project, source
+from sparkassets.core.planner.backfill import plan_backfill_whole
+from tests.builders import Story, asset, at, names, project, source, timed
 
 
 def test_the_foot_of_a_diamond_runs_once():
@@ -109,6 +110,20 @@ def test_a_claim_whose_driver_is_gone_is_taken_over():
     assert run.recovers == (f"a-{claim}",)
     assert run.reason == f"takes over a-{claim}, which never ended, 2 partitions missing"
     assert story.keys("a", run.blocks) == ["2025-01-01..2025-01-02"]
+
+
+def test_a_backfill_that_never_ended_stays_a_backfill():
+    daily = asset("a", "s", by=None, schedule=timed("@daily"))
+    story = Story(project(source("s", by=None), daily), now="2025-01-06T12:00")
+    story.observed("s")
+    story.run("a")
+    cursor = story.state.assets["a"].cursor
+    (run,) = plan_backfill_whole(story.look(), daily, (at("2020-01-01"), at("2020-01-02"))).runs
+    claim = story.claim(run)
+    (again,) = story.plan(gone={claim}).runs
+    assert (again.kind, again.interval, again.recovers) == ("backfill", run.interval, (f"a-{claim}",))
+    story.succeed("a", story.claim(again))
+    assert story.state.assets["a"].cursor == cursor
 
 
 def test_an_unfenced_failure_is_settled_by_the_next_invocation_only():

@@ -60,14 +60,15 @@ def do(story, what, which, hour):
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(steps, max_size=25))
-def test_equal_to_planning_from_nothing(actions):
+@given(st.lists(steps, max_size=25), st.sampled_from([0, 5]))
+def test_equal_to_planning_from_nothing(actions, ahead):
+    """``ahead``: hours that the planner's time is ahead of the clock."""
     story, planner = Story(PROJECT), IncrementalPlanner(PROJECT)
     now = at("2025-01-03")
     for what, which in actions:
         if what == "pass":
             now += which * 1800
-        story.now = f"{_iso(now)}"
+        story.now, story.clock = _iso(now + ahead * 3600), _iso(now)
         do(story, what, which, now)
         look = story.look(invocation="i")
         assert planner.plan(look) == plan(replace(look, decided={}))

@@ -87,7 +87,7 @@ def test_rollup_spans_all_missed_intervals():
     story = missed("rollup")
     assert intervals(story) == ["2025-03-18T00:00..2025-03-21T00:00"]
     (run,) = story.plan().runs
-    assert run.cursor == at("2025-03-21")
+    assert run.cursor == (at("2025-03-20"), at("2025-03-21"))
     assert run.schedule_date == at("2025-03-21")
     story.run("a")
     assert intervals(story) == []
@@ -271,3 +271,80 @@ def test_whatever_the_changes_no_instant_is_in_none_or_in_two_intervals(steps: l
         assert found[-1][1] <= at(now)
     assert all(start < end for start, end in found)
     assert [start for start, _ in found[1:]] == [end for _, end in found[:-1]]
+
+
+# --------------------------------------------------------------------------- intervals that share an end
+
+
+@pytest.mark.parametrize(
+    ("value", "zone", "before", "now", "expected"),
+    [
+        (
+            {"cron": "0 2 * * *", "interval": "1mo", "catchup": "all"},
+            "UTC",
+            "2025-02-27T03:00",
+            "2025-02-28T03:00",
+            [f"2025-01-{day}T02:00..2025-02-28T02:00" for day in (28, 29, 30, 31)],
+        ),
+        (
+            {"cron": "@hourly", "interval": "1d", "catchup": "all"},
+            "Europe/Berlin",
+            "2025-03-30T00:30",
+            "2025-03-30T02:30",
+            [
+                "2025-03-29T01:00..2025-03-30T01:00",
+                "2025-03-29T02:00..2025-03-30T01:00",
+                "2025-03-29T03:00..2025-03-30T02:00",
+            ],
+        ),
+    ],
+)
+def test_each_of_several_intervals_with_one_end_runs(value: Any, zone: str, before: str, now: str, expected: list[str]):
+    story = story_of(value, before, zone=zone)
+    story.run("a")
+    story.now = now
+    assert intervals(story)[-len(expected) :] == expected
+    ran = [interval(run) for run in story.run_all()]
+    assert ran[-len(expected) :] == expected
+    assert len(ran) == len(set(ran))
+
+
+# --------------------------------------------------------------------------- what is left out is said
+
+
+@pytest.mark.parametrize(
+    ("catchup", "noted"),
+    [
+        (None, "; skips 2 earlier since 2025-03-18T00:00:00Z (catchup: latest)"),
+        ("rollup", "; spans 3 intervals since 2025-03-18T00:00:00Z (catchup: rollup)"),
+        ("all", ""),
+    ],
+)
+def test_the_plan_says_what_becomes_of_missed_intervals(catchup: str | None, noted: str):
+    story = missed(catchup)
+    assert reasons(story)[-1] == f"0 0 * * * at 2025-03-21T00:00:00Z{noted}"
+
+
+def test_a_schedule_that_became_finer_says_what_it_skips():
+    story = story_of("@daily", "2025-03-20T00:00")
+    story.run("a")
+    change(story, "@hourly", "2025-03-20T09:00")
+    assert intervals(story) == ["2025-03-20T08:00..2025-03-20T09:00"]
+    assert reasons(story)[0].endswith("; skips 8 earlier since 2025-03-20T00:00:00Z (catchup: latest)")
+
+
+def test_more_than_a_plan_names_is_said():
+    story = story_of({"cron": "@hourly", "catchup": "all", "start": "2025-03-01"}, "2025-03-06")
+    assert len(reasons(story)) == 100
+    assert reasons(story)[-1].endswith("; more missed intervals follow")
+    story = story_of({"cron": "@hourly", "start": "2025-03-01"}, "2025-03-06")
+    assert reasons(story)[0].endswith("; skips more than 100 earlier since 2025-03-01T00:00:00Z (catchup: latest)")
+
+
+def test_a_newer_tick_is_a_new_cause():
+    story = story_of("@hourly", "2025-03-20T09:00")
+    story.fail("a", story.claim(story.plan().runs[0]))
+    story.now = "2025-03-20T09:59"
+    assert story.due(invocation="i") == {}
+    story.now = "2025-03-20T10:00"
+    assert story.due(invocation="i") == {"a": []}
