@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sparkassets.core.journal.entries import Entry, ObservedEntry, SpecEntry
 from sparkassets.core.journal.specs import fold_spec
-from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
@@ -29,8 +29,15 @@ class News:
 
 
 def changed_specs(project: ProjectSpec, state: State) -> list[Entry]:
-    """An entry for every asset whose compiled spec is not the journal's."""
-    entries: list[Entry] = []
+    """An entry for every asset whose compiled spec is not the journal's.
+
+    What the project has no more runs no more: events are not kept for it. All else of it is, for when it comes back.
+    """
+    entries: list[Entry] = [
+        SpecEntry(name, replace(known.spec, named=()))
+        for name, known in state.assets.items()
+        if known.spec.named and name not in project.assets
+    ]
     for asset in project.assets.values():
         spec, known = fold_spec(asset, project), state.assets.get(asset.name)
         if known is None or known.spec != spec:
@@ -45,7 +52,7 @@ def observe(
     *,
     now: datetime,
 ) -> News:
-    """Looks at every source once; ``now`` is the real clock, by which ``settle`` goes."""
+    """Looks at every source once, after `changed_specs`; ``now`` is the real clock, by which ``settle`` goes."""
     entries: list[Entry] = []
     faults: dict[str, str] = {}
     sharing = Counter(asset.uri for asset in project.assets.values())
@@ -53,14 +60,13 @@ def observe(
         source = observer(asset)
         if source is None:
             continue
-        known = state.assets.get(asset.name)
-        moved = known is None or known.spec.uri != asset.uri
+        known = state.assets[asset.name]
         try:
             seen = source.observe(
                 asset,
-                table_id=None if moved else _known(known).table_id,
-                version=None if moved else _known(known).version,
-                cursor={} if moved else _known(known).position,
+                table_id=known.table_id,
+                version=known.version,
+                cursor=known.position,
                 # what others of the same dataset brought is not missing because this one does not have it
                 coverage=state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else RangeSet(),
                 now=now,
@@ -71,12 +77,6 @@ def observe(
         if seen is not None:
             entries.append(_entry(asset, seen))
     return News(entries, faults)
-
-
-def _known(state: AssetState | None) -> AssetState:
-    if state is None:  # pragma: no cover  callers ask only when it is known
-        raise LookupError
-    return state
 
 
 def _entry(asset: AssetSpec, seen: Observation) -> ObservedEntry:

@@ -10,7 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.planner.status import grid
 from sparkassets.core.spec.model import Place
-from sparkassets.runtime.news import observe
+from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.sources import observer
 from tests.builders import Story, asset, days, project, source
 
@@ -69,3 +69,19 @@ def test_what_another_asset_of_the_dataset_holds_is_not_missing(tmp_path):
     restored(tmp_path / "one")
     look(story)
     assert story.state.dataset("x-both").coverage.covers(days("2025-01-03"))
+
+
+def test_what_the_project_has_no_more_keeps_no_events_and_finds_the_rest_when_it_comes_back():
+    here, gone = source("s"), asset("d", "s")
+    story = Story(project(here, gone))
+    story.observed("s", "2025-01-01")
+    story.run_all()
+    story.project = project(here)
+    story.add(*changed_specs(story.project, story.state))
+    for day in range(2, 6):
+        newest = story.observed("s", f"2025-01-0{day}")
+    assert [ref.seq for ref in story.state.dataset("x-s").recent] == [newest]
+    assert changed_specs(story.project, story.state) == []
+    story.project = project(here, gone)
+    story.add(*changed_specs(story.project, story.state))
+    assert story.due() == {"d": ["2025-01-02..2025-01-05"]}

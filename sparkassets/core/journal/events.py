@@ -41,7 +41,7 @@ def is_event(row: JournalRow) -> bool:
 def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any]:
     """The event of a journal row."""
     body = json.loads(row.body)
-    ranges = RangeSet(tuple(row.starts), tuple(row.ends))
+    ranges = _touched(row)
     extra = json.loads(row.extra) if row.extra else {}
     at = body.get("at")
     ref = EventRef(row.seq, row.uri or "", row.asset, epoch(row.at) if at is None else at, ranges, extra, row.run, None)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.conditions import parse_condition
+from sparkassets.core.journal.events import of_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.planner.plan import PlannedRun
@@ -285,6 +286,8 @@ def test_a_deletion_is_an_update_of_what_is_gone():
     deleted = story.observed("s", removed=gone)
     changed = story.observed("s", "2025-01-01")
     assert [ref.ranges for ref in story.state.dataset("x-s").recent if ref.seq == deleted] == [gone]
+    (row,) = [row for row in story.rows if row.seq == deleted]
+    assert of_row(row, story.project.assets["s"].partition)["partitions"] == ["2025-01-03"]
     assert due(story) == [(["2025-01-01"], [changed])]
 
 
