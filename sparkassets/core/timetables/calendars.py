@@ -70,12 +70,16 @@ class WorkingDays:
         return working
 
     def last_before(self, day: int) -> int | None:
-        """The last working day earlier than ``day``; None when there is none."""
-        return self._first_open(range(day - 1, day - _LONGEST, -1))
+        """The last known working day earlier than ``day``; None when there is none."""
+        first, last = self.known
+        newest = min(day - 1, last)
+        return self._first_open(range(newest, max(newest - _LONGEST, first - 1), -1))
 
     def next_after(self, day: int) -> int | None:
-        """The first working day later than ``day``; None when there is none."""
-        return self._first_open(range(day + 1, day + _LONGEST))
+        """The first known working day later than ``day``; None when there is none."""
+        first, last = self.known
+        oldest = max(day + 1, first)
+        return self._first_open(range(oldest, min(oldest + _LONGEST, last + 1)))
 
     def _first_open(self, days: Iterable[int]) -> int | None:
         return next((day for day in days if self.is_open(day)), None)

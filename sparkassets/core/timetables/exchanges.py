@@ -53,6 +53,9 @@ class Exchange:
 
     def is_open(self, day: int) -> bool:
         """Whether the day has a session."""
+        first, last = self.known
+        if not first <= day <= last:
+            return False
         sessions = self._of_decade(_decade(day))
         at = bisect_left(sessions, day, key=lambda each: each.day)
         return at < len(sessions) and sessions[at].day == day
@@ -60,6 +63,8 @@ class Exchange:
     def last_before(self, day: int) -> int | None:
         """The last day with a session earlier than ``day``; None when there is none."""
         first, last = self.known
+        if day <= first:
+            return None
         for decade in range(_decade(min(day, last)), _decade(first) - 1, -1):
             sessions = self._of_decade(decade)
             if at := bisect_left(sessions, day, key=lambda each: each.day):
@@ -69,6 +74,8 @@ class Exchange:
     def next_after(self, day: int) -> int | None:
         """The first day with a session later than ``day``; None when there is none."""
         first, last = self.known
+        if day >= last:
+            return None
         for decade in range(_decade(max(day, first)), _decade(last) + 1):
             sessions = self._of_decade(decade)
             if (at := bisect_right(sessions, day, key=lambda each: each.day)) < len(sessions):
@@ -78,6 +85,8 @@ class Exchange:
     def sessions(self, first: int, last: int) -> list[Session]:
         """The sessions of the days from ``first`` to ``last``, inclusive, ascending."""
         low, high = max(first, self.known[0]), min(last, self.known[1])
+        if low > high:
+            return []
         return [
             session
             for decade in range(_decade(low), _decade(high) + 1)

@@ -111,7 +111,7 @@ def parse_timetable(
     try:
         built = KINDS[kind](rule)
     except TimetableError as error:
-        if isinstance(value, str) or (error.path[:1] and error.path[0] in beside):
+        if isinstance(value, str) or (error.path and error.path[0] in written):
             raise
         raise error.below(kind) from error
     if isinstance(built, Once | Continuous):
@@ -178,8 +178,12 @@ def _sun(written: Written) -> TickTimetable:
 
 def _timetable(written: Written) -> RegisteredSlots:
     if written.calendar:
-        raise TimetableError("'calendar' does not go with 'timetable', whose days are its own")
-    return registered(written.value, written.beside, timezone=written.timezone, installed=written.installed)
+        message = "'calendar' does not go with 'timetable', whose days are its own"
+        raise TimetableError(message, path=("calendar",), at_key=True)
+    names = frozenset({*KINDS, *MODIFIERS})
+    return registered(
+        written.value, written.beside, timezone=written.timezone, installed=written.installed, reserved=names
+    )
 
 
 KINDS: Final[Mapping[str, Callable[[Written], TickTimetable | RegisteredSlots]]] = {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from inspect import Parameter, signature
 from typing import Any, Final, Protocol, runtime_checkable
+from warnings import catch_warnings
 
 from sparkassets.core.instants import DAY, Duration, epoch, format_instant, instant
 from sparkassets.core.phrases import shown
@@ -132,7 +133,12 @@ class RegisteredSlots:
 
 
 def registered(
-    name: object, parameters: Mapping[str, object], *, timezone: str, installed: Mapping[str, Factory]
+    name: object,
+    parameters: Mapping[str, object],
+    *,
+    timezone: str,
+    installed: Mapping[str, Factory],
+    reserved: Collection[str],
 ) -> RegisteredSlots:
     """The timetable that another package registered under a name.
 
@@ -141,6 +147,7 @@ def registered(
         parameters: The other keys of the schedule, without its modifiers.
         timezone: Of the schedule.
         installed: What is registered; asked for this name only.
+        reserved: Keys that every schedule has, so that no parameter but ``timezone`` can have such a name.
 
     Raises:
         TimetableError: There is none of that name, or its parameters are wrong.
@@ -151,7 +158,7 @@ def registered(
         known = ", ".join(sorted(installed)) or "none"
         raise TimetableError(f"unknown timetable '{name}'; installed: {known}", hint=_hint_for(name, installed))
     factory = installed[name]
-    taken = signature(factory, eval_str=True).parameters
+    taken = _taken(name, factory, reserved)
     given = _validated(name, taken, parameters)
     if _ZONE in taken:
         given[_ZONE] = timezone
@@ -159,10 +166,28 @@ def registered(
         rule = factory(**given)
     except (TypeError, ValueError) as error:
         raise TimetableError(f"timetable '{name}' refuses its parameters: {error}") from error
+    except Exception as error:
+        raise TimetableError(f"timetable '{name}' failed: {type(error).__name__}: {error}") from error
     if not isinstance(rule, RegisteredTimetable):
         raise TimetableError(f"timetable '{name}' has no method 'slots(start, end)'; it is a {type(rule).__name__}")
     written = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())
     return RegisteredSlots(f"timetable {name}" + (f" {{{written}}}" if written else ""), timezone, rule)
+
+
+def _taken(name: str, factory: Factory, reserved: Collection[str]) -> Mapping[str, Parameter]:
+    """The parameters that the factory takes by keyword."""
+    try:
+        found = signature(factory, eval_str=True).parameters
+    except Exception as error:  # whatever an annotation of another package does
+        why = f"{type(error).__name__}: {error}"
+        raise TimetableError(f"the parameters of timetable '{name}' cannot be told: {why}") from error
+    taken = {key: each for key, each in found.items() if each.kind in _BY_KEYWORD}
+    if swallowed := next((key for key in taken if key in reserved and key != _ZONE), None):
+        message = (
+            f"timetable '{name}' takes a parameter '{swallowed}', a name that is reserved: a key of every schedule"
+        )
+        raise TimetableError(message, hint="its package must give the parameter another name")
+    return taken
 
 
 def _validated(name: str, taken: Mapping[str, Parameter], parameters: Mapping[str, object]) -> dict[str, Any]:
@@ -170,31 +195,37 @@ def _validated(name: str, taken: Mapping[str, Parameter], parameters: Mapping[st
 
     They are validated as JSON, strictly: a date may be text, but no text is a number.
     """
-    from pydantic import ConfigDict, ValidationError, create_model
+    from pydantic import ConfigDict, Field, ValidationError, create_model
 
+    keys = [key for key in taken if key != _ZONE]
+    if unknown := next((key for key in parameters if key not in keys), None):
+        message = f"unknown key '{unknown}' of timetable '{name}'; expected {', '.join(keys) or 'none'}"
+        raise TimetableError(message, hint=did_you_mean(unknown, keys), path=(unknown,), at_key=True)
     fields: dict[str, Any] = {
-        key: (
-            Any if each.annotation is Parameter.empty else each.annotation,
-            ... if each.default is Parameter.empty else each.default,
+        f"p{number}": (
+            Any if taken[key].annotation is Parameter.empty else taken[key].annotation,
+            Field(alias=key) if taken[key].default is Parameter.empty else Field(None, alias=key),
         )
-        for key, each in taken.items()
-        if each.kind in _BY_KEYWORD and key != _ZONE
+        for number, key in enumerate(keys)  # under their own names some would hide what a model has
     }
-    if unknown := next((key for key in parameters if key not in fields), None):
-        message = f"unknown key '{unknown}' of timetable '{name}'; expected {', '.join(fields) or 'none'}"
-        raise TimetableError(message, hint=did_you_mean(unknown, fields), path=(unknown,), at_key=True)
-    model = create_model("Parameters", __config__=ConfigDict(strict=True, arbitrary_types_allowed=True), **fields)
+    strict = ConfigDict(strict=True, arbitrary_types_allowed=True)
+    try:
+        with catch_warnings(action="error"):
+            model = create_model("Parameters", __config__=strict, **fields)
+    except Exception as error:  # whatever an annotation of another package is
+        why = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise TimetableError(f"the parameters of timetable '{name}' cannot be told: {why}") from error
     try:
         valid = model.model_validate_json(json.dumps(dict(parameters)))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = str(first["loc"][0])
         if first["type"] == "missing":
-            raise TimetableError(f"timetable '{name}' lacks its key '{key}'") from error
+            raise TimetableError(f"timetable '{name}' lacks its key '{key}'", lacks=True) from error
         words = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
         message = f"'{key}' of timetable '{name}' is {shown(parameters[key])}; expected {words}"
         raise TimetableError(message, path=(key,)) from error
-    return {key: getattr(valid, key) for key in parameters}
+    return {key: getattr(valid, f"p{keys.index(key)}") for key in parameters}
 
 
 def _hint_for(name: str, installed: Mapping[str, Factory]) -> str:

@@ -42,15 +42,16 @@ class Rolled:
 
     def after(self, epoch: int) -> int | None:
         """The first tick later than ``epoch``; None when there is none."""
-        return tick_after(self.between, max(epoch, (self.calendar.known[0] - 2) * DAY))
+        return tick_after(self.between, epoch, known=self._known())
 
     def before(self, epoch: int) -> int | None:
         """The last tick earlier than ``epoch``; None when there is none."""
-        return tick_before(self.between, min(epoch, (self.calendar.known[1] + 2) * DAY))
+        return tick_before(self.between, epoch, known=self._known())
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
-        low, high = self._reach(start, end)
+        first, last = self._known()
+        low, high = self._reach(max(start, first), min(end, last))
         placed = {self._place(tick) for tick in self.ticks.between(low, high)}
         return sorted(tick for tick in placed if tick is not None and start <= tick < end)
 
@@ -62,6 +63,11 @@ class Rolled:
     def rule(self) -> str:
         """What becomes of ticks on closed days, for people."""
         return _WORDS[self.roll].format(self.calendar.code)
+
+    def _known(self) -> tuple[int, int]:
+        """Outside ``[start, end)`` there are no ticks; a local day may begin or end on the date beside it in UTC."""
+        first, last = self.calendar.known
+        return (first - 1) * DAY, (last + 2) * DAY
 
     def _reach(self, start: int, end: int) -> tuple[int, int]:
         """Where the ticks come from that may land in ``[start, end)``, in epoch seconds."""

@@ -18,18 +18,25 @@ HORIZON = 50 * _YEAR
 """How far a neighbour is looked for, in seconds: what is rarer counts as never."""
 
 
-def tick_after(between: Listing[int], epoch: int) -> int | None:
+def tick_after(between: Listing[int], epoch: int, *, known: tuple[int, int]) -> int | None:
     """The first tick later than ``epoch``; None where there is none within `HORIZON`.
 
-    >>> tick_after(lambda start, end: [each for each in (100, 900_000) if start <= each < end], 100)
+    Args:
+        between: The rule.
+        epoch: Epoch seconds.
+        known: Outside ``[start, end)`` there are no ticks; epoch seconds.
+
+    >>> tick_after(lambda start, end: [each for each in (100, 900_000) if start <= each < end], 100, known=(0, 10**9))
     900000
     """
-    return first_from(between, epoch + 1, epoch + 1 + HORIZON)
+    start = max(epoch + 1, known[0])
+    return first_from(between, start, min(start + HORIZON, known[1]))
 
 
-def tick_before(between: Listing[int], epoch: int) -> int | None:
-    """The last tick earlier than ``epoch``; None where there is none within `HORIZON`."""
-    return last_until(between, epoch - 1 - HORIZON, epoch)
+def tick_before(between: Listing[int], epoch: int, *, known: tuple[int, int]) -> int | None:
+    """The last tick earlier than ``epoch``; None where there is none within `HORIZON`. Else as `tick_after`."""
+    end = min(epoch, known[1])
+    return last_until(between, max(end - HORIZON, known[0]), end)
 
 
 def first_from(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:

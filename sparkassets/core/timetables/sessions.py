@@ -31,11 +31,11 @@ class SessionTicks:
 
     def after(self, epoch: int) -> int | None:
         """The first tick later than ``epoch``; None when there is none."""
-        return tick_after(self.between, max(epoch, (self.exchange.known[0] - _MARGIN) * DAY))
+        return tick_after(self.between, epoch, known=self._known())
 
     def before(self, epoch: int) -> int | None:
         """The last tick earlier than ``epoch``; None when there is none."""
-        return tick_before(self.between, min(epoch, (self.exchange.known[1] + _MARGIN) * DAY))
+        return tick_before(self.between, epoch, known=self._known())
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
@@ -46,6 +46,10 @@ class SessionTicks:
     def describe(self) -> str:
         """The rule for people, without zone and bounds."""
         return f"{self.edge} of {self.exchange.code}"
+
+    def _known(self) -> tuple[int, int]:
+        first, last = self.exchange.known
+        return (first - _MARGIN) * DAY, (last + 1 + _MARGIN) * DAY
 
 
 @dataclass(frozen=True, slots=True)

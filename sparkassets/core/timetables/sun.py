@@ -23,6 +23,7 @@ _MARGIN: Final = 2
 """Days: an event of a solar day may fall on the date before or after in UTC."""
 _EARLIEST, _LATEST = -719_000, 2_932_000
 """Day numbers of the years 1 and 9997."""
+_KNOWN = _EARLIEST * DAY, _LATEST * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ class SunTicks:
 
     def after(self, epoch: int) -> int | None:
         """The first tick later than ``epoch``; None when there is none."""
-        return tick_after(self.between, epoch)
+        return tick_after(self.between, epoch, known=_KNOWN)
 
     def before(self, epoch: int) -> int | None:
         """The last tick earlier than ``epoch``; None when there is none."""
-        return tick_before(self.between, epoch)
+        return tick_before(self.between, epoch, known=_KNOWN)
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
@@ -80,7 +81,8 @@ def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:
         )
     for name, value, most in (("latitude", latitude, 90), ("longitude", longitude, 180)):
         if not -most <= value <= most:
-            raise TimetableError(f"'{name}' is {value}; expected degrees from -{most} to {most}")
+            message = f"'{name}' of a schedule is {value:g}; expected degrees from -{most} to {most}"
+            raise TimetableError(message, path=(name,))
     optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
     return SunTicks(known, latitude, longitude)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.core.spec.in_memory import errors_of
+from tests.core.spec.in_memory import errors_of, one
 
 READS = "SELECT 1 FROM {{ inlets.flights }}"
 
@@ -475,6 +475,46 @@ a.yml:4:17: '2025-10-26T02:30' happens twice in Europe/Berlin: the clocks go bac
         pytest.param(
             """\
 asset: a
+schedule: {at: close, calendar: XNYS, start: 2100-01-01}
+""",
+            """\
+a.yml:2:16: schedule 'at close of XNYS' never fires after its start
+    schedule: {at: close, calendar: XNYS, start: 2100-01-01}
+                   ^^^^^
+""",
+            id="a_start_after_all_sessions_that_are_known",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {sun: sunset, latitude: 91, longitude: .nan}
+""",
+            """\
+a.yml:2:35: 'latitude' of a schedule is 91; expected degrees from -90 to 90
+    schedule: {sun: sunset, latitude: 91, longitude: .nan}
+                                      ^^
+""",
+            id="a_latitude_of_no_place",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {sun: sunset, lattitude: 5, longitude: "52"}
+""",
+            """\
+a.yml:2:25: unknown key 'lattitude' in 'schedule'
+    schedule: {sun: sunset, lattitude: 5, longitude: "52"}
+                            ^^^^^^^^^
+  hint: did you mean 'latitude'?
+a.yml:2:50: 'longitude' in 'schedule' is '52'; expected degrees such as 52.37
+    schedule: {sun: sunset, lattitude: 5, longitude: "52"}
+                                                     ^^^^
+""",
+            id="what_is_refused_is_not_missing_too",
+        ),
+        pytest.param(
+            """\
+asset: a
 schedule: {every: 1d12h}
 """,
             """\
@@ -577,3 +617,8 @@ a.yml:1:8: nothing ever triggers asset 'a': the updates of all its inlets are ig
 )
 def test_refused_where_flights_are_read(text, expected):
     assert errors_of(text, sql=READS) + "\n" == expected
+
+
+@pytest.mark.parametrize("rule", ['cron: "@daily"', "every: 1mo", 'cron: ["@daily"], delay: 1y'])
+def test_a_start_at_the_beginning_of_the_calendar(rule):
+    assert one(f"asset: a\nschedule: {{{rule}, start: 0001-01-01}}\n").schedule.timetable is not None

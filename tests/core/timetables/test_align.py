@@ -85,6 +85,13 @@ def test_downstream_that_starts_too_late_has_no_alignment() -> None:
     assert aligned(cron("@daily"), cron("@daily", start="2025-03-21"), at("2025-03-21T12:00")) is None
 
 
+@pytest.mark.parametrize("now", ["9990-01-01", "9999-12-31T23:59", "0001-01-01"])
+def test_a_long_delay_at_the_ends_of_the_calendar(now: str) -> None:
+    late = parse_timetable({"at": "0 6 1 1 *", "delay": "1000y"}, timezone="UTC")
+    found = aligned(cron("@yearly"), late, at(now))
+    assert (found is None) == (now < "1000")
+
+
 def delayed(timetable: Timetable, delay: timedelta) -> Timetable:
     return cast("Timetable", Delayed(timetable, delay))
 

@@ -6,6 +6,8 @@ import pytest
 from sparkassets.core.instants import format_instant
 from sparkassets.core.timetables import Slot, TimetableError, parse_timetable
 
+BEGIN, END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
 
 def at(text):
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
@@ -53,7 +55,36 @@ def nothing(hour: int):
     return hour
 
 
+def fails(day: int):
+    raise KeyError(day)
+
+
+def unresolved(x: "Nope"):  # noqa: F821 - what another package may have written
+    return x
+
+
+def no_type(x: 5):
+    return x
+
+
+def swallowed(window: str):
+    return window
+
+
+@dataclass(frozen=True)
+class Named:
+    """Parameters whose names a pydantic model has itself."""
+
+    schema: int
+    copy: int = 0
+    model_config: int = 0
+
+    def slots(self, start, end):
+        return [] if self.schema else [Slot(start, start, end)]
+
+
 INSTALLED = {"payday": Payday, "wrong": Wrong, "nothing": nothing}
+FAULTY = {"fails": fails, "unresolved": unresolved, "no_type": no_type, "builtin": dict, "swallowed": swallowed}
 
 
 def parsed(value, **options):
@@ -188,7 +219,7 @@ def test_a_date_may_be_text_in_a_parameter():
         ),
         (
             {"timetable": "payday", "day": 1, "calendar": "DE"},
-            ("timetable",),
+            ("calendar",),
             "'calendar' does not go with 'timetable', whose days are its own",
         ),
         (
@@ -250,8 +281,13 @@ def test_a_date_may_be_text_in_a_parameter():
         ),
         (
             {"sun": "noon", "latitude": 99, "longitude": 1},
-            ("sun",),
-            "'latitude' is 99.0; expected degrees from -90 to 90",
+            ("latitude",),
+            "'latitude' of a schedule is 99; expected degrees from -90 to 90",
+        ),
+        (
+            {"sun": "noon", "latitude": 9, "longitude": float("nan")},
+            ("longitude",),
+            "'longitude' of a schedule is nan; expected degrees from -180 to 180",
         ),
     ],
 )
@@ -260,6 +296,69 @@ def test_refused(written, path, message):
         parsed(written)
     assert str(refused.value).startswith(message)
     assert refused.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"timetable": "fails", "day": 1}, "timetable 'fails' failed: KeyError: 1"),
+        (
+            {"timetable": "unresolved"},
+            "the parameters of timetable 'unresolved' cannot be told: NameError: name 'Nope' is not defined",
+        ),
+        (
+            {"timetable": "no_type"},
+            "the parameters of timetable 'no_type' cannot be told: ArbitraryTypeWarning: 5 is not a Python type",
+        ),
+        (
+            {"timetable": "builtin"},
+            "the parameters of timetable 'builtin' cannot be told: ValueError: no signature found",
+        ),
+        (
+            {"timetable": "swallowed", "window": "7d"},
+            (
+                "timetable 'swallowed' takes a parameter 'window', a name that is reserved: a key of every schedule\n"
+                "  hint: its package must give the parameter another name"
+            ),
+        ),
+    ],
+)
+def test_a_factory_that_cannot_be_used(written, message):
+    with pytest.raises(TimetableError) as refused:
+        parse_timetable(written, timezone="UTC", installed=FAULTY)
+    assert str(refused.value).startswith(message)
+    assert refused.value.path == ("timetable",)
+
+
+def test_a_parameter_may_have_a_name_that_pydantic_uses_itself():
+    timetable = parse_timetable(
+        {"timetable": "named", "schema": 1, "model_config": 2}, timezone="UTC", installed={"named": Named}
+    )
+    assert timetable.rule == Named(1, 0, 2)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"at": "close", "calendar": "XNYS"},
+        {"every": "session", "calendar": "XNYS"},
+        *(
+            {"at": "0 12 * * *", "calendar": code, "roll": roll}
+            for code in ("DE", "XNYS")
+            for roll in ("skip", "back", "forward")
+        ),
+    ],
+)
+def test_outside_the_days_that_a_calendar_knows_there_is_nothing(written):
+    timetable = parsed(written)
+    first, last = timetable.first_after(BEGIN), timetable.last_at(END)
+    assert 1900 <= first.run_after.year <= last.run_after.year <= 2100
+    for year in (2, 3, 9990, 9998):
+        now = datetime(year, 1, 1, tzinfo=UTC)
+        assert timetable.first_after(now) == (first if year < 2000 else None)
+        assert timetable.last_at(now) == (None if year < 2000 else last)
+        assert list(timetable.between(now, now + timedelta(400))) == []
+    assert timetable.first_after(END) is timetable.last_at(BEGIN) is None
 
 
 def test_without_any_registered_timetable_the_hint_says_how_to_get_one():

@@ -95,8 +95,12 @@ def test_next_and_previous_are_inverse_at_every_latitude(event, latitude, longit
                 "  hint: did you mean 'sunset'?"
             ),
         ),
-        ("dusk", {"latitude": 91, "longitude": 0}, "'latitude' is 91; expected degrees from -90 to 90"),
-        ("dusk", {"latitude": 0, "longitude": 181}, "'longitude' is 181; expected degrees from -180 to 180"),
+        ("dusk", {"latitude": 91, "longitude": 0}, "'latitude' of a schedule is 91; expected degrees from -90 to 90"),
+        (
+            "dusk",
+            {"latitude": 0, "longitude": 181},
+            "'longitude' of a schedule is 181; expected degrees from -180 to 180",
+        ),
     ],
 )
 def test_refused(event, place, message):
