@@ -118,14 +118,32 @@ def zone(name: str) -> ZoneInfo:
         InstantError: There is none.
     """
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        names = {known.lower(): known for known in sorted(available_timezones())}
-        near = get_close_matches(name.lower(), names, n=1)
-        hint = f"did you mean '{names[near[0]]}'?" if near else None
-        raise InstantError(
-            f"unknown time zone '{name}'; expected an IANA name such as Europe/Berlin", hint=hint
-        ) from error
+        found = None if _names_no_place(name) else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        found = None
+    if found is None:
+        meant = _zone_meant(name)
+        hint = f"did you mean '{meant}'?" if meant else None
+        raise InstantError(f"unknown time zone '{name}'; expected an IANA name such as Europe/Berlin", hint=hint)
+    return found
+
+
+_OTHER_FILES = frozenset({"Factory", "localtime", "posix", "posixrules", "right"})
+"""What lies beside the zones: what differs from machine to machine, and copies that count leap seconds."""
+
+
+def _names_no_place(name: str) -> bool:
+    return name.partition("/")[0] in _OTHER_FILES
+
+
+def _zone_meant(name: str) -> str | None:
+    """The zone that a mistyped name stands for; one without ``/`` is that of a city, not nearly ``EST``."""
+    names = {each.lower(): each for each in sorted(available_timezones()) if not _names_no_place(each)}
+    cities = {key.rpartition("/")[2]: each for key, each in names.items() if "/" in key}
+    wanted = name.lower().replace(" ", "_")
+    among, alike = (names, 0.6) if "/" in wanted else (cities, 0.8)
+    near = get_close_matches(wanted, among, n=1, cutoff=alike)
+    return names.get(wanted) or (among[near[0]] if near else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,14 +123,13 @@ class InletMap(_Map):
     )
 
 
+_Texts = Annotated[list[Annotated[str, Expected("text")]], Field(json_schema_extra={"minItems": 1})]
 _Crons = Annotated[
-    Annotated[str, Tag("<text>")]
-    | Annotated[list[Annotated[str, Expected("text")]], Field(min_length=1), Tag("<list>")],
+    Annotated[str, Tag("<text>")] | Annotated[_Texts, Tag("<list>")],
     by_kind("a cron such as '0 6 * * *', or a list of them"),
 ]
 _Moments = Annotated[
-    Annotated[str, Tag("<text>")]
-    | Annotated[list[Annotated[str, Expected("text")]], Field(min_length=1), Tag("<list>")],
+    Annotated[str, Tag("<text>")] | Annotated[_Texts, Tag("<list>")],
     by_kind("a cron such as '0 6 * * *', or a list of crons or of instants"),
 ]
 

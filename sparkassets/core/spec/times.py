@@ -27,7 +27,7 @@ def bounds(at: At, *, timezone: str | None, start: str | None, end: str | None, 
         end: As written, likewise.
         outer: The bounds around them.
     """
-    name = checked_zone(at / "timezone", timezone) if timezone else outer.timezone
+    name = checked_zone(at / "timezone", timezone) if timezone is not None else outer.timezone
     first = outer.start if start is None else _instant(at / "start", start, name)
     last = outer.end if end is None else _instant(at / "end", end, name)
     if first is not None and last is not None and last <= first and (start or end):

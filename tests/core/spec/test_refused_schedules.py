@@ -280,6 +280,46 @@ a.yml:2:39: unknown time zone 'Europe/Berln'; expected an IANA name such as Euro
         pytest.param(
             """\
 asset: a
+timezone: ""
+schedule: {cron: 0 6 * * *, timezone: localtime}
+""",
+            """\
+a.yml:2:11: unknown time zone ''; expected an IANA name such as Europe/Berlin
+    timezone: ""
+              ^^
+a.yml:3:39: unknown time zone 'localtime'; expected an IANA name such as Europe/Berlin
+    schedule: {cron: 0 6 * * *, timezone: localtime}
+                                          ^^^^^^^^^
+""",
+            id="what_is_no_zone_of_the_database",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {cron: []}
+""",
+            """\
+a.yml:2:18: 'cron' of a schedule is an empty list; expected a cron such as '0 6 * * *', a preset, or a list of them
+    schedule: {cron: []}
+                     ^^
+""",
+            id="no_crons",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {at: []}
+""",
+            """\
+a.yml:2:16: 'at' of a schedule is an empty list; expected a cron such as '0 6 * * *', or a list of crons or of instants
+    schedule: {at: []}
+                   ^^
+""",
+            id="no_instants",
+        ),
+        pytest.param(
+            """\
+asset: a
 schedule: {cron: 0 6 * * *, start: 2025-02-01, end: 2025-01-01}
 """,
             """\
