@@ -186,6 +186,8 @@ def _scheduled(look: Look, asset: AssetSpec, state: AssetState, found: Pending) 
     if schedule.condition is None:
         manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
         return _Scheduled(RangeSet(), (manual,))
+    if schedule.default and not due and not state.chain:
+        return _Scheduled(due)
     if schedule.default:
         named = {look.uri(leaf): leaf.ref for leaf in schedule.condition.leaves()}
         return _Scheduled(due, (), None, Uses(named, everything(look, state), blocks=dict.fromkeys(named, due)))
