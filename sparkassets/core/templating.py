@@ -51,6 +51,7 @@ FUNCTIONS: Final = ("range",)
 """Of Jinja's own functions, those that a query may need."""
 
 _WATERMARK: Final = ("low", "high")
+_OF_MAPPINGS: Final = frozenset({"get", "items", "keys", "values"})
 _LOADING: Final[dict[type[nodes.Node], str]] = {
     nodes.Include: "include",
     nodes.Import: "import",
@@ -114,10 +115,26 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return self._told(obj, argument, super().getitem(obj, argument))
 
     def _told(self, obj: object, name: object, found: object) -> object:
-        """What was found; undefined with the reason where ``obj`` knows it."""
-        if isinstance(found, Undefined) and isinstance(obj, Explains):
-            return self.undefined(hint=obj.why_missing(str(name)), obj=obj, name=str(name))
-        return found
+        """What was found; undefined with the reason where it is not there."""
+        if not isinstance(found, Undefined) or (isinstance(name, str) and not self.is_safe_attribute(obj, name, None)):
+            return found
+        reason = obj.why_missing(str(name)) if isinstance(obj, Explains) else _why_missing(obj, name)
+        return found if reason is None else self.undefined(hint=reason, obj=obj, name=str(name))
+
+
+def _why_missing(obj: object, name: object) -> str | None:
+    """Why a plain value has no such member."""
+    match obj:
+        case None:
+            return f"there is no {name!r}: what should have it is empty, like 'source_run' of an event without a run"
+        case Mapping():
+            known = did_you_mean(str(name), map(str, obj)) if obj else "nothing is in it"
+            return f"there is no {name!r}; {known}" if known else f"there is no {name!r}"
+        case list() | tuple() if isinstance(name, int):
+            return f"there is no element {name}: the list has {len(obj)}"
+        case list() | tuple():
+            return f"a list has no {name!r}; take one of its elements, as [-1] takes the last"
+    return None
 
 
 @lru_cache(maxsize=1)
@@ -148,6 +165,7 @@ def check(
     columns: Mapping[str, Collection[str]],
     params: Collection[str],
     dimensions: Collection[str],
+    events: Collection[str] | None,
     watermarked: bool,
 ) -> list[Fault]:
     """Everything that is wrong with a template, in order of place; unknown assets are the caller's to judge.
@@ -158,9 +176,11 @@ def check(
         columns: The declared columns by inlet; of an inlet that is not among the keys every column is taken.
         params: What may follow ``params.``.
         dimensions: What may follow ``partition.``: the partition's column, if there is one.
+        events: What may follow ``triggering_events.``: the datasets of which an update can trigger the asset, by each
+            of their names; None where they are not known.
         watermarked: Whether an inlet is read above a watermark.
     """
-    judge = _Judge(template, asset, columns, params, dimensions, watermarked)
+    judge = _Judge(template, asset, columns, params, dimensions, events, watermarked)
     loading = list(judge.loading())
     statement = () if loading else _statement(template.text)
     try:
@@ -212,6 +232,14 @@ class Template:
         """Every ``a.b`` and ``a[b]``, in order of appearance, the outer one before what it is taken from."""
         return list(cast("Iterable[Member]", self.tree.find_all((nodes.Getattr, nodes.Getitem))))
 
+    def quoted_in(self, text: str, *, line: int) -> int | None:
+        """The column of the first name or member of a line that ``text`` quotes; None where it quotes none."""
+        for node in self.tree.find_all((nodes.Name, nodes.Getattr, nodes.Getitem)):
+            word = node.name if isinstance(node, nodes.Name) else member_of(cast("Member", node))
+            if node.lineno == line and word and repr(word) in text:
+                return self.place(node, word)[1]
+        return None
+
     def place(self, node: nodes.Node, word: str) -> tuple[int, int]:
         """Line and column of ``word`` in the node's line; Jinja keeps the lines only."""
         line = _line(self.text, node.lineno)
@@ -235,6 +263,7 @@ class _Judge:
     columns: Mapping[str, Collection[str]]
     params: Collection[str]
     dimensions: Collection[str]
+    events: Collection[str] | None
     watermarked: bool
 
     def loading(self) -> Iterator[Fault]:
@@ -316,6 +345,10 @@ class _Judge:
                 known, message = self.params, f"unknown parameter {member!r}; 'params' has no such key"
             case "partition":
                 known, message = self.dimensions, f"{member!r} is no partition column of asset {self.asset!r}"
+            case "triggering_events" | "triggering_dataset_events" if self.events is not None:
+                if member in _OF_MAPPINGS and isinstance(node, nodes.Getattr):
+                    return
+                known, message = self.events, f"no event of {member!r} can trigger asset {self.asset!r}"
             case "watermark" if not self.watermarked:
                 known, message = (), "there is no watermark, as no inlet has 'read: {after: …}'"
             case "watermark":

@@ -9,12 +9,13 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jinja2 import StrictUndefined, Template, TemplateError, UndefinedError
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
 
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.statements import refuse_unless_select
 from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.templating import Template as Parsed
 from sparkassets.core.templating import environment
 from sparkassets.errors import RunError
 from sparkassets.spark import partition_values, sqltext
@@ -67,13 +68,16 @@ def _render(body: SqlBody, relations: _Relations) -> str:
         code: CodeType = sandbox.compile(body.template, filename=_FILE)
         return Template.from_code(sandbox, code, sandbox.make_globals({})).render(relations.names())
     except RunError as error:
-        raise RunError(f"{_at(body, _line_of(error))}: {error.args[0]}", hint=error.hint) from error
+        raise RunError(f"{_where(body, error)}: {error.args[0]}", hint=error.hint) from error
     except SecurityError as error:
-        raise RunError(f"{_at(body, _line_of(error))}: the template tries to leave its sandbox: {error}") from error
+        raise RunError(f"{_where(body, error)}: the template tries to leave its sandbox: {error}") from error
     except UndefinedError as error:
-        raise RunError(f"{_at(body, _line_of(error))}: {error}") from error
+        hint = "where it may be missing, write {% if … is defined %} or {{ … | default('…') }}"
+        raise RunError(f"{_where(body, error)}: {error}", hint=hint) from error
+    except TemplateSyntaxError as error:
+        raise RunError(f"{_at(body, error.lineno)}: {error}") from error
     except TemplateError as error:
-        raise RunError(f"{_at(body, getattr(error, 'lineno', None) or _line_of(error))}: {error}") from error
+        raise RunError(f"{_where(body, error)}: {error}") from error
     except Exception as error:
         raise RunError(f"{_at(body, _line_of(error))}: {type(error).__name__}: {error}") from error
 
@@ -86,6 +90,13 @@ def _line_of(error: BaseException) -> int:
             line = step.tb_lineno
         step = step.tb_next
     return line
+
+
+def _where(body: SqlBody, error: Exception) -> str:
+    """``file:line`` of an error, with the column of the first name that it quotes."""
+    line = _line_of(error)
+    column = Parsed.parse(body.template).quoted_in(str(error.args[0]), line=line)
+    return _at(body, line) + (f":{max(body.location.column, 1) + column - 1}" if column else "")
 
 
 def _at(body: SqlBody, line: int) -> str:
@@ -125,10 +136,9 @@ class _Relations:
         }
         for name in ("prev_data_interval_start_success", "prev_data_interval_end_success"):
             unset[name] = _undefined(
-                f"no earlier run of {asset.name} that has a data interval has succeeded, so {name!r} has no value; "
-                f"give one for that case: {name} | default('…')"
+                f"no earlier run of {asset.name} that has a data interval has succeeded, so {name!r} has no value"
             )
-        unset["watermark"] = _undefined("the run has no watermark, or several: not one inlet alone is read after one")
+        unset["watermark"] = _unfit("the run has no watermark, or several: not one inlet alone is read after one")
         return {
             **unset,
             **values,
@@ -152,12 +162,12 @@ class _Relations:
         try:
             return self._context.triggering_event
         except RunError as error:
-            return _undefined(str(error.args[0]))
+            return _unfit(str(error.args[0]))
 
     def _partitions(self) -> object:
         partition, blocks = self._order.asset.partition, self._order.blocks
         if partition is None or blocks is None:
-            return _undefined(f"{self._order.asset.name} has no partitions")
+            return _unfit(f"{self._order.asset.name} has no partitions")
         return _Relation(
             self, "partitions", lambda: self._session.createDataFrame(partition_values.table(partition, blocks))
         )
@@ -165,11 +175,11 @@ class _Relations:
     def _partition(self) -> object:
         partition, blocks = self._order.asset.partition, self._order.blocks
         if partition is None or blocks is None:
-            return _undefined(f"{self._order.asset.name} has no partitions")
+            return _unfit(f"{self._order.asset.name} has no partitions")
         slots = self._context.partitions
         if len(slots) != 1:
             many = f"the run has {len(slots)} partitions, so 'partition' is not one value"
-            return _undefined(f"{many}; join {{{{ partitions }}}} instead")
+            return _unfit(f"{many}; join {{{{ partitions }}}} instead")
         ((start, _),) = partition.slots(blocks)
         value = partition_values.value(partition, start)
         return {partition.column or partition.by: value}
@@ -203,4 +213,10 @@ class _Relation:
 
 
 def _undefined(reason: str) -> StrictUndefined:
+    """What another run may have."""
     return StrictUndefined(hint=reason)
+
+
+def _unfit(reason: str) -> StrictUndefined:
+    """What is asked for in the wrong way."""
+    return StrictUndefined(hint=reason, exc=TemplateRuntimeError)

@@ -6,7 +6,8 @@ from sparkassets.core.templating import NAMES, Fault, Template, TemplateError, c
 
 
 def faults(text, **given):
-    closed = {"asset": "out", "columns": {}, "params": (), "dimensions": ("day",), "watermarked": False} | given
+    closed = {"asset": "out", "columns": {}, "params": (), "dimensions": ("day",), "events": None}
+    closed |= {"watermarked": False} | given
     return check(Template.parse(text), **closed)
 
 
@@ -17,6 +18,27 @@ def messages(text, **given):
 def test_inlets_in_order_of_appearance():
     sql = "SELECT {{ inlets.b.x }} FROM {{ inlets.a }} JOIN {{ inlets['c'] }} {% if ds %}{{ inlets.d }}{% endif %}"
     assert inlets_of(sql) == ["b", "a", "c", "d"]
+
+
+def test_events_are_of_what_can_trigger_the_asset():
+    text = "SELECT {{ triggering_events.flihgts[0] }} {{ triggering_dataset_events['s3://b/y'] }}"
+    assert messages(text, events=("flights", "s3://b/x")) == [
+        (1, 29, 7, "no event of 'flihgts' can trigger asset 'out'", "did you mean 'flights'?"),
+        (1, 73, 8, "no event of 's3://b/y' can trigger asset 'out'", "did you mean 's3://b/x'?"),
+    ]
+    known = "SELECT {{ triggering_events.flights[0] }} {{ triggering_events['s3://b/x'] | length }}"
+    assert faults(known, events=("flights", "s3://b/x")) == []
+    loop = "SELECT {% for name, found in triggering_events.items() %}{{ triggering_events[name] }}{% endfor %}"
+    assert faults(loop, events=()) == []
+    assert messages("SELECT {{ triggering_events.a }}", events=())[0][4] is None
+    assert faults(text) == []
+
+
+def test_the_column_of_what_a_message_quotes():
+    template = Template.parse("SELECT {{ ds }},\n {{ a.b }}, {{ a['c d'].ds }}")
+    assert template.quoted_in("'ds' has no value", line=1) == 11
+    assert template.quoted_in("there is no 'c d'", line=2) == 19
+    assert template.quoted_in("there is no 'e'", line=2) is None
 
 
 def test_inlets_know_their_place():

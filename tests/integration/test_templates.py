@@ -10,6 +10,8 @@ from tests.integration.orders import computed, execute, newest, order, span, sql
 
 pytestmark = pytest.mark.spark
 
+HINT = "  hint: where it may be missing, write {% if … is defined %} or {{ … | default('…') }}"
+
 
 def failing(engine, run):
     with pytest.raises(RunError) as error:
@@ -83,7 +85,7 @@ def test_one_partition_is_a_value(engine, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql("SELECT DATE'{{ partition.day }}' AS day"))
     assert computed(engine, order(daily, keys="2013-01-03")) == [(date(2013, 1, 3),)]
     assert failing(engine, order(daily, keys="2013-01-03..2013-01-04")) == (
-        "query.sql:1: the run has 2 partitions, so 'partition' is not one value; join {{ partitions }} instead"
+        "query.sql:1:16: the run has 2 partitions, so 'partition' is not one value; join {{ partitions }} instead"
     )
 
 
@@ -91,7 +93,7 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
     query = "SELECT count(*) AS n FROM {{ outlets.report }}"
     report = table("report", tmp_path, **sql(query))
     assert failing(engine, order(report)) == (
-        "query.sql:1: the outlet 'report' is not there before its first run, so its columns are unknown\n"
+        "query.sql:1:38: the outlet 'report' is not there before its first run, so its columns are unknown\n"
         "  hint: declare its 'columns'"
     )
     execute(engine, order(table("report", tmp_path, columns={"n": "bigint"}, **sql(query))))
@@ -104,33 +106,32 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
     [
         (
             "SELECT\n  {{ inlets.flights.dely }}\nFROM {{ inlets.flights }}",
-            "query.sql:2: inlet flights has no column 'dely'\n  hint: did you mean 'delay'?",
+            "query.sql:2:21: inlet flights has no column 'dely'\n  hint: did you mean 'delay'?",
         ),
-        ("SELECT 1\n, {{ nosuch }}", "query.sql:2: 'nosuch' is undefined"),
-        ("SELECT {{ params.x }}", "query.sql:1: 'dict object' has no attribute 'x'"),
-        ("SELECT '{{ ds }}'", "query.sql:1: the run has no data interval, so 'ds' has no value"),
+        ("SELECT 1\n, {{ nosuch }}", f"query.sql:2:6: 'nosuch' is undefined\n{HINT}"),
+        ("SELECT {{ params.x }}", f"query.sql:1:18: there is no 'x'; nothing is in it\n{HINT}"),
+        ("SELECT '{{ ds }}'", f"query.sql:1:12: the run has no data interval, so 'ds' has no value\n{HINT}"),
         (
             "SELECT '{{ prev_data_interval_end_success }}'",
             (
-                "query.sql:1: no earlier run of report that has a data interval has succeeded, so "
-                "'prev_data_interval_end_success' has no value; give one for that case: "
-                "prev_data_interval_end_success | default('…')"
+                "query.sql:1:12: no earlier run of report that has a data interval has succeeded, so "
+                f"'prev_data_interval_end_success' has no value\n{HINT}"
             ),
         ),
         (
             "SELECT {{ triggering_event.extra.rows }}",
-            "query.sql:1: 'triggering_event' is of the one dataset that triggered the run, and no event did",
+            "query.sql:1:11: 'triggering_event' is of the one dataset that triggered the run, and no event did",
         ),
         (
             "SELECT {{ triggering_events.flights[0].extra.rows }}",
-            "query.sql:1: no event of 'flights' triggered this run; no event did",
+            f"query.sql:1:29: no event of 'flights' triggered this run; no event did\n{HINT}",
         ),
         ("SELECT * FROM {{ partitions }}", "query.sql:1: report has no partitions"),
         ("SELECT {{ partition.day }}", "query.sql:1: report has no partitions"),
         (
             "SELECT {{ params.__class__.__mro__ }}",
             (
-                "query.sql:1: the template tries to leave its sandbox: "
+                "query.sql:1:18: the template tries to leave its sandbox: "
                 "access to attribute '__class__' of 'dict' object is unsafe."
             ),
         ),
@@ -188,10 +189,10 @@ def test_what_spark_refuses_has_the_line_of_the_file(engine, flights, tmp_path, 
     assert "\n" not in said
 
 
-def test_sql_in_a_yaml_file_counts_lines_from_where_it_stands(engine, tmp_path):
+def test_sql_in_a_yaml_file_has_its_place_there(engine, tmp_path):
     report = table("report", tmp_path, **sql("SELECT\n  {{ nosuch }}"))
-    report = replace(report, body=replace(report.body, location=Location("conf/report.yml", 7, 8)))
-    assert failing(engine, order(report)) == "conf/report.yml:8: 'nosuch' is undefined"
+    report = replace(report, body=replace(report.body, location=Location("conf/report.yml", 7, 3)))
+    assert failing(engine, order(report)) == f"conf/report.yml:8:8: 'nosuch' is undefined\n{HINT}"
 
 
 def test_only_the_mapped_time_of_the_inlet_is_seen(engine, flights, tmp_path):

@@ -75,7 +75,7 @@ def _compile(
         inlets = compile_inlets(draft, body.named, files)
         schedule = compile_schedule(draft, inlets, files, installed=timetables)
         strategy, write = compile_strategy(draft, inlets)
-        _check_template(draft, body, inlets, files)
+        _check_template(draft, body, inlets, schedule, files)
     partition = draft.partition
     return AssetSpec(
         name=draft.name,
@@ -107,7 +107,9 @@ def _compile(
     )
 
 
-def _check_template(draft: AssetDraft, body: Body, inlets: Mapping[str, InletSpec], files: AssetFiles) -> None:
+def _check_template(
+    draft: AssetDraft, body: Body, inlets: Mapping[str, InletSpec], schedule: Schedule, files: AssetFiles
+) -> None:
     if body.sql is None:
         return
     columns = {name: declared_columns(files.drafts[name]) for name in inlets if files.drafts[name].keys.columns}
@@ -117,9 +119,19 @@ def _check_template(draft: AssetDraft, body: Body, inlets: Mapping[str, InletSpe
         columns=columns,
         params=draft.keys.params,
         dimensions=(draft.partition.column,) if draft.partition and draft.partition.column else (),
+        events=_awaited(inlets, schedule, files) if draft.sure("schedule", "inlets") else None,
         watermarked=any(inlet.read for inlet in inlets.values()),
     )
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
+
+
+def _awaited(inlets: Mapping[str, InletSpec], schedule: Schedule, files: AssetFiles) -> set[str]:
+    """The datasets of inlets and condition, by their URIs and by the names of all their assets."""
+    leaves = list(schedule.condition.leaves()) if schedule.condition else []
+    names = {*inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)}
+    uris = {files.drafts[name].uri for name in names if name in files.drafts}
+    uris |= {leaf.ref for leaf in leaves if leaf.is_uri}
+    return names | uris | {draft.name for draft in files.drafts.values() if draft.uri in uris}
 
 
 def _judge_together(

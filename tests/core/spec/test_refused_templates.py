@@ -47,6 +47,54 @@ assets/d.yml:2:6: there is no file 'd.sql' in the project's folder
         ),
         pytest.param(
             {
+                "s.yml": """\
+asset: s
+source: true
+uri: x-s://s
+---
+asset: same
+source: true
+uri: x-s://s
+---
+asset: other
+source: true
+""",
+                "a.yml": """\
+asset: a
+inlets: [s]
+schedule: {any: [s, {uri: x-t}]}
+sql: |
+  SELECT '{{ triggering_events.s }} {{ triggering_events.same }} {{ triggering_events["x-s://s"] }}
+  {{ triggering_events["x-t"] }} {{ triggering_events.other }}'
+""",
+                "b.yml": """\
+asset: b
+schedule: manual
+sql: SELECT '{{ triggering_events.s }}'
+""",
+                "c.yml": """\
+asset: c
+schedule: manuel
+sql: SELECT '{{ triggering_events.s }}'
+""",
+            },
+            """\
+a.yml:6:55: no event of 'other' can trigger asset 'a'
+      {{ triggering_events["x-t"] }} {{ triggering_events.other }}'
+                                                          ^^^^^
+  hint: known are s, same, x-s://s, x-t
+b.yml:3:35: no event of 's' can trigger asset 'b'
+    sql: SELECT '{{ triggering_events.s }}'
+                                      ^
+c.yml:2:11: unknown asset 'manuel'
+    schedule: manuel
+              ^^^^^^
+  hint: did you mean 'manual'?
+""",
+            id="events_that_cannot_trigger_it",
+        ),
+        pytest.param(
+            {
                 "flights.yml": """\
 asset: flights
 source: csv
