@@ -30,7 +30,10 @@ _TOKEN: Final = re.compile(
     r"|(?P<preset>@[A-Za-z]+)|'(?P<cron>[^']*)'|(?P<map>\{\".*?\}(?=\s*(?:[&|)]|$)))"
     rf"|(?P<uri>{BARE_URI.pattern})|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?=[\s&|()]|$)|(?P<other>\S[^\s&|()]*))"
 )
-_TIME: Final = re.compile(r"\s*(?:@[A-Za-z]*\s*$|[0-9*?][0-9*?/,LW#-]*(?:\s|$))")
+_OF_CONDITIONS: Final = re.compile(r"[&|(){}'\"]|://")
+"""What is in no preset and in no cron."""
+_OF_CRONS: Final = re.compile(r"[0-9*?][0-9*?/,.:LW#-]*")
+_FIELDS: Final = 5
 _WORDS: Final = {"and": "&", "or": "|", "AND": "&", "OR": "|", "&&": "&", "||": "|"}
 _OPERAND: Final = "an asset name, a dataset URI or a time"
 _MAP_HINT: Final = "a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}"
@@ -78,12 +81,17 @@ class UnreadableConditionError(InputError):
 
 
 def is_time(text: str) -> bool:
-    """Whether a text is a time alone: a preset or a cron.
+    """Whether a text is meant as a time alone: a preset or a cron.
 
-    >>> is_time("@daily"), is_time("0 6 * * *"), is_time("@daily & a")
-    (True, True, False)
+    >>> is_time("@daily"), is_time("0 6 * * *"), is_time("H H * * *"), is_time("@daily & a")
+    (True, True, True, False)
     """
-    return _TIME.match(text) is not None
+    words = text.split()
+    if not words or _OF_CONDITIONS.search(text) or not _WORDS.keys().isdisjoint(words):
+        return False
+    if words[0].startswith("@"):
+        return len(words) == 1
+    return len(words) == _FIELDS or bool(_OF_CRONS.fullmatch(words[0])) or "*" in words
 
 
 def parse_condition(value: object, clock: Clock) -> Condition:
@@ -285,6 +293,8 @@ class _Text:
         if token["mark"] or word in _WORDS:
             self._fail(f"{word!r} stands where {_OPERAND} is expected", position=start, width=len(word))
         hint = "any other identity is written {uri: ...}"
+        if _OF_CRONS.fullmatch(word):
+            hint = "a cron inside a condition stands in quotes: a | '0 6 * * *'; or write {any: [...]}, {all: [...]}"
         self._fail(f"{word!r} is neither an asset name nor a dataset URI", position=start, width=len(word), hint=hint)
 
     def _refuse_operator(self, token: re.Match[str]) -> NoReturn:

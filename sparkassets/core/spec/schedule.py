@@ -149,7 +149,7 @@ def _from_condition(
             else:
                 at.text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
     for leaf in dict.fromkeys(leaves):
-        _check_leaf(draft, leaf, assets)
+        _check_leaf(draft, leaf, assets, alone=leaf == condition)
     return Schedule(condition=condition, text=condition.text()) if condition else Schedule()
 
 
@@ -193,16 +193,18 @@ def _report(at: At, error: TimetableError) -> None:
     (at.key_problem if error.at_key else at.problem)(str(error.args[0]), hint=error.hint)
 
 
-def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles) -> None:
+def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles, *, alone: bool) -> None:
     at = draft.at / "schedule"
     if leaf.is_uri:
         if leaf.ref == draft.uri and draft.sure("uri", "path"):
             at.word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for its own dataset {leaf.ref!r}")
     elif leaf.ref == draft.name:
         at.word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for itself")
+    elif leaf.ref not in assets.names and leaf.ref == _MANUAL:
+        at.word_problem(_MANUAL, f"{_MANUAL!r} stands for itself: it is no part of a condition")
     elif leaf.ref not in assets.names:
         others = assets.names - {draft.name}
-        hint = meant_by(leaf.ref, [_MANUAL]) or did_you_mean(leaf.ref, others)
+        hint = (meant_by(leaf.ref, [_MANUAL]) if alone else None) or did_you_mean(leaf.ref, others)
         at.word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)
     elif leaf.ref in assets.drafts and assets.drafts[leaf.ref].shares_dataset(draft):
         message = f"asset {draft.name!r} cannot wait for {leaf.ref!r}: both are the dataset {draft.uri!r}"

@@ -44,7 +44,8 @@ def expand(text: str) -> CronFields:
     written = text.split()
     if len(written) != len(_FIELDS):
         hint = "seconds and years are not supported" if len(written) > len(_FIELDS) else None
-        raise TimetableError(f"cron '{text}' has {len(written)} fields; expected five: {' '.join(_FIELDS)}", hint=hint)
+        found = f"{len(written)} field{'s' if len(written) != 1 else ''}"
+        raise TimetableError(f"cron '{text}' has {found}; expected five: {' '.join(_FIELDS)}", hint=hint)
     (minutes, hours, days, months, weekdays), nth = _by_hand(written) or _by_croniter(text, written)
     fields = CronFields(
         times=clock_times(_numbers(hours, _EVERY[1]), _numbers(minutes, _EVERY[0])),
@@ -83,7 +84,7 @@ def _plain(field: str, every: range) -> list[int | str]:
             high = low if step is None else every[-1]
         elif high == low:
             return []
-        if not every[0] <= low <= high <= every[-1] or step == 0:
+        if not every[0] <= low <= high <= every[-1] or step == 0 or (step and low + step > high):
             return []
         found.update(range(low, high + 1, step or 1))
     return ["*"] if len(found) == len(every) else sorted(found)
@@ -105,11 +106,14 @@ def _check(text: str, at: int, field: str) -> None:
         hint = "H and R (a value drawn by hash or at random) are not supported"
     elif at == _WEEKDAY and len({bool(_NTH.fullmatch(part)) for part in field.split(",")}) > 1:
         hint = "# and L cannot be mixed with plain weekdays"
-    elif (values := _alone(at, field)) and not _ODD.search(field):
-        itself = next((part for part in field.split(",") if _ends_at_itself(at, part)), None)
-        if values and itself is None:
+    elif _alone(at, field) and not _ODD.search(field):
+        parts = field.split(",")
+        if itself := next((part for part in parts if _ends_at_itself(at, part)), None):
+            hint = f"'{itself}' begins where it ends; write one value, or * for all"
+        elif beyond := next((part for part in parts if _steps_beyond(at, part)), None):
+            hint = f"the step of '{beyond}' leads beyond its range; write one value, or a smaller step"
+        else:
             return
-        hint = f"'{itself}' begins where it ends; write one value, or * for all"
     name, expected = list(_FIELDS.items())[at]
     raise TimetableError(f"cron '{text}': {name} '{field}' is not valid; expected {expected}", hint=hint)
 
@@ -130,6 +134,11 @@ def _ends_at_itself(at: int, part: str) -> bool:
     if not match or (at == _WEEKDAY and match[2] == "7" != match[1]):
         return False
     return _alone(at, match[1]) == _alone(at, match[2]) != ()
+
+
+def _steps_beyond(at: int, part: str) -> bool:
+    """Whether it has a step such as ``*/99``, of which croniter takes the first value alone."""
+    return "/" in part and len(values := _alone(at, part)) == 1 and "*" not in values
 
 
 def _numbers(values: Values, every: range) -> list[int]:

@@ -266,6 +266,8 @@ def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> 
             return InstantTicks((epoch(parse_instant(text.strip(), zone=timezone)),))
         except InstantError as error:
             raise TimetableError(str(error.args[0]), hint=error.hint) from error
+    if _DATE.match(text):
+        raise TimetableError(f"'{text}' is not a cron; expected five fields", hint=f"write {{at: [{text.strip()}]}}")
     if clock := _TIME_OF_DAY.fullmatch(text):
         daily = f"{int(clock[2])} {int(clock[1])} * * *"
         raise TimetableError(f"'{text}' is not a cron; expected five fields", hint=f"write '{daily}' for each day")

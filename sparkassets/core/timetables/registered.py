@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ _FIRST: Final = epoch(datetime(1900, 1, 1, tzinfo=UTC))
 _LAST: Final = epoch(datetime(2200, 1, 1, tzinfo=UTC))
 """Slots are asked for between these; epoch seconds."""
 _LOOK, _YEAR = 32 * DAY, 366 * DAY
+_IMPORT_PATH: Final = re.compile(r"[.:/]")
 _ZONE: Final = "timezone"
 _BY_KEYWORD: Final = frozenset({Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY})
 
@@ -229,6 +231,10 @@ def _validated(name: str, taken: Mapping[str, Parameter], parameters: Mapping[st
 
 
 def _hint_for(name: str, installed: Mapping[str, Factory]) -> str:
+    if _IMPORT_PATH.search(name):
+        return (
+            f"an import path is never used: it is the name that a package registers in the entry point group '{GROUP}'"
+        )
     if hint := did_you_mean(name, installed) if installed else None:
         return hint
     return f"install the package that registers it in the entry point group '{GROUP}'"

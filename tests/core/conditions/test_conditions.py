@@ -124,6 +124,26 @@ def test_leaves_in_order():
             3,
         ),
         (
+            "a | 0 6 * * *",
+            (
+                "'0' is neither an asset name nor a dataset URI\n  hint: "
+                "a cron inside a condition stands in quotes: a | '0 6 * * *'; or write {any: [...]}, {all: [...]}"
+            ),
+            (),
+            4,
+            1,
+        ),
+        (
+            {"any": ["H H * * *"]},
+            (
+                "cron 'H H * * *': minute 'H' is not valid; expected 0-59\n"
+                "  hint: H and R (a value drawn by hash or at random) are not supported"
+            ),
+            ("any", 0),
+            0,
+            9,
+        ),
+        (
             "a & s3://b/*.csv",
             (
                 "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'\n"

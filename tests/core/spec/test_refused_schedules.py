@@ -659,6 +659,48 @@ def test_refused_where_flights_are_read(text, expected):
     assert errors_of(text, sql=READS) + "\n" == expected
 
 
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ("H H * * *", "cron 'H H * * *': minute 'H' is not valid; expected 0-59"),
+        ("a b c d e", "cron 'a b c d e': minute 'a' is not valid; expected 0-59"),
+        ("6 * * *", "cron '6 * * *' has 4 fields"),
+        ("H * * *", "cron 'H * * *' has 4 fields"),
+        ("1.5 * * * *", "cron '1.5 * * * *': minute '1.5' is not valid; expected 0-59"),
+        ("06:00", "'06:00' is not a cron; expected five fields\n    schedule: 06:00\n"),
+        ("2025-01-01", "'2025-01-01' is not a cron; expected five fields\n    schedule: 2025-01-01\n"),
+        ("'@daily2'", "unknown preset '@daily2'"),
+        ("0 6 * * * | flights", "'0' is neither an asset name nor a dataset URI"),
+        ("flights and b or c", "a condition has no word 'and'"),
+        ("flights & manual", "'manual' stands for itself: it is no part of a condition"),
+        ("{any: [manual, flights]}", "'manual' stands for itself: it is no part of a condition"),
+    ],
+)
+def test_what_is_meant_as_a_time_is_read_as_one(schedule, message):
+    text = errors_of(f"asset: a\nschedule: {schedule}\n")
+    assert text.split(": ", 1)[1].startswith(message)
+    assert text.count("a.yml:") == 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "hint"),
+    [
+        ("06:00", "write '0 6 * * *' for each day"),
+        ("2025-01-01", "write {at: [2025-01-01]}"),
+        (
+            "{timetable: my.timetables:Payday}",
+            (
+                "an import path is never used: it is the name that a package registers "
+                "in the entry point group 'sparkassets.timetables'"
+            ),
+        ),
+        ("flights & manuel", "known is flights"),
+    ],
+)
+def test_hints(schedule, hint):
+    assert errors_of(f"asset: a\nschedule: {schedule}\n").endswith(f"  hint: {hint}")
+
+
 @pytest.mark.parametrize("rule", ['cron: "@daily"', "every: 1mo", 'cron: ["@daily"], delay: 1y'])
 def test_a_start_at_the_beginning_of_the_calendar(rule):
     assert one(f"asset: a\nschedule: {{{rule}, start: 0001-01-01}}\n").schedule.timetable is not None
