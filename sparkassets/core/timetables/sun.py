@@ -34,8 +34,9 @@ class SunTicks:
     never begins or never ends) there is no tick; each day has a noon.
 
     Attributes:
-        event: ``dawn`` and ``dusk`` are civil: the sun is 6° below the horizon.
-        latitude: Degrees north, -90 to 90.
+        event: ``dawn`` and ``dusk`` are civil: the sun is 6° below the horizon; at ``sunrise`` and ``sunset`` its upper
+            edge is on it. Refraction is that of `astral`, so that both agree to the second.
+        latitude: Degrees north, -90 to 90; beyond 89.8 the sun is that of 89.8, as in `astral`.
         longitude: Degrees east, -180 to 180.
     """
 
