@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 
 from jinja2 import StrictUndefined, TemplateAssertionError, TemplateSyntaxError, Undefined, meta, nodes
+from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkassets.core.statements import refuse_unless_select
@@ -116,7 +117,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def _told(self, obj: object, name: object, found: object) -> object:
         """What was found; undefined with the reason where it is not there."""
-        if not isinstance(found, Undefined) or (isinstance(name, str) and not self.is_safe_attribute(obj, name, None)):
+        if not isinstance(found, Undefined) or found._undefined_exception is SecurityError:  # noqa: SLF001  no other sign
             return found
         reason = obj.why_missing(str(name)) if isinstance(obj, Explains) else _why_missing(obj, name)
         return found if reason is None else self.undefined(hint=reason, obj=obj, name=str(name))

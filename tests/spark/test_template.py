@@ -63,6 +63,10 @@ def refused(template, place=SQL):
             "SELECT {{ triggering_events.zz[0] }}",
             "a.sql:1:29: no event of 'zz' triggered this run; events of s did",
         ),
+        (
+            "SELECT {{ triggering_events['_tmp'][0] }}",
+            "a.sql:1:30: no event of '_tmp' triggered this run; events of s did",
+        ),
         ("SELECT '{{ ds }}'", "a.sql:1:12: the run has no data interval, so 'ds' has no value"),
         (
             "SELECT '{{ prev_data_interval_end_success }}'",
