@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -84,9 +85,9 @@ def secrets_in(value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def _in_plain_text(text: str) -> str | None:
-    if _PASSWORD.search(text):
+    if "@" in text and _PASSWORD.search(text):
         return "a password"
-    for mark, name, value in _ASSIGNMENT.findall(text):
+    for mark, name, value in _ASSIGNMENT.findall(text) if "=" in text else ():
         if _is_secret_assignment(mark, name, value):
             return f"a credential in {name!r}"
     return "a key" if _KEY.search(text) else None
@@ -114,6 +115,7 @@ def _is_secret(name: str, value: object) -> bool:
     return numeric and bool(_NAME_OF_NUMBERS.fullmatch(name))
 
 
+@lru_cache(maxsize=128)
 def _snake(name: str) -> str:
     """``AWSAccessKey-Id`` as ``aws_access_key_id``."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, NoReturn
 
 from sparkassets.core.assets import NAME, lower_scheme, parse_uri
+from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.extras import check_extra
 from sparkassets.core.instants import epoch, parse_instant
 from sparkassets.core.journal.entries import EventEntry
@@ -205,6 +206,8 @@ def _identities(project: ProjectSpec) -> set[str]:
 def _asset(project: ProjectSpec, name: str) -> AssetSpec:
     asset = project.assets.get(name)
     if asset is None:
+        if secret := secret_in_text(name):
+            raise InputError(f"what is updated is named by {secret}; events are clear text")
         hint = did_you_mean(name, project.assets) if NAME.fullmatch(name) else _OF_ANY_URI
         raise InputError(f"no asset {name!r} in project {project.name!r}", hint=hint)
     return asset

@@ -101,6 +101,10 @@ def test_what_cannot_be_announced():
         "no asset 'other/relative' in project 'test'\n  hint: "
         'a dataset that no asset has and no schedule names is announced as {"uri": …} in a line of a file'
     )
+    assert (
+        said(announced, PROJECT, "//me:hunter2@host/x")
+        == "what is updated is named by a password; events are clear text"
+    )
     assert said(announced, PROJECT, "plain", partition="2025") == (
         "'plain' has no partitions, so an event cannot name '2025'"
     )
