@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from sparkassets.core.timetables.base import Slot, Timetable
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 def is_time(text: str) -> bool:
@@ -75,23 +74,4 @@ def aligned_slot(upstream: Timetable, end: datetime) -> Slot | None:
     >>> f"{slot.start:%d %H:%M} to {slot.end:%d %H:%M}"
     '20 06:00 to 21 06:00'
     """
-    near = upstream.last_at(end) or upstream.first_after(end)
-    if near is None:
-        return None
-    slot = upstream.last_at(_later(end, near.run_after - near.end)) or near  # a delay is much the same for all slots
-    while slot.end > end:
-        before = upstream.last_at(_later(slot.run_after, -timedelta(seconds=1)))
-        if before is None:
-            return None
-        slot = before
-    while (later := upstream.first_after(slot.run_after)) is not None and later.end <= end:
-        slot = later
-    return slot
-
-
-def _later(at: datetime, by: timedelta) -> datetime:
-    """So much later; the end of the calendar where it is beyond."""
-    try:
-        return at + by
-    except OverflowError:
-        return _LATEST if by > timedelta() else _EARLIEST
+    return upstream.last_over(end)

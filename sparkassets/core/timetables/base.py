@@ -106,6 +106,9 @@ class Timetable(Protocol):
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none."""
 
+    def last_over(self, t: datetime) -> Slot | None:
+        """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none."""
+
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from inspect import Parameter, signature
 from typing import Any, Final, Protocol, runtime_checkable
@@ -91,6 +91,24 @@ class RegisteredSlots:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none within decades."""
         at = min(epoch(t) + 1, _LAST)
         return last_until(self._listed, max(at - HORIZON, _FIRST), at, look=_LOOK)
+
+    def last_over(self, t: datetime) -> Slot | None:
+        """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none.
+
+        The rule's own runs are taken to follow in the order of their intervals' ends, and none by a month later after
+        its end than another.
+        """
+        rule, at = replace(self, delay=_NONE), epoch(t)
+        near = rule.last_at(t) or rule.first_after(t)
+        if near is None:
+            return None
+
+        def over(start: int, end: int) -> list[Slot]:
+            return [slot for slot in rule.between(instant(start), instant(end - 1)) if epoch(slot.end) <= at]
+
+        latest = min(at + epoch(near.run_after) - epoch(near.end) + _LOOK, _LAST)
+        found = last_until(over, max(at - HORIZON, _FIRST), latest, look=2 * _LOOK)
+        return found and replace(found, run_after=instant(self.delay.add_to(epoch(found.run_after), self.timezone)))
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,8 @@ from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
 _PAGE = 31 * DAY
 """How much of a long stretch is computed at once, in seconds."""
 _NONE = Duration()
+_Found = tuple[int, int, int]
+"""``run_after``, and the start and the end of the interval, before it is widened; epoch seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class TickTimetable:
         """The first slot with ``run_after`` later than ``t``; None when there is none."""
         after, (least, most) = epoch(t), self._reach()
         first, last = self._first_tick(), self._last_tick()
-        best: tuple[int, int, int] | None = None
+        best: _Found | None = None
         tick = self.ticks.after(max(after - most, first - 1))
         while tick is not None and tick <= last and (best is None or tick + least <= best[0]):
             for found in self._found(tick, tick + 1):
@@ -67,18 +69,11 @@ class TickTimetable:
 
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none."""
-        at, (least, most) = epoch(t), self._reach()
-        first, last = self._first_tick(), self._last_tick()
-        best: tuple[int, int, int] | None = None
-        tick = self.ticks.before(min(at - least, last) + 1)
-        while tick is not None and tick >= first and (best is None or tick + most >= best[0]):
-            for found in self._found(tick, tick + 1):
-                if found[0] <= at and (best is None or found > best):
-                    best = found
-            if best and least == most:
-                break
-            tick = self.ticks.before(tick)
-        return self._slot(*best) if best else None
+        return self._newest(epoch(t), self._reach(), lambda found: found)
+
+    def last_over(self, t: datetime) -> Slot | None:
+        """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none."""
+        return self._newest(epoch(t), self.shape.reach, lambda found: (found[2], found[1]))
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
@@ -128,8 +123,26 @@ class TickTimetable:
         tick = self.shape.tick_of(self.ticks, begin)
         return latest if tick is None else min(tick, latest)
 
-    def _found(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """``run_after`` and the interval, before it is widened, of the ticks in ``[start, end)``."""
+    def _newest(self, at: int, reach: tuple[int, int], rank: Callable[[_Found], tuple[int, ...]]) -> Slot | None:
+        """The slot of the highest rank, an instant first, that is not later than ``at``.
+
+        ``reach`` is the least and the most that this instant lies after a tick.
+        """
+        least, most = reach
+        first, last = self._first_tick(), self._last_tick()
+        best: _Found | None = None
+        tick = self.ticks.before(min(at - least, last) + 1)
+        while tick is not None and tick >= first and (best is None or tick + most >= rank(best)[0]):
+            for found in self._found(tick, tick + 1):
+                if rank(found)[0] <= at and (best is None or rank(found) > rank(best)):
+                    best = found
+            if best and least == most:
+                break
+            tick = self.ticks.before(tick)
+        return self._slot(*best) if best else None
+
+    def _found(self, start: int, end: int) -> Iterator[_Found]:
+        """What the ticks in ``[start, end)`` make."""
         for begin, over in self.shape.intervals(self.ticks, start, end):
             yield self.delay.add_to(over, self.timezone), begin, over
 

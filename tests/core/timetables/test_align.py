@@ -1,15 +1,12 @@
 """Which upstream run belongs to a downstream run."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.timetables import Slot, Timetable, parse_timetable
+from sparkassets.core.timetables import Timetable, parse_timetable
 from sparkassets.core.timetables.align import aligned, aligned_slot
 
 
@@ -19,29 +16,6 @@ def at(text: str) -> datetime:
 
 def cron(text: str, **bounds: str) -> Timetable:
     return parse_timetable({"cron": text, **bounds}, timezone="UTC")
-
-
-@dataclass(frozen=True)
-class Delayed:
-    """Another timetable whose runs start later."""
-
-    of: Timetable
-    delay: timedelta
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.of, name)
-
-    def _later(self, slot: Slot | None) -> Slot | None:
-        return None if slot is None else replace(slot, run_after=slot.run_after + self.delay)
-
-    def first_after(self, t: datetime) -> Slot | None:
-        return self._later(self.of.first_after(t - self.delay))
-
-    def last_at(self, t: datetime) -> Slot | None:
-        return self._later(self.of.last_at(t - self.delay))
-
-    def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
-        return (replace(s, run_after=s.run_after + self.delay) for s in self.of.between(a - self.delay, b - self.delay))
 
 
 # the timelines of the classic proposal
@@ -92,10 +66,6 @@ def test_a_long_delay_at_the_ends_of_the_calendar(now: str) -> None:
     assert (found is None) == (now < "1000")
 
 
-def delayed(timetable: Timetable, delay: timedelta) -> Timetable:
-    return cast("Timetable", Delayed(timetable, delay))
-
-
 @given(
     text=st.sampled_from(["@hourly", "@daily", "*/20 * * * *", "0 6 * * 1,3,5", "0 0 1 * *"]),
     delay=st.integers(0, 40 * 24 * 60),
@@ -103,10 +73,30 @@ def delayed(timetable: Timetable, delay: timedelta) -> Timetable:
     start=st.sampled_from([None, "2025-03-01", "2025-06-01"]),
 )
 def test_delay_changes_nothing(text: str, delay: int, minutes: int, start: str | None) -> None:
-    timetable = cron(text, **({"start": start} if start else {}))
+    bounds = {"start": start} if start else {}
+    timetable = cron(text, **bounds)
     now = at("2025-01-01") + timedelta(minutes=minutes)
 
-    plain, late = aligned_slot(timetable, now), aligned_slot(delayed(timetable, timedelta(minutes=delay)), now)
+    plain, late = aligned_slot(timetable, now), aligned_slot(cron(text, **bounds, delay=f"{delay}m"), now)
 
     assert (plain and (plain.start, plain.end)) == (late and (late.start, late.end))
     assert plain == timetable.last_at(now)
+
+
+@pytest.mark.parametrize("delay", ["1d", "1mo", "2mo1d"])
+@pytest.mark.parametrize(
+    "rule",
+    [{"cron": "@daily"}, {"cron": "0 2,3 * * *", "interval": "1d"}, {"cron": "0 0 * * 1,3,5", "interval": "1mo"}],
+    ids=str,
+)
+def test_delay_by_the_calendar_changes_nothing_either(rule: dict[str, str], delay: str) -> None:
+    """Although several runs may then start at one instant."""
+    plain = parse_timetable(rule, timezone="Europe/Berlin")
+    late = parse_timetable({**rule, "delay": delay}, timezone="Europe/Berlin")
+    for day in range(430):
+        now = at("2024-01-28T01:00") + timedelta(days=day)
+        own, theirs = plain.last_at(now), aligned_slot(late, now)
+        assert own is not None
+        assert theirs is not None
+        assert (theirs.start, theirs.end) == (own.start, own.end)
+        assert aligned_slot(plain, now) == own

@@ -34,6 +34,20 @@ class Payday:
             month = (month.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
+@dataclass(frozen=True)
+class Late:
+    """Each UTC day from 2025 on, some hours after it is over."""
+
+    hours: int
+
+    def slots(self, start, end):
+        day = max(start.replace(hour=0, minute=0, second=0) - timedelta(days=40), at("2025-01-01"))
+        while (run_after := day + timedelta(days=1, hours=self.hours)) < end:
+            if start <= run_after:
+                yield Slot(run_after, day, day + timedelta(days=1))
+            day += timedelta(days=1)
+
+
 class Wrong:
     def __init__(self, how: str):
         self.how = how
@@ -83,7 +97,7 @@ class Named:
         return [] if self.schema else [Slot(start, start, end)]
 
 
-INSTALLED = {"payday": Payday, "wrong": Wrong, "nothing": nothing}
+INSTALLED = {"payday": Payday, "late": Late, "wrong": Wrong, "nothing": nothing}
 FAULTY = {"fails": fails, "unresolved": unresolved, "no_type": no_type, "builtin": dict, "swallowed": swallowed}
 
 
@@ -165,6 +179,25 @@ def test_a_registered_timetable():
     assert format_instant(timetable.last_at(at("2025-02-14")).run_after) == "2025-01-15T00:00:00Z"
 
 
+@pytest.mark.parametrize("hours", [0, 6, 30 * 24])
+@pytest.mark.parametrize("delay", ["0s", "2h", "1mo"])
+def test_the_last_interval_that_is_over_whenever_the_rule_runs_after_it(hours, delay):
+    timetable = parsed({"timetable": "late", "hours": hours, "delay": delay})
+    ends = [
+        ("2025-01-01T23:59", None),
+        ("2025-01-02", 1),
+        ("2025-01-29", 28),
+        ("2025-01-30", 29),
+        ("2025-03-02T12:00", 60),
+    ]
+    for now, day in ends:
+        slot = timetable.last_over(at(now))
+        end = None if day is None else at("2025-01-01") + timedelta(days=day)
+        assert (slot and slot.end) == end
+        assert slot is None or slot in timetable.between(slot.run_after, slot.run_after)
+    assert parsed({"timetable": "late", "hours": 0, "end": "2024-01-01"}).last_over(at("2025-06-01")) is None
+
+
 def test_bounds_delay_and_window_of_a_registered_timetable_are_the_frameworks():
     written = {
         "timetable": "payday",
@@ -194,7 +227,7 @@ def test_a_date_may_be_text_in_a_parameter():
         (
             {"timetable": "paydy", "day": 1},
             ("timetable",),
-            "unknown timetable 'paydy'; installed: nothing, payday, wrong\n  hint: did you mean 'payday'?",
+            "unknown timetable 'paydy'; installed: late, nothing, payday, wrong\n  hint: did you mean 'payday'?",
         ),
         (
             {"timetable": "payday", "dya": 1},
