@@ -20,7 +20,7 @@ from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.planner.wording import labels, when
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.timetables import Slot, Timetable
-from sparkassets.core.timetables.align import aligned_slot
+from sparkassets.core.timetables.align import delta_text
 
 SECOND = timedelta(seconds=1)
 
@@ -84,15 +84,19 @@ def _inlets(asset: AssetSpec) -> list[InletSpec]:
 
 def _upstream(look: Look, inlet: InletSpec, end: int) -> Slot | None:
     timetable = look.project.assets[inlet.name].schedule.timetable
-    return aligned_slot(timetable, instant(end)) if timetable is not None else None
+    return timetable.last_over(instant(end)) if timetable is not None else None
 
 
 def _tick_of(timetable: Timetable, end: int) -> Slot | None:
     """The first tick of the downstream at or after the end of a block: the one that processes it."""
     slot = timetable.first_after(instant(end) - SECOND)
-    while slot is not None and epoch(slot.end) < end:
+    while slot is not None:
+        at_once = timetable.between(slot.run_after, slot.run_after)
+        found = next((each for each in at_once if epoch(each.end) >= end), None)
+        if found is not None:
+            return found
         slot = timetable.first_after(slot.run_after)
-    return slot
+    return None
 
 
 def _one(
@@ -110,7 +114,7 @@ def _one(
         reason = f"not wanted: {inlet.name} has no run at or before {when(interval[1])}{since}"
         return Aligned(waiting=(Waiting(asset.name, reason, None, blocks, quiet=True),))
     start, end = epoch(slot.start), epoch(slot.end)
-    which = f"run of {when(start)} (execution delta {_delta(interval[0] - start)})"
+    which = f"run of {when(start)} (execution delta {delta_text(interval[0] - start)})"
     dataset = look.dataset(inlet)
     if upstream.partition is not None:
         ranges = upstream.partition.cover(RangeSet.of([(start, end)])) if start < end else RangeSet()
@@ -173,9 +177,3 @@ def _join(parts: list[Aligned]) -> Aligned:
         tuple(note for part in parts for note in part.notes),
         tuple(wait for part in parts for wait in part.waiting),
     )
-
-
-def _delta(seconds: int) -> str:
-    """Hours, minutes and seconds with their sign."""
-    hours, rest = divmod(abs(seconds), 3600)
-    return f"{'-' if seconds < 0 else ''}{hours}:{rest // 60:02d}:{rest % 60:02d}"

@@ -43,10 +43,10 @@ class Alignment:
 
 def aligned(upstream: Timetable, downstream: Timetable, at: datetime) -> Alignment | None:
     """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run; None without one."""
-    own, zones = aligned_slot(downstream, at), (upstream.timezone, downstream.timezone)
+    own, zones = downstream.last_over(at), (upstream.timezone, downstream.timezone)
     if own is None:
         return None
-    theirs = aligned_slot(upstream, own.end)
+    theirs = upstream.last_over(own.end)
     if theirs is None:
         return Alignment(None, own, None, 2, at, zones)
     delta = own.start - theirs.start
@@ -62,16 +62,3 @@ def delta_text(seconds: int) -> str:
     """
     minutes, rest = divmod(abs(seconds), 60)
     return f"{'-' if seconds < 0 else ''}{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
-
-
-def aligned_slot(upstream: Timetable, end: datetime) -> Slot | None:
-    """The newest slot whose interval is over at ``end``; None where there is none as early.
-
-    The ends of the intervals count, not when their runs may start, so that a `delay` changes nothing.
-
-    >>> from sparkassets.core.timetables import parse_timetable
-    >>> slot = aligned_slot(parse_timetable("0 6 * * *", timezone="UTC"), datetime.fromisoformat("2025-03-22T05:00Z"))
-    >>> f"{slot.start:%d %H:%M} to {slot.end:%d %H:%M}"
-    '20 06:00 to 21 06:00'
-    """
-    return upstream.last_over(end)

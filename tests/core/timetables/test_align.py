@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.timetables import Timetable, parse_timetable
-from sparkassets.core.timetables.align import aligned, aligned_slot
+from sparkassets.core.timetables.align import aligned
 
 
 def at(text: str) -> datetime:
@@ -52,7 +52,7 @@ def test_upstream_that_starts_too_late_has_no_run() -> None:
     found = aligned(upstream, cron("0 6 * * *"), at("2025-03-21T06:00"))
     assert found is not None
     assert (found.upstream, found.delta_seconds, found.case) == (None, None, 2)
-    assert aligned_slot(upstream, at("2025-03-22T06:00")) is not None
+    assert upstream.last_over(at("2025-03-22T06:00")) is not None
 
 
 def test_downstream_that_starts_too_late_has_no_alignment() -> None:
@@ -77,7 +77,7 @@ def test_delay_changes_nothing(text: str, delay: int, minutes: int, start: str |
     timetable = cron(text, **bounds)
     now = at("2025-01-01") + timedelta(minutes=minutes)
 
-    plain, late = aligned_slot(timetable, now), aligned_slot(cron(text, **bounds, delay=f"{delay}m"), now)
+    plain, late = timetable.last_over(now), cron(text, **bounds, delay=f"{delay}m").last_over(now)
 
     assert (plain and (plain.start, plain.end)) == (late and (late.start, late.end))
     assert plain == timetable.last_at(now)
@@ -95,8 +95,8 @@ def test_delay_by_the_calendar_changes_nothing_either(rule: dict[str, str], dela
     late = parse_timetable({**rule, "delay": delay}, timezone="Europe/Berlin")
     for day in range(430):
         now = at("2024-01-28T01:00") + timedelta(days=day)
-        own, theirs = plain.last_at(now), aligned_slot(late, now)
+        own, theirs = plain.last_at(now), late.last_over(now)
         assert own is not None
         assert theirs is not None
         assert (theirs.start, theirs.end) == (own.start, own.end)
-        assert aligned_slot(plain, now) == own
+        assert plain.last_over(now) == own
