@@ -159,12 +159,13 @@ class _Reader:
         try:
             timetable = self.clock(value)
         except TimetableError as error:
-            message, hint, at_key = str(error.args[0]), error.hint, error.at_key
-            if text is None:
-                found = ConditionError(message, hint=hint, path=(*path, *error.path), at_key=at_key)
-            else:
-                found = ConditionError(message, hint=hint, path=path, position=position, width=len(text))
-            self.errors.append(found)
+            for each in error.all:
+                message, hint, at_key = str(each.args[0]), each.hint, each.at_key
+                if text is None:
+                    found = ConditionError(message, hint=hint, path=(*path, *each.path), at_key=at_key)
+                else:
+                    found = ConditionError(message, hint=hint, path=path, position=position, width=len(text))
+                self.errors.append(found)
             return _REFUSED
         if not isinstance(value, str):
             return Time(json.dumps(value, ensure_ascii=False), timetable)

@@ -92,8 +92,10 @@ def compile_timetable(
     try:
         return _timetable(value, within, installed)
     except TimetableError as error:
-        if not (error.lacks and "schedule" in at.document.failed):
-            _report(at, error)
+        sure = "schedule" not in at.document.failed
+        for each in error.all:
+            if sure or not each.lacks:
+                _report(at, each)
         if not isinstance(value, str) and error.path and error.path[0] in MODIFIERS:  # what else is wrong
             rest = {key: each for key, each in value.items() if key != error.path[0]}
             compile_timetable(at, rest, within, installed)

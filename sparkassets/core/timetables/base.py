@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from sparkassets.core.instants import Duration, format_instant, instant
 from sparkassets.errors import InputError
+
+V = TypeVar("V")
+R = TypeVar("R")
 
 Catchup = Literal["all", "latest", "rollup"]
 """Every missed interval in order; only the newest; one run that spans all missed ones."""
@@ -21,6 +24,7 @@ class TimetableError(InputError):
         path: Keys and indices from the schedule's value to the value at fault.
         at_key: Whether the last key of the path is at fault, else its value.
         lacks: Whether a key is missing: no fault of its own where another key was refused already.
+        others: What else is wrong in the same schedule.
     """
 
     def __init__(
@@ -31,16 +35,49 @@ class TimetableError(InputError):
         path: tuple[str | int, ...] = (),
         at_key: bool = False,
         lacks: bool = False,
+        others: Sequence[TimetableError] = (),
     ) -> None:
         super().__init__(message, hint=hint)
         self.path = path
         self.at_key = at_key
         self.lacks = lacks
+        self.others = others
 
-    def below(self, *path: str | int) -> TimetableError:
-        """The same error of a value that stands at a path."""
-        below = (*path, *self.path)
-        return TimetableError(str(self.args[0]), hint=self.hint, path=below, at_key=self.at_key, lacks=self.lacks)
+    @property
+    def all(self) -> Sequence[TimetableError]:
+        """Itself and the others."""
+        return (self, *self.others)
+
+    def below(self, *path: str | int, beside: Collection[object] = ()) -> TimetableError:
+        """The same error of a value that stands at a path; what is at a key beside it stays there."""
+        above = () if self.path and self.path[0] in beside else path
+        return TimetableError(
+            str(self.args[0]),
+            hint=self.hint,
+            path=(*above, *self.path),
+            at_key=self.at_key,
+            lacks=self.lacks,
+            others=[each.below(*path, beside=beside) for each in self.others],
+        )
+
+
+def read_each(values: Iterable[V], read: Callable[[V], R]) -> list[R]:
+    """What ``read`` makes of each value.
+
+    Raises:
+        TimetableError: Of the first value that is refused, with those of the others.
+    """
+    found: list[R] = []
+    faults: list[TimetableError] = []
+    for value in values:
+        try:
+            found.append(read(value))
+        except TimetableError as error:
+            faults += error.all
+    if faults:
+        faults[0].others = faults[1:]
+        raise faults[0]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Final, TypeVar, get_args
 from sparkassets.core.instants import Duration, InstantError, epoch, format_instant, instant, parse_instant, zone
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.suggestions import meant_by
-from sparkassets.core.timetables.base import Catchup, Ticks, Timetable, TimetableError
+from sparkassets.core.timetables.base import Catchup, Ticks, Timetable, TimetableError, read_each
 from sparkassets.core.timetables.calendars import WorkingDays, calendar
 from sparkassets.core.timetables.continuous import Continuous, continuous
 from sparkassets.core.timetables.cron import cron_ticks
@@ -111,9 +111,9 @@ def parse_timetable(
     try:
         built = KINDS[kind](rule)
     except TimetableError as error:
-        if isinstance(value, str) or (error.path and error.path[0] in written):
+        if isinstance(value, str):
             raise
-        raise error.below(kind) from error
+        raise error.below(kind, beside=written) from error
     if isinstance(built, Once | Continuous):
         _refuse_modifiers(built, written)
     elif days:
@@ -169,10 +169,10 @@ def _times(written: Written) -> TickTimetable:
 
 
 def _sun(written: Written) -> TickTimetable:
-    place = {key: _degrees(written.beside, key) for key in BESIDE["sun"]}
+    latitude, longitude = read_each(BESIDE["sun"], lambda key: _degrees(written.beside, key))
     if not isinstance(written.value, str):
         raise TimetableError(f"'sun' of a schedule is {shown(written.value)}; expected {listing(EVENTS)}")
-    ticks = sun_ticks(written.value, latitude=place["latitude"], longitude=place["longitude"])
+    ticks = sun_ticks(written.value, latitude=latitude, longitude=longitude)
     return TickTimetable(ticks.describe(), written.timezone, ticks, Exact())
 
 
@@ -236,21 +236,24 @@ def _moments(value: object, key: str, timezone: str) -> tuple[Ticks, str]:
         raise TimetableError(f"'{key}' of a schedule is {what}; expected {_EXPECTED[key]}")
     instants: set[int] = set()
     crons: list[Ticks] = []
-    for number, each in enumerate(value):
-        if not isinstance(each, str):
-            raise TimetableError(
-                f"item {number + 1} of '{key}' of a schedule is {shown(each)}; expected text", path=(number,)
-            )
-        try:
-            ticks = _moment(each, key, timezone)
-        except TimetableError as error:
-            raise error.below(number) from error
+    for ticks in read_each(enumerate(value), lambda item: _item(*item, key=key, timezone=timezone)):
         if isinstance(ticks, InstantTicks):
             instants.update(ticks.instants)
         else:
             crons.append(ticks)
     found = union([*crons, *([InstantTicks(tuple(sorted(instants)))] if instants else [])])
     return found, found.describe()
+
+
+def _item(number: int, value: object, *, key: str, timezone: str) -> Ticks:
+    """The ticks of one item of a list."""
+    if not isinstance(value, str):
+        message = f"item {number + 1} of '{key}' of a schedule is {shown(value)}; expected text"
+        raise TimetableError(message, path=(number,))
+    try:
+        return _moment(value, key, timezone)
+    except TimetableError as error:
+        raise error.below(number) from error
 
 
 _EXPECTED: Final = {

@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 
 from sparkassets.core.instants import DAY, local_date
 from sparkassets.core.suggestions import meant_by
-from sparkassets.core.timetables.base import TimetableError
+from sparkassets.core.timetables.base import TimetableError, read_each
 from sparkassets.core.timetables.optional import optional
 from sparkassets.core.timetables.search import tick_after, tick_before
 
@@ -80,12 +80,15 @@ def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:
         raise TimetableError(
             f"unknown event of the sun '{event}'; expected {', '.join(EVENTS)}", hint=meant_by(event, EVENTS)
         )
-    for name, value, most in (("latitude", latitude, 90), ("longitude", longitude, 180)):
-        if not -most <= value <= most:
-            message = f"'{name}' of a schedule is {value:g}; expected degrees from -{most} to {most}"
-            raise TimetableError(message, path=(name,))
+    read_each((("latitude", latitude, 90), ("longitude", longitude, 180)), lambda each: _check_degrees(*each))
     optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
     return SunTicks(known, latitude, longitude)
+
+
+def _check_degrees(name: str, value: float, most: int) -> None:
+    if not -most <= value <= most:
+        message = f"'{name}' of a schedule is {value:g}; expected degrees from -{most} to {most}"
+        raise TimetableError(message, path=(name,))
 
 
 @lru_cache(maxsize=8192)

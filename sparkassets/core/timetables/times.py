@@ -13,7 +13,7 @@ from typing import Final, Literal
 from sparkassets.core.instants import DAY, day_number, local_date
 from sparkassets.core.phrases import shown
 from sparkassets.core.suggestions import did_you_mean
-from sparkassets.core.timetables.base import Ticks, TimetableError
+from sparkassets.core.timetables.base import Ticks, TimetableError, read_each
 from sparkassets.core.timetables.union import union
 from sparkassets.core.timetables.wall_clock import WallClockTicks
 
@@ -130,7 +130,8 @@ def _items(value: object, path: Path) -> list[Expression]:
     """The alternatives that a list or a map stands for."""
     match value:
         case list() if value:
-            return [item for at, each in enumerate(value) for item in _items(each, (*path, at))]
+            found = read_each(enumerate(value), lambda item: _items(item[1], (*path, item[0])))
+            return [each for items in found for each in items]
         case dict() if value:
             return [_map(value, path, inside_not=False)]
     words = "a map such as {hours: [9, 17]}, or a list of such maps"
@@ -138,29 +139,31 @@ def _items(value: object, path: Path) -> list[Expression]:
 
 
 def _map(value: Mapping[object, object], path: Path, *, inside_not: bool) -> Expression:
-    parts: list[Expression] = []
-    for key, written in value.items():
-        if key == _NOT:
-            parts.append(Joint("none", tuple(_excluded(written, (*path, _NOT)))))
-        elif isinstance(key, str) and key in _FIELDS:
-            parts.append(Among(key, frozenset(_values(key, written, (*path, key)))))  # type: ignore[arg-type]
-        else:
-            names = [*_FIELDS, _NOT]
-            raise TimetableError(
-                f"unknown key {shown(key)} in times; expected {', '.join(names)}",
-                hint=did_you_mean(str(key), names),
-                path=(*path, str(key)),
-                at_key=True,
-            )
+    parts = read_each(value.items(), lambda item: _part(*item, path))
     if not inside_not and "minutes" not in value:
         parts.append(Among("minutes", frozenset({0})))
     return Joint("all", tuple(parts))
 
 
+def _part(key: object, written: object, path: Path) -> Expression:
+    if key == _NOT:
+        return Joint("none", tuple(_excluded(written, (*path, _NOT))))
+    if isinstance(key, str) and key in _FIELDS:
+        return Among(key, frozenset(_values(key, written, (*path, key))))  # type: ignore[arg-type]
+    names = [*_FIELDS, _NOT]
+    raise TimetableError(
+        f"unknown key {shown(key)} in times; expected {', '.join(names)}",
+        hint=did_you_mean(str(key), names),
+        path=(*path, str(key)),
+        at_key=True,
+    )
+
+
 def _excluded(value: object, path: Path) -> list[Expression]:
     match value:
         case list() if value:
-            return [item for at, each in enumerate(value) for item in _excluded(each, (*path, at))]
+            found = read_each(enumerate(value), lambda item: _excluded(item[1], (*path, item[0])))
+            return [each for items in found for each in items]
         case dict() if value:
             return [_map(value, path, inside_not=True)]
     raise TimetableError(f"'not' of times is {_shown(value)}; expected a map or a list of maps", path=path)
@@ -171,7 +174,7 @@ def _values(key: str, written: object, path: Path) -> list[int]:
         return [_value(key, written, path)]
     if not written:
         raise TimetableError(f"'{key}' of times is an empty list; expected {_expected(key)}", path=path)
-    return [_value(key, each, (*path, at)) for at, each in enumerate(written)]
+    return read_each(enumerate(written), lambda item: _value(key, item[1], (*path, item[0])))
 
 
 def _value(key: str, written: object, path: Path) -> int:

@@ -457,6 +457,52 @@ a.yml:2:30: cron '0 0 31 2 *' never fires: no year has such a day
         pytest.param(
             """\
 asset: a
+schedule: {cron: [61 6 * * *, 0 6 * * *, bad], window: 0d}
+""",
+            """\
+a.yml:2:19: cron '61 6 * * *': minute '61' is not valid; expected 0-59
+    schedule: {cron: [61 6 * * *, 0 6 * * *, bad], window: 0d}
+                      ^^^^^^^^^^
+a.yml:2:42: cron 'bad' has 1 field; expected five: minute hour day-of-month month day-of-week
+    schedule: {cron: [61 6 * * *, 0 6 * * *, bad], window: 0d}
+                                             ^^^
+a.yml:2:56: 'window' of a schedule is '0d'; expected a duration above 0
+    schedule: {cron: [61 6 * * *, 0 6 * * *, bad], window: 0d}
+                                                           ^^
+""",
+            id="several_of_several_crons",
+        ),
+        pytest.param(
+            """\
+asset: a
+schedule: {any: [{times: [{hours: [24, 3, 25], minutes: 60}, {hour: 3}]}, {sun: noon, longitude: x}]}
+""",
+            """\
+a.yml:2:36: 24 is not one of the hours of times; expected 0-23
+    schedule: {any: [{times: [{hours: [24, 3, 25], minutes: 60}, {hour: 3}]}, {sun: noon, longitude: x}]}
+                                       ^^
+a.yml:2:43: 25 is not one of the hours of times; expected 0-23
+    schedule: {any: [{times: [{hours: [24, 3, 25], minutes: 60}, {hour: 3}]}, {sun: noon, longitude: x}]}
+                                              ^^
+a.yml:2:57: 60 is not one of the minutes of times; expected 0-59
+    schedule: {any: [{times: [{hours: [24, 3, 25], minutes: 60}, {hour: 3}]}, {sun: noon, longitude: x}]}
+                                                            ^^
+a.yml:2:63: unknown key 'hour' in times; expected hours, minutes, weekdays, days, months, not
+    schedule: {any: [{times: [{hours: [24, 3, 25], minutes: 60}, {hour: 3}]}, {sun: noon, longitude: x}]}
+                                                                  ^^^^
+  hint: did you mean 'hours'?
+a.yml:2:81: 'sun' of a schedule needs 'latitude', in degrees
+    schedule: {any: [{times: [{hours: [24, 3, 25], minutes: 60}, {hour: 3}]}, {sun: noon, longitude: x}]}
+                                                                                    ^^^^
+a.yml:2:98: 'longitude' of a schedule is 'x'; expected degrees such as 52.37
+    schedule: {any: [{times: [{hours: [24, 3, 25], minutes: 60}, {hour: 3}]}, {sun: noon, longitude: x}]}
+                                                                                                     ^
+""",
+            id="all_that_is_wrong_in_the_times_of_a_condition",
+        ),
+        pytest.param(
+            """\
+asset: a
 schedule: {cron: 6}
 """,
             """\
@@ -533,6 +579,9 @@ schedule: {sun: sunset, latitude: 91, longitude: .nan}
 a.yml:2:35: 'latitude' of a schedule is 91; expected degrees from -90 to 90
     schedule: {sun: sunset, latitude: 91, longitude: .nan}
                                       ^^
+a.yml:2:50: 'longitude' of a schedule is nan; expected degrees from -180 to 180
+    schedule: {sun: sunset, latitude: 91, longitude: .nan}
+                                                     ^^^^
 """,
             id="a_latitude_of_no_place",
         ),
