@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparkassets.core.instants import instant, parse_instant
 from tests.core.spec.in_memory import errors_of, one
 
 READS = "SELECT 1 FROM {{ inlets.flights }}"
@@ -753,3 +754,15 @@ def test_hints(schedule, hint):
 @pytest.mark.parametrize("rule", ['cron: "@daily"', "every: 1mo", 'cron: ["@daily"], delay: 1y'])
 def test_a_start_at_the_beginning_of_the_calendar(rule):
     assert one(f"asset: a\nschedule: {{{rule}, start: 0001-01-01}}\n").schedule.timetable is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "start: 2025-01-01\nschedule: '@once & flights'\n",
+        "schedule: {any: [flights, {cron: '@once', start: 2025-01-01}]}\n",
+    ],
+)
+def test_once_in_a_condition_is_the_time_of_its_start(text):
+    (time,) = one("asset: a\n" + text).schedule.condition.times()
+    assert time.timetable.first_after(instant(0)).run_after == parse_instant("2025-01-01", zone="UTC")
