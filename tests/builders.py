@@ -175,6 +175,7 @@ class Story:
                 events=tuple(ref.seq for ref in run.events),
                 consumes=run.consumes,
                 ticks=run.ticks,
+                skips=run.skips,
                 left=run.left,
                 planned=at(self.now),
             )

@@ -248,6 +248,7 @@ class Driver:
             places=(asset.place.path,) if asset.place else (),
             events=tuple(ref.seq for ref in run.events),
             consumes=run.consumes,
+            skips=run.skips,
             left=run.left,
             ticks=run.ticks,
             reason=run.reason,

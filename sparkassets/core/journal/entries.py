@@ -110,6 +110,7 @@ class ClaimEntry:
         consumes: Dataset to the number up to which its events are used once the run succeeds.
         planned: The planner's time, epoch seconds.
         ticks: Time leaf of the condition to the instant up to which its ticks are used, epoch seconds.
+        skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
     """
 
@@ -130,6 +131,7 @@ class ClaimEntry:
     events: Sequence[int] = ()
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
+    skips: Sequence[int] = ()
     left: Mapping[str, RangeSet] = field(default_factory=dict)
     reason: str = ""
 
@@ -322,6 +324,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 events=tuple(body["events"]),
                 consumes=body["consumes"],
                 ticks=body["ticks"],
+                skips=tuple(body["skips"]),
                 left={key: RangeSet.of(pairs) for key, pairs in body["left"].items()},
                 reason=body["reason"],
             )
@@ -388,6 +391,7 @@ def _claim_body(entry: ClaimEntry) -> str:
             "events": list(entry.events),
             "consumes": dict(entry.consumes),
             "ticks": dict(entry.ticks),
+            "skips": list(entry.skips),
             "left": {key: _pairs(ranges) for key, ranges in entry.left.items()},
             "reason": entry.reason,
         }

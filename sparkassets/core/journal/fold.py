@@ -251,7 +251,10 @@ class _Fold:
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
             changes["partly"] = self._partly(asset, blocks, scheduled)
         if claimed is not None and claimed.kind == "scheduled":
-            changes["consumed"] = {**asset.consumed, **claimed.consumes}
+            numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in claimed.consumes.items()}
+            changes["consumed"] = {**asset.consumed, **numbers}
+            if blocks is None:
+                changes["partly"] = self._skipped(asset, claimed)
             changes["ticks"] = {**asset.ticks, **claimed.ticks}
             changes["watermarks"] = {**asset.watermarks, **entry.watermarks}
             if claimed.cursor is not None:
@@ -269,7 +272,7 @@ class _Fold:
             table_id=entry.table_id,
             version=entry.version,
             chain=(),
-            failed=_without(asset.failed, blocks),
+            failed=_without(asset.failed, blocks, claimed.events if claimed is not None else ()),
             last=LastRun(
                 run=entry.run,
                 seq=row.seq,
@@ -308,6 +311,19 @@ class _Fold:
         kept = {key: tuple((number, ranges) for number, ranges in items if ranges) for key, items in found.items()}
         return {key: items for key, items in kept.items() if items}
 
+    def _skipped(self, asset: AssetState, claim: ClaimEntry) -> dict[str, tuple[tuple[int, RangeSet], ...]]:
+        """The events that an asset without partitions went past, and has still to run for."""
+        found = {}
+        for uri in {*asset.partly, *(claim.consumes if claim.skips else ())}:
+            self._keep(uri)
+            before, used = asset.consumed.get(uri, 0), claim.consumes.get(uri, 0)
+            refs = (ref for ref in self._dataset(uri).recent if before < ref.seq <= used and ref.seq in claim.skips)
+            numbers = [number for number, _ in asset.partly.get(uri, ()) if number not in claim.events]
+            numbers += [ref.seq for ref in refs]
+            if numbers:
+                found[uri] = tuple((number, RangeSet()) for number in sorted(numbers))
+        return found
+
     def _aligned(self, uri: str, name: str) -> bool:
         """Whether some consumer is aligned to the runs of asset ``name``."""
         for consumer, inlet_name in self._consumers.get(uri, ()):
@@ -344,14 +360,19 @@ class _Fold:
 
     def _failure(self, entry: FailureEntry) -> None:
         asset = self._assets[entry.asset]
-        planned = next((link.entry.planned for link in asset.chain if link.epoch == entry.epoch), 0)
-        failed = FailedBlocks(entry.blocks, entry.epoch, entry.run, entry.cause, entry.error, entry.invocation, planned)
+        claim = next((link.entry for link in asset.chain if link.epoch == entry.epoch), None)
+        planned, events = (claim.planned, tuple(claim.events)) if claim is not None else (0, ())
+        failed = FailedBlocks(
+            entry.blocks, entry.epoch, entry.run, entry.cause, entry.error, entry.invocation, planned, events
+        )
         if entry.fenced:
             chain: tuple[ClaimState, ...] = ()
         else:
             newest = entry.epoch
             chain = tuple(replace(link, status="unfenced") if link.epoch == newest else link for link in asset.chain)
-        self._assets[entry.asset] = replace(asset, chain=chain, failed=(*_without(asset.failed, entry.blocks), failed))
+        self._assets[entry.asset] = replace(
+            asset, chain=chain, failed=(*_without(asset.failed, entry.blocks, events), failed)
+        )
 
     def _dataset(self, uri: str) -> DatasetState:
         return self._datasets.get(uri) or DatasetState(uri)
@@ -400,10 +421,12 @@ def _claimed(asset: AssetState) -> RangeSet:
     return blocks
 
 
-def _without(failed: tuple[FailedBlocks, ...], blocks: RangeSet | None) -> tuple[FailedBlocks, ...]:
-    """What is still failed when ``blocks`` no longer are; None is the whole asset."""
+def _without(
+    failed: tuple[FailedBlocks, ...], blocks: RangeSet | None, events: Sequence[int]
+) -> tuple[FailedBlocks, ...]:
+    """What is still failed when ``blocks`` no longer are; None is the whole asset, of which other events may be."""
     if blocks is None:
-        return ()
+        return tuple(item for item in failed if not set(item.events) <= set(events))
     rest = []
     for item in failed:
         ranges = item.ranges - blocks if item.ranges is not None else None

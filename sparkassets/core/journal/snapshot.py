@@ -221,12 +221,13 @@ def _chain_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
 
 def _failed_to(item: FailedBlocks) -> list[Any]:
     ranges = None if item.ranges is None else [list(pair) for pair in item.ranges.pairs()]
-    return [ranges, item.epoch, item.run, item.cause, item.error, item.invocation, item.planned]
+    return [ranges, item.epoch, item.run, item.cause, item.error, item.invocation, item.planned, item.events]
 
 
 def _failed_from(item: Sequence[Any]) -> FailedBlocks:
-    ranges = None if item[0] is None else RangeSet.of(item[0])
-    return FailedBlocks(ranges, *item[1:])
+    pairs, epoch, run, cause, error, invocation, planned, events = item
+    ranges = None if pairs is None else RangeSet.of(pairs)
+    return FailedBlocks(ranges, epoch, run, cause, error, invocation, planned, tuple(events))
 
 
 def _ref_to(ref: EventRef) -> list[Any]:

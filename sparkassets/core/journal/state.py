@@ -80,6 +80,7 @@ class FailedBlocks:
         epoch: Of the run that failed; a newer cause makes the block due again.
         invocation: Which invocation failed; another one tries once more.
         planned: The planner's time when the run was claimed, epoch seconds; a newer tick is a new cause.
+        events: Numbers of the events that triggered it.
     """
 
     ranges: RangeSet | None
@@ -89,6 +90,7 @@ class FailedBlocks:
     error: str
     invocation: str
     planned: int = 0
+    events: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ class AssetState:
             not computed yet as well, where it only says that there is a new cause.
         consumed: Per dataset, the number up to which its events are used.
         partly: Per dataset, those of them that are used for some time only: (number, time that is still to answer
-            it), ascending; per time leaf likewise its ticks, by their instants.
+            it), ascending; per time leaf likewise its ticks, by their instants. Of an asset without partitions: those
+            that were skipped.
         parted: Datasets that the condition named once, to the number of their newest event then: what was not used is
             kept for when it names them again.
         cursor: The newest interval of the timetable that ran, by its end; epoch seconds.

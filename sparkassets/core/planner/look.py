@@ -125,13 +125,11 @@ class Look:
         return tuple(found[seq] for seq in sorted(found))
 
     def unused(self, state: AssetState, uris: Iterable[str]) -> tuple[EventRef, ...]:
-        """The events of these datasets that the asset has not used, ascending."""
-        found = {
-            ref.seq: ref
-            for uri in uris
-            for ref in self.state.dataset(uri).recent
-            if ref.seq > state.consumed.get(uri, 0)
-        }
+        """The events of these datasets that the asset has not used, or not for everything, ascending."""
+        found: dict[int, EventRef] = {}
+        for uri in uris:
+            used, partly = state.consumed.get(uri, 0), {number for number, _ in state.partly.get(uri, ())}
+            found |= {ref.seq: ref for ref in self.state.dataset(uri).recent if ref.seq > used or ref.seq in partly}
         return tuple(found[seq] for seq in sorted(found))
 
     def _touches(self, ref: EventRef, inlet: InletSpec | None, asset: AssetSpec, blocks: RangeSet) -> bool:

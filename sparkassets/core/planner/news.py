@@ -84,7 +84,8 @@ class Causes:
 def news_of(look: Look, leaf: Leaf, state: AssetState) -> bool:
     """Whether the leaf's dataset was updated since the asset last used it."""
     uri = look.uri(leaf)
-    return look.state.dataset(uri).seq > state.consumed.get(uri, 0)
+    skipped = state.spec.partition is None and uri in state.partly
+    return skipped or look.state.dataset(uri).seq > state.consumed.get(uri, 0)
 
 
 def passed(look: Look, leaf: Time, state: AssetState) -> Passed | None:

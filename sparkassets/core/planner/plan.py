@@ -23,6 +23,7 @@ class PlannedRun:
         events: What triggered it, ascending.
         consumes: Dataset to the number up to which it uses its events.
         ticks: Time leaf of the condition to the instant up to which it uses its ticks, epoch seconds.
+        skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
     """
@@ -40,6 +41,7 @@ class PlannedRun:
     events: tuple[EventRef, ...] = ()
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
+    skips: tuple[int, ...] = ()
     left: Mapping[str, RangeSet] = field(default_factory=dict)
     recovers: tuple[str, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparkassets.core.conditions import Condition
 from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks
@@ -27,7 +27,7 @@ class _Due:
         since: When that became so, epoch seconds.
         tick: The newest tick behind it, epoch seconds.
         events: What it answers.
-        consumes, ticks: What it uses up, as in `PlannedRun`.
+        consumes, ticks, skips: What it uses up and leaves, as in `PlannedRun`.
     """
 
     reason: str
@@ -39,6 +39,7 @@ class _Due:
     events: tuple[EventRef, ...] = ()
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
+    skips: tuple[int, ...] = ()
 
 
 def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
@@ -57,12 +58,12 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
     gate = open_without_blocks(look, asset, wanted[0].since)
     if gate.waiting and not state.chain:
         return Decision((), gate.waiting)
-    last = state.failed[-1] if state.failed else None
-    if last is not None and last.invocation == look.invocation and not _newer(look, state, wanted, last):
-        sentence = f"{asset.name}, which failed: {last.error}"
-        return Decision((), (Waiting(asset.name, f"failed: {last.error}"),), blocked=True, failure=sentence)
+    wanted, failed = _without_failed(look, asset, state, wanted)
+    waiting = [Waiting(asset.name, f"failed: {item.error}") for item in failed]
+    if failed and not wanted:
+        sentence = f"{asset.name}, which failed: {failed[-1].error}"
+        return Decision((), tuple(waiting), blocked=True, failure=sentence)
     runs: list[PlannedRun] = []
-    waiting: list[Waiting] = []
     for each in wanted:
         aligned = align_whole(look, asset, each.interval)
         if aligned.waiting and not state.chain:
@@ -83,6 +84,7 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
                 events=each.events,
                 consumes=each.consumes,
                 ticks=each.ticks,
+                skips=each.skips,
                 recovers=tuple(link.entry.run for link in state.chain),
             )
         )
@@ -146,12 +148,29 @@ def _rescue(look: Look, state: AssetState) -> tuple[_Due, ...]:
     entry = state.chain[-1].entry
     events = tuple(ref for ref in look.unused(state, state.spec.listens) if ref.seq in set(entry.events))
     at = entry.schedule_date
-    return (_Due("", at, at, None, entry.interval, entry.cursor, events, dict(entry.consumes), dict(entry.ticks)),)
+    uses = dict(entry.consumes), dict(entry.ticks), tuple(entry.skips)
+    return (_Due("", at, at, None, entry.interval, entry.cursor, events, *uses),)
 
 
 def _follows(asset: AssetSpec) -> bool:
     """Whether news of an inlet alone can make it run."""
     return asset.schedule.condition is not None
+
+
+def _without_failed(
+    look: Look, asset: AssetSpec, state: AssetState, wanted: tuple[_Due, ...]
+) -> tuple[tuple[_Due, ...], tuple[FailedBlocks, ...]]:
+    """What may be tried in this invocation, and what failed in it, without a new cause since.
+
+    Under ``every_instance`` an event whose run failed does not keep others from theirs.
+    """
+    failed = tuple(item for item in state.failed if item.invocation == look.invocation)
+    if failed and isinstance(asset.strategy, EveryInstance) and wanted[0].events:
+        tried = [set(item.events) for item in failed]
+        others = [due for due in wanted if not any({ref.seq for ref in due.events} <= events for events in tried)]
+        skips = tuple(sorted(set[int]().union(*tried)))
+        return tuple(replace(due, skips=skips) for due in others), failed
+    return ((), failed[-1:]) if failed and not _newer(look, state, wanted, failed[-1]) else (wanted, ())
 
 
 def _newer(look: Look, state: AssetState, wanted: tuple[_Due, ...], failed: FailedBlocks) -> bool:

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.strategies import EveryInstance
 from tests.builders import Story, asset, at, names, project, source, timed
@@ -54,12 +58,54 @@ def test_a_condition_that_asks_for_several_is_one_run():
     assert answered(story.run_all()) == [seqs]
 
 
-def test_a_failure_keeps_its_place():
+def test_an_event_whose_run_failed_keeps_no_other_from_its_own():
     story = every("a", "a")
-    seqs = [story.observed("a") for _ in range(2)]
+    first, second = (story.observed("a") for _ in range(2))
+    story.fail("r", story.claim(story.plan().runs[0]))
+    (run,) = story.plan(invocation="i").runs
+    assert answered([run]) == [[second]]
+    story.succeed("r", story.claim(run))
+    assert story.waits("r", invocation="i") == ["failed: boom"]
+    third = story.observed("a")
+    assert answered(list(story.plan(invocation="i").runs)) == [[third]]
+    assert answered(story.run_all()) == [[first], [third]]
+
+
+def test_a_condition_over_several_that_failed_is_tried_again_with_the_next_event():
+    story = every("a & b", "a", "b")
+    seqs = [story.observed(name) for name in "ab"]
     story.fail("r", story.claim(story.plan().runs[0]))
     assert story.due(invocation="i") == {}
-    assert answered(story.run_all()) == [[seq] for seq in seqs]
+    seqs.append(story.observed("a"))
+    assert answered(list(story.plan(invocation="i").runs)) == [seqs]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.booleans()), max_size=12))
+def test_each_event_has_one_run_that_succeeds_whatever_fails(history: list[tuple[str, int, bool]]):
+    """``history``: where an event comes from, how often its run fails, whether the driver runs before the next."""
+    story = every("a | b", "a", "b")
+    failures: dict[int, int] = {}
+    done: list[int] = []
+    for number, (name, often, pause) in enumerate([*history, ("a", 0, True), ("a", 0, True), ("a", 0, True)]):
+        failures[story.observed(name)] = often
+        tried: list[int] = []
+        while pause and (runs := story.plan(invocation=str(number)).runs):
+            (event,) = runs[0].events
+            assert event.seq not in tried, "once an invocation"
+            tried.append(event.seq)
+            claim = story.claim(runs[0], invocation=str(number))
+            if failures[event.seq]:
+                failures[event.seq] -= 1
+                story.fail("r", claim, invocation=str(number))
+            else:
+                story.succeed("r", claim)
+                done.append(event.seq)
+        assert tried == sorted(tried)
+        assert decode(encode(story.state), journal_id="journal") == story.state
+    assert sorted(done) == sorted(failures)
+    assert story.state.assets["r"].partly == {}
+    assert not story.state.assets["r"].failed
 
 
 def test_a_pause_keeps_every_one():
