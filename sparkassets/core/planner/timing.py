@@ -112,7 +112,8 @@ def _noted(tick: Tick, note: str) -> Tick:
 def _not_yet(look: Look, asset: AssetSpec, timetable: Timetable) -> Waiting:
     coming = timetable.first_after(instant(look.now))
     if coming is None:
-        return Waiting(asset.name, f"{asset.schedule.text}: its end has passed", quiet=True)
+        why = "its end has passed" if timetable.end is not None else "it has no more runs"
+        return Waiting(asset.name, f"{asset.schedule.text}: {why}", quiet=True)
     until = epoch(coming.run_after)
     return Waiting(asset.name, f"{asset.schedule.text}: not before {when(until)}", until, quiet=True)
 
@@ -122,6 +123,8 @@ def _once(look: Look, asset: AssetSpec, timetable: Once, state: AssetState) -> t
         return Waiting(asset.name, f"{asset.schedule.text}: {state.last.run} was it", quiet=True)
     if timetable.start is not None and timetable.start > look.now:
         return _not_yet(look, asset, timetable)
+    if timetable.start is None and timetable.end is not None and timetable.end <= look.now:
+        return Waiting(asset.name, f"{asset.schedule.text}: its end has passed", quiet=True)
     at = look.now if timetable.start is None else timetable.start
     return (Tick(at, (at, at), (at, at)),)
 

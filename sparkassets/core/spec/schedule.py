@@ -125,7 +125,8 @@ def _rule_of(value: str | Mapping[str, object]) -> tuple[str, ...]:
 def _fires(timetable: Timetable) -> bool:
     """Whether there is a first slot; a registered timetable is asked in any case, so that its faults are told here."""
     bounded = timetable.start is not None or timetable.end is not None
-    if isinstance(timetable, Continuous) or not (bounded or isinstance(timetable, RegisteredSlots)):
+    at_any_time = isinstance(timetable, Continuous) or (isinstance(timetable, Once) and timetable.start is None)
+    if at_any_time or not (bounded or isinstance(timetable, RegisteredSlots)):
         return True
     after = _ANY_TIME if timetable.start is None else max(timetable.start - 1, _ANY_TIME)
     return timetable.first_after(instant(after)) is not None

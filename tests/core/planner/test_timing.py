@@ -162,6 +162,20 @@ def test_once_with_a_start_waits_for_it():
     assert intervals(story) == ["2025-03-22T00:00..2025-03-22T00:00"]
 
 
+def test_once_may_run_until_its_end():
+    value = {"cron": "@once", "end": "2025-03-22"}
+    assert intervals(story_of(value, "2025-03-21T23:59")) == ["2025-03-21T23:59..2025-03-21T23:59"]
+    story = story_of(value, "2025-03-22")
+    assert intervals(story) == []
+    assert story.waits("a") == ["@once: its end has passed"]
+
+
+def test_a_list_of_instants_comes_to_its_end():
+    story = story_of({"at": ["2025-03-20T06:00"]}, "2025-03-21")
+    story.run("a")
+    assert story.waits("a") == ["at 2025-03-20T06:00:00Z: it has no more runs"]
+
+
 def test_continuous_runs_once_an_invocation_and_its_intervals_abut():
     story = story_of("@continuous", "2025-03-21T06:00")
     assert intervals(story) == ["2025-03-21T06:00..2025-03-21T06:00"]

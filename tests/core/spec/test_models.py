@@ -151,6 +151,11 @@ def test_timetables(text):
     assert schedule.text == schedule.timetable.text
 
 
+def test_once_needs_no_start_where_the_asset_has_an_end():
+    schedule = one("asset: a\nend: 2025-04-01\nschedule: '@once'").schedule
+    assert (schedule.timetable.start, schedule.timetable.end) == (None, 1743465600)
+
+
 def test_a_timetable_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own():
     text = "asset: a\ntimezone: Europe/Berlin\nstart: 2025-01-01\nschedule: {}\n"
     outer = one(text.replace("{}", '"@daily"')).schedule.timetable
