@@ -15,8 +15,8 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
 
-MOST_TICKS = 100
-"""Missed ticks that one plan names under ``catchup: all``; the others follow when these ran."""
+MOST_RUNS = 100
+"""Runs of one asset that a plan names, under ``catchup: all`` and ``every_instance``; others follow when these ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +49,21 @@ def due_ticks(look: Look, asset: AssetSpec, timetable: Timetable, state: AssetSt
     newest = timetable.last_at(instant(look.now))
     if newest is None:
         return _not_yet(look, asset, timetable)
-    missed = list(islice(_missed(timetable, newest, state, look.now), MOST_TICKS + 1))
+    missed = list(islice(_missed(timetable, newest, state, look.now), MOST_RUNS + 1))
     if not missed:
         return _not_yet(look, asset, timetable)
-    many, first = len(missed) > MOST_TICKS, _tick(missed[0], timetable, state)
+    many, first = len(missed) > MOST_RUNS, _tick(missed[0], timetable, state)
     if catchup == "all":
-        ticks = [_tick(slot, timetable, state) for slot in missed[:MOST_TICKS]]
+        ticks = [_tick(slot, timetable, state) for slot in missed[:MOST_RUNS]]
         more = (_noted(ticks[-1], "more missed intervals follow"),) if many else (ticks[-1],)
         return (*ticks[:-1], *more)
     last = _tick(newest, timetable, state)
     if len(missed) == 1:
         return (last,)
     if catchup == "latest":
-        skipped = f"more than {MOST_TICKS}" if many else f"{len(missed) - 1}"
+        skipped = f"more than {MOST_RUNS}" if many else f"{len(missed) - 1}"
         return (_noted(last, f"skips {skipped} earlier since {when(first.interval[0])} (catchup: latest)"),)
-    spanned = f"more than {MOST_TICKS}" if many else f"{len(missed)}"
+    spanned = f"more than {MOST_RUNS}" if many else f"{len(missed)}"
     whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
     return (_noted(whole, f"spans {spanned} intervals since {when(first.interval[0])} (catchup: rollup)"),)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from sparkassets.core.conditions import Condition
 from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks
@@ -13,7 +14,7 @@ from sparkassets.core.planner.holds import held_whole
 from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.news import Causes, causes, everything, news_of
 from sparkassets.core.planner.plan import PlannedRun, Waiting
-from sparkassets.core.planner.timing import Tick, due_ticks
+from sparkassets.core.planner.timing import MOST_RUNS, Tick, due_ticks
 from sparkassets.core.planner.wording import listing, when
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
@@ -45,7 +46,8 @@ class _Due:
 def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
     """Whether the asset runs now."""
     waits, blocked, failure = held_whole(look, asset)
-    due = _due(look, asset, state)
+    failed = tuple(item for item in state.failed if item.invocation == look.invocation)
+    due = _due(look, asset, state, failed)
     if isinstance(due, Waiting) and not state.chain:
         if waits is not None and blocked:
             return Decision((), (waits,), blocked=True, failure=failure)
@@ -55,14 +57,13 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
         return Decision((), (waits,), coming=not blocked, blocked=blocked, failure=failure)
     wanted = _rescue(look, state) if isinstance(due, Waiting) else due
     kind = state.chain[-1].entry.kind if isinstance(due, Waiting) else "scheduled"
+    if failed and not (wanted and (_one_by_one(asset, wanted) or _newer(look, state, wanted, failed[-1]))):
+        sentence = f"{asset.name}, which failed: {failed[-1].error}"
+        return Decision((), _failures(asset, failed), blocked=True, failure=sentence)
     gate = open_without_blocks(look, asset, wanted[0].since)
     if gate.waiting and not state.chain:
         return Decision((), gate.waiting)
-    wanted, failed = _without_failed(look, asset, state, wanted)
-    waiting = [Waiting(asset.name, f"failed: {item.error}") for item in failed]
-    if failed and not wanted:
-        sentence = f"{asset.name}, which failed: {failed[-1].error}"
-        return Decision((), tuple(waiting), blocked=True, failure=sentence)
+    waiting = list(_failures(asset, failed)) if _one_by_one(asset, wanted) else []
     runs: list[PlannedRun] = []
     for each in wanted:
         aligned = align_whole(look, asset, each.interval)
@@ -91,8 +92,19 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
     return Decision(tuple(runs), tuple(waiting), coming=bool(runs))
 
 
-def _due(look: Look, asset: AssetSpec, state: AssetState) -> tuple[_Due, ...] | Waiting:
-    """What the schedule asks for, in order; or why nothing."""
+def _one_by_one(asset: AssetSpec, wanted: tuple[_Due, ...]) -> bool:
+    """Whether each run is for events of its own: one that failed keeps no other from running."""
+    return isinstance(asset.strategy, EveryInstance) and bool(wanted[0].events)
+
+
+def _failures(asset: AssetSpec, failed: tuple[FailedBlocks, ...]) -> tuple[Waiting, ...]:
+    return tuple(Waiting(asset.name, f"failed: {item.error}") for item in failed)
+
+
+def _due(
+    look: Look, asset: AssetSpec, state: AssetState, failed: tuple[FailedBlocks, ...]
+) -> tuple[_Due, ...] | Waiting:
+    """What the schedule asks for, in order, without events whose own run ``failed``; or why nothing."""
     schedule = asset.schedule
     if schedule.timetable is not None:
         ticks = due_ticks(look, asset, schedule.timetable, state)
@@ -105,7 +117,7 @@ def _due(look: Look, asset: AssetSpec, state: AssetState) -> tuple[_Due, ...] | 
     if not found.holds:
         return _idle(look, asset, schedule.condition, state, found)
     if isinstance(asset.strategy, EveryInstance):
-        return tuple(_of_causes(look, each) for each in found.one_by_one())
+        return _instances(look, found, failed)
     return (_of_causes(look, found),)
 
 
@@ -114,6 +126,17 @@ def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick) -> _Du
     reason = f"{asset.schedule.text} at {when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
     at = tick.run_after
     return _Due(reason, at, at, at, tick.interval, tick.cursor, (), everything(look, state))
+
+
+def _instances(look: Look, found: Causes, failed: tuple[FailedBlocks, ...]) -> tuple[_Due, ...]:
+    """A run for each event; those whose own run failed are left for another invocation."""
+    tried = [set(item.events) for item in failed]
+    skips = tuple(sorted(set[int]().union(*tried)))
+    parts = (part for part in found.one_by_one() if not any({ref.seq for ref in part.events} <= own for own in tried))
+    due = [replace(_of_causes(look, part), skips=skips) for part in islice(parts, MOST_RUNS + 1)]
+    if len(due) > MOST_RUNS:
+        due = [*due[: MOST_RUNS - 1], replace(due[MOST_RUNS - 1], reason=f"{due[MOST_RUNS - 1].reason}; more follow")]
+    return tuple(due)
 
 
 def _of_causes(look: Look, found: Causes) -> _Due:
@@ -155,22 +178,6 @@ def _rescue(look: Look, state: AssetState) -> tuple[_Due, ...]:
 def _follows(asset: AssetSpec) -> bool:
     """Whether news of an inlet alone can make it run."""
     return asset.schedule.condition is not None
-
-
-def _without_failed(
-    look: Look, asset: AssetSpec, state: AssetState, wanted: tuple[_Due, ...]
-) -> tuple[tuple[_Due, ...], tuple[FailedBlocks, ...]]:
-    """What may be tried in this invocation, and what failed in it, without a new cause since.
-
-    Under ``every_instance`` an event whose run failed does not keep others from theirs.
-    """
-    failed = tuple(item for item in state.failed if item.invocation == look.invocation)
-    if failed and isinstance(asset.strategy, EveryInstance) and wanted[0].events:
-        tried = [set(item.events) for item in failed]
-        others = [due for due in wanted if not any({ref.seq for ref in due.events} <= events for events in tried)]
-        skips = tuple(sorted(set[int]().union(*tried)))
-        return tuple(replace(due, skips=skips) for due in others), failed
-    return ((), failed[-1:]) if failed and not _newer(look, state, wanted, failed[-1]) else (wanted, ())
 
 
 def _newer(look: Look, state: AssetState, wanted: tuple[_Due, ...], failed: FailedBlocks) -> bool:

@@ -71,6 +71,18 @@ def test_an_event_whose_run_failed_keeps_no_other_from_its_own():
     assert answered(story.run_all()) == [[first], [third]]
 
 
+def test_more_events_than_a_plan_names_follow():
+    story = every("a", "a")
+    seqs = [story.observed("a") for _ in range(250)]
+    planned = story.plan().runs
+    assert answered(list(planned)) == [[seq] for seq in seqs[:100]]
+    assert (planned[98].reason, planned[99].reason) == ("a updated", "a updated; more follow")
+    for _ in range(120):
+        story.fail("r", story.claim(story.plan(invocation="i").runs[0]))
+    assert answered(list(story.plan(invocation="i").runs)) == [[seq] for seq in seqs[120:220]]
+    assert len(story.run_all(limit=300)) == 250
+
+
 def test_a_condition_over_several_that_failed_is_tried_again_with_the_next_event():
     story = every("a & b", "a", "b")
     seqs = [story.observed(name) for name in "ab"]
