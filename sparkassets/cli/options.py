@@ -8,17 +8,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sparkassets.errors import InputError
+
 if TYPE_CHECKING:
     from sparkassets.wiring import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 """A function that is on its way to become a command."""
 
+_USUAL = (Path("conf"), Path())
+"""Where a project is without ``--project``: the first of these that holds one."""
+
+
+def _usual_folder() -> Path:
+    return next((folder for folder in _USUAL if has_project(folder)), _USUAL[0])
+
+
+def has_project(folder: Path) -> bool:
+    """Whether the folder holds a project file."""
+    return (folder / "project.yml").is_file()
+
+
 project_option: Callable[[F], F] = click.option(
     "--project",
     "folder",
-    default="conf",
-    show_default=True,
+    default=_usual_folder,
+    show_default="conf, or else the current folder",
     metavar="DIR",
     type=click.Path(path_type=Path),
     help="The folder that holds project.yml.",
@@ -53,8 +68,12 @@ def open_project(folder: Path) -> Project:
     """The checked project of that folder.
 
     Raises:
+        InputError: There is none.
         SpecError: Something is wrong with its files.
     """
+    if folder in _USUAL and not any(map(has_project, _USUAL)):
+        hint = "give the project's folder with --project, or make one: sparkassets init"
+        raise InputError("there is no project: neither conf/project.yml nor ./project.yml exists", hint=hint)
     from sparkassets.wiring import Project
 
     return Project.load(folder)

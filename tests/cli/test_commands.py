@@ -1,6 +1,7 @@
 """Every command on a real project with files and a journal, without Spark."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,30 @@ def test_a_folder_without_a_project_is_invalid(verb, tmp_path, monkeypatch, said
     code, out, err = said(verb, "--project", "nowhere")
     assert (code, out) == (2, "")
     assert "nowhere" in err
+
+
+def test_the_project_is_in_conf_or_else_here(shop, monkeypatch, said):
+    valid = (0, "project 'shop' is valid: 2 assets, 1 source\n", "")
+    assert said("validate") == valid
+    monkeypatch.chdir(shop)
+    assert said("validate") == valid
+    monkeypatch.chdir("assets")
+    assert said("validate") == (
+        2,
+        "",
+        "error: there is no project: neither conf/project.yml nor ./project.yml exists\n"
+        "  hint: give the project's folder with --project, or make one: sparkassets init\n",
+    )
+    assert "[default: (conf, or else the current folder)]" in " ".join(said("validate", "--help")[1].split())
+
+
+@pytest.mark.parametrize(("theirs", "level"), [(None, "error"), ("debug", "debug")])
+def test_deltalake_logs_errors_only_unless_it_is_told_otherwise(theirs, level, monkeypatch, said):
+    monkeypatch.setenv("RUST_LOG", theirs or "")
+    if theirs is None:
+        monkeypatch.delenv("RUST_LOG")
+    said("schema")
+    assert os.environ["RUST_LOG"] == level
 
 
 def test_the_schema_is_json_with_or_without_the_option(said, asked, tmp_path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.documents import alignment_document, print_json
-from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.options import has_project, json_option, open_project, project_option
 from sparkassets.cli.render import SLOT_COLUMNS, slot_cells
 from sparkassets.cli.tables import Column, print_table
 from sparkassets.cli.terminal import Terminal
@@ -44,7 +44,7 @@ def command(upstream: str, downstream: str, folder: Path, at: str | None, as_jso
 
 
 def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> Alignment:
-    if is_time(upstream) and is_time(downstream) and not (folder / "project.yml").exists():
+    if is_time(upstream) and is_time(downstream) and not has_project(folder):
         from sparkassets.wiring import align_crons
 
         return align_crons(upstream, downstream, at=at)
