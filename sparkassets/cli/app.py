@@ -107,6 +107,7 @@ def _run(args: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a file name in another encoding must not end the program
+    os.environ.setdefault("RUST_LOG", "error")  # deltalake's warnings tell of how it looks for credentials
     arguments = without_separator(args)
     try:
         code = _invoke(arguments)
