@@ -260,7 +260,7 @@ class _Fold:
             if claimed.cursor is not None:
                 changes["cursor"] = max(claimed.cursor, asset.cursor or claimed.cursor, key=_by_end)
         if entry.interval is not None and self._aligned(entry.uri, entry.asset):
-            found = Instance(entry.interval[1], row.seq, entry.table_id, entry.version)
+            found = Instance(*entry.interval, row.seq, entry.table_id, entry.version)
             others = [each for each in asset.instances if each.end != found.end]
             changes["instances"] = tuple(sorted([*others, found], key=lambda each: each.end)[-INSTANCES:])
         rows = entry.extra.get("rows")
@@ -368,8 +368,9 @@ class _Fold:
         if entry.fenced:
             chain: tuple[ClaimState, ...] = ()
         else:
-            newest = entry.epoch
-            chain = tuple(replace(link, status="unfenced") if link.epoch == newest else link for link in asset.chain)
+            chain = tuple(
+                replace(link, status="unfenced") if link.epoch == entry.epoch else link for link in asset.chain
+            )
         self._assets[entry.asset] = replace(
             asset, chain=chain, failed=(*_without(asset.failed, entry.blocks, events), failed)
         )
@@ -415,10 +416,7 @@ def _by_end(interval: tuple[int, int]) -> tuple[int, int]:
 
 
 def _claimed(asset: AssetState) -> RangeSet:
-    blocks = RangeSet()
-    for link in asset.chain:
-        blocks = blocks | (link.entry.blocks or RangeSet())
-    return blocks
+    return RangeSet.union(link.entry.blocks for link in asset.chain if link.entry.blocks)
 
 
 def _without(

@@ -102,7 +102,9 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "parted": dict(asset.parted),
                 "cursor": asset.cursor,
                 "ticks": dict(asset.ticks),
-                "instances": [[each.end, each.seq, each.table_id, each.version] for each in asset.instances],
+                "instances": [
+                    [each.start, each.end, each.seq, each.table_id, each.version] for each in asset.instances
+                ],
                 "table_id": asset.table_id,
                 "version": asset.version,
                 "chain": [_chain_to(link) for link in asset.chain],

@@ -118,10 +118,11 @@ class Instance:
     """A success of a timetable's interval, for consumers that are aligned to it.
 
     Attributes:
-        end: Of its data interval, epoch seconds.
+        start, end: Its data interval, epoch seconds.
         seq: Number of its event.
     """
 
+    start: int
     end: int
     seq: int
     table_id: str | None
@@ -175,7 +176,7 @@ class AssetState:
 
     def unanswered(self, key: str) -> RangeSet:
         """The time for which events of a dataset, or ticks, are kept, although they are used for other time."""
-        return RangeSet.of(pair for _, ranges in self.partly.get(key, ()) for pair in ranges.pairs())
+        return RangeSet.union(ranges for _, ranges in self.partly.get(key, ()))
 
 
 @dataclass(frozen=True, slots=True)

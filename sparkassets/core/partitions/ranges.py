@@ -43,6 +43,11 @@ class RangeSet:
         return cls(tuple(starts), tuple(ends))
 
     @classmethod
+    def union(cls, sets: Iterable[RangeSet]) -> RangeSet:
+        """What is in any of the sets."""
+        return cls.of(pair for each in sets for pair in each.pairs())
+
+    @classmethod
     def span(cls, start: int, end: int) -> RangeSet:
         """The one range ``[start, end)``; empty unless ``start < end``."""
         return cls((start,), (end,)) if start < end else cls()

@@ -127,6 +127,8 @@ def _one(
     if instance is None:
         return Aligned(waiting=(_wait(look, asset, inlet, which, blocks, slot),))
     pin = Pinned(inlet.uri, instance.seq, instance.table_id, instance.version)
+    if instance.start != start:  # one run for several intervals
+        which = f"run of {when(instance.start)}..{when(end)}, which is for {which.removeprefix('run of ')}"
     return Aligned({inlet.name: pin}, (f"reads {inlet.name}'s {which}",))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import align_whole, groups
-from sparkassets.core.planner.gates import gate
+from sparkassets.core.planner.gates import gate, open_without_blocks
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.partitioned import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
@@ -20,7 +19,7 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
 
     Only the first can be claimed at a time; the others follow it.
     """
-    partition, state = _partition(asset), _state(look, asset)
+    partition, state = _partition(asset), look.state_of(asset)
     live = _live(look, state)
     if live is not None:
         return Plan(look.now, (), (Waiting(asset.name, live, None, blocks),))
@@ -67,19 +66,20 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
 
 def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] | None) -> Plan:
     """The run that backfills an asset without partitions, for a data interval (epoch seconds)."""
-    state = _state(look, asset)
+    state = look.state_of(asset)
     live = _live(look, state)
     if live is not None:
         return Plan(look.now, (), (Waiting(asset.name, live),))
-    aligned = align_whole(look, asset, interval)
-    if aligned.waiting:
-        return Plan(look.now, (), aligned.waiting)
+    aligned, gated = align_whole(look, asset, interval), open_without_blocks(look, asset, look.now)
+    if aligned.waiting or gated.waiting:
+        return Plan(look.now, (), (*gated.waiting, *aligned.waiting))
+    over = f" of {when(interval[0])}..{when(interval[1])}" if interval is not None else ""
     run = PlannedRun(
         asset=asset.name,
         kind="backfill",
         strategy=asset.strategy.name if asset.strategy else "",
         write=asset.write or "",
-        reason=", ".join(["backfill", *aligned.notes]),
+        reason=", ".join([f"backfill{over}", *aligned.notes, *gated.notes]),
         blocks=None,
         schedule_date=look.now,
         interval=interval,
@@ -93,10 +93,6 @@ def _partition(asset: AssetSpec) -> TimePartition:
     if asset.partition is None:
         raise ValueError(f"{asset.name} has no partitions")
     return asset.partition
-
-
-def _state(look: Look, asset: AssetSpec) -> AssetState:
-    return look.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, look.project))
 
 
 def _live(look: Look, state: AssetState) -> str | None:

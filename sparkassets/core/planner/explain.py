@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from sparkassets.core.conditions import All, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, epoch, instant
-from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.gates import lacking_blocks, stale_inlet, unquiet_until
@@ -16,6 +15,8 @@ from sparkassets.core.planner.partitioned import pending, readiness
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.wording import labels, plural, when
 from sparkassets.core.spec.model import AssetSpec, InletSpec
+
+RUNS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,15 @@ class Node:
 def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Node:
     """Why ``asset`` (or these of its ``blocks``) runs or not; plans everything before it."""
     found = plan(look)
-    run = next((run for run in found.runs if run.asset == asset.name), None)
+    runs = [run for run in found.runs if run.asset == asset.name]
     waiting = [item for item in found.waiting if item.asset == asset.name]
-    state = look.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, look.project))
+    state = look.state_of(asset)
     children = []
-    if run is not None:
+    for run in runs[:RUNS_SHOWN]:
         which = f" {labels(run.blocks, asset.partition)}" if run.blocks and asset.partition else ""
-        children.append(Node(f"runs now{which}: {run.reason}", holds=True))
+        children.append(Node(f"runs {'now' if run is runs[0] else 'then'}{which}: {run.reason}", holds=True))
+    if runs[RUNS_SHOWN:]:
+        children.append(Node(f"{plural(len(runs) - RUNS_SHOWN, 'more run')} after that", holds=True))
     for item in waiting:
         which = f"{labels(item.blocks, asset.partition)}: " if item.blocks and asset.partition else ""
         until = f" (until {when(item.until)})" if item.until is not None else ""
@@ -52,7 +55,7 @@ def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Nod
         children.append(_partitions(look, asset, asset.partition, state, blocks))
     children += [_inlet(look, asset, state, inlet, blocks) for inlet in asset.inlets.values()]
     children.append(_history(state))
-    return Node(asset.name, run is not None, tuple(children))
+    return Node(asset.name, bool(runs), tuple(children))
 
 
 def _source(look: Look, asset: AssetSpec, state: AssetState) -> list[Node]:
@@ -125,7 +128,7 @@ def _newest(look: Look, uri: str, state: AssetState) -> str:
         return said
     unused = look.unused(state, [uri])
     if state.consumed.get(uri, 0) >= dataset.seq:
-        rest = RangeSet.of(pair for _, ranges in state.partly.get(uri, ()) for pair in ranges.pairs())
+        rest = state.unanswered(uri)
         return f"{said}, used" + (
             f" but for {labels(rest, state.spec.partition)}" if state.spec.partition and rest else ""
         )
@@ -138,9 +141,9 @@ def _partitions(
     found, have = pending(look, asset, partition, state), partition.inside(state.coverage)
     within = blocks if blocks is not None else found.wanted | have
     rows = [
-        ("current", (have - found.all_stale) & within, True),
-        ("missing", found.missing & within, False),
-        *((f"stale, {name} changed", ranges & within, False) for name, ranges in found.stale.items()),
+        ("current", (have - found.all_stale) & within, None),
+        ("missing", found.missing & within, True),
+        *((f"stale, {name} changed", ranges & within, True) for name, ranges in found.stale.items()),
         ("not over yet", found.later & (blocks if blocks is not None else found.later), None),
     ]
     children = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sparkassets.core.conditions import Leaf
 from sparkassets.core.journal.entries import Pinned
+from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.plan import PlannedRun, Waiting
@@ -73,6 +74,10 @@ class Look:
         if key not in self._ends:
             self._ends[key] = partition.next(self.now)
         return self._ends[key]
+
+    def state_of(self, asset: AssetSpec) -> AssetState:
+        """What is known of the asset; of one that the journal does not know yet, nothing."""
+        return self.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, self.project))
 
     def dataset(self, inlet: InletSpec) -> DatasetState:
         """The inlet's dataset."""

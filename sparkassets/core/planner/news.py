@@ -15,7 +15,7 @@ from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.look import Look
-from sparkassets.core.planner.wording import listing, when
+from sparkassets.core.planner.wording import listing, named, when
 
 Passed = tuple[int, tuple[int, int]]
 """A tick of a time leaf: its instant and its data interval, epoch seconds."""
@@ -49,8 +49,7 @@ class Causes:
         since: When it became true, epoch seconds.
         run_after: The newest tick that made it true.
         interval: Data interval of those ticks.
-        later: Time leaves that do not hold.
-        until: When the next of them will.
+        until: When the next of the time leaves that do not hold will.
     """
 
     verdict: Verdict[bool]
@@ -59,7 +58,6 @@ class Causes:
     since: int = 0
     run_after: int | None = None
     interval: tuple[int, int] | None = None
-    later: tuple[str, ...] = ()
     until: int | None = None
     reason: str = ""
 
@@ -125,8 +123,8 @@ def uses_of(
 ) -> Uses:
     """What a run for those parts of the condition that hold uses up."""
     used = verdict.used()
-    named = {look.uri(leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
-    kept = {look.uri(leaf) for leaf in condition.leaves()} - named.keys()
+    refs = {look.uri(leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
+    kept = {look.uri(leaf) for leaf in condition.leaves()} - refs.keys()
     blocks: dict[str, RangeSet] = {}
     for leaf, part in used.items():
         if isinstance(part, RangeSet):
@@ -134,7 +132,7 @@ def uses_of(
             blocks[key] = blocks.get(key, RangeSet()) | part
     before = state.last.planned if state.last else 0
     return Uses(
-        named,
+        refs,
         {uri: seq for uri, seq in everything(look, state).items() if uri not in kept},
         {
             leaf.written: tick[0] if tick is not None and leaf in used else state.ticks.get(leaf.written, before)
@@ -151,7 +149,7 @@ def causes(look: Look, condition: Condition, state: AssetState) -> Causes:
     uses = uses_of(look, condition, state, times, verdict)
     used = verdict.used()
     ticks = {leaf: tick for leaf, tick in times.items() if tick is not None and leaf in used}
-    said = [f"{leaf.written} at {when(tick[0])}" for leaf, tick in ticks.items()]
+    said = [f"{named(leaf)} at {when(tick[0])}" for leaf, tick in ticks.items()]
     return Causes(
         verdict,
         look.unused(state, uses.named),
@@ -159,7 +157,6 @@ def causes(look: Look, condition: Condition, state: AssetState) -> Causes:
         _since(look, verdict, state, times),
         max((tick[0] for tick in ticks.values()), default=None),
         (min(i[0] for _, i in ticks.values()), max(i[1] for _, i in ticks.values())) if ticks else None,
-        tuple(leaf.written for leaf, tick in times.items() if tick is None),
         next_tick(look, [leaf for leaf, tick in times.items() if tick is None]),
         ", ".join([*([f"{listing(list(uses.named.values()))} updated"] if uses.named else []), *said]),
     )

@@ -15,7 +15,7 @@ from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.news import Passed, Uses, everything, news_of, next_tick, ticks_of, uses_of
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick, due_ticks
-from sparkassets.core.planner.wording import labels, listing, plural, when
+from sparkassets.core.planner.wording import labels, lacking, listing, plural, when
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 
@@ -42,10 +42,7 @@ class Pending:
     @property
     def all_stale(self) -> RangeSet:
         """Stale for any reason."""
-        blocks = RangeSet()
-        for ranges in self.stale.values():
-            blocks = blocks | ranges
-        return blocks
+        return RangeSet.union(self.stale.values())
 
 
 def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Pending:
@@ -60,9 +57,8 @@ def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: Asset
     failed, error = RangeSet(), ""
     for item in state.failed:
         if item.invocation == look.invocation and item.ranges is not None:
-            fresh = RangeSet()
-            for marks in state.stale.values():
-                fresh = fresh | RangeSet.of((start, end) for start, end, seq in marks.items() if seq > item.epoch)
+            marks = [mark for stamped in state.stale.values() for mark in stamped.items()]
+            fresh = RangeSet.of((start, end) for start, end, seq in marks if seq > item.epoch)
             still = item.ranges - fresh
             failed, error = failed | still, error or item.error
     stale = {name: blocks for name, blocks in stale.items() if blocks}
@@ -86,7 +82,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     shared = groups(look, asset, partition, gated.ready)
     waiting += tuple(wait for group in shared for wait in group.aligned.waiting)
     shared = tuple(group for group in shared if not group.aligned.waiting)
-    ready = RangeSet.of(pair for group in shared for pair in group.blocks.pairs())
+    ready = RangeSet.union(group.blocks for group in shared)
     coming = holds.coming if asset.schedule.condition is not None else holds.coming & due
     blocked = failed | holds.blocked
     failure = f"{asset.name} {labels(failed, partition)}, which failed: {found.error}" if failed else holds.failure
@@ -179,8 +175,8 @@ def _scheduled(look: Look, asset: AssetSpec, state: AssetState, found: Pending) 
         ticks = due_ticks(look, asset, schedule.timetable, state)
         if isinstance(ticks, Waiting):
             # what failed is tried once more by each invocation, whenever the next tick is
-            again = [item.ranges for item in state.failed if item.ranges and item.invocation != look.invocation]
-            retried = due & RangeSet.of(pair for ranges in again for pair in ranges.pairs())
+            again = (item.ranges for item in state.failed if item.ranges and item.invocation != look.invocation)
+            retried = due & RangeSet.union(again)
             return _Scheduled(retried, (ticks,), None, Uses({}, everything(look, state)))
         return _Scheduled(due, (), _spanning(ticks), Uses({}, everything(look, state)))
     if schedule.condition is None:
@@ -206,9 +202,9 @@ def _lacking(look: Look, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: R
         parts = [(part, wanted) for part, wanted in parts if part]
     waiting = []
     for part, wanted in sorted(parts, key=lambda each: each[0].first):
-        names = list(dict.fromkeys(leaf.written if isinstance(leaf, Time) else leaf.ref for leaf in wanted))
         until = next_tick(look, [leaf for leaf in wanted if isinstance(leaf, Time)])
-        waiting.append(Waiting(asset.name, f"waits for {listing(names)} ({asset.schedule.text})", until, part))
+        said = lacking(verdict.node, set(wanted).__contains__)
+        waiting.append(Waiting(asset.name, f"waits for {said} ({asset.schedule.text})", until, part))
     return tuple(waiting)
 
 
@@ -331,9 +327,7 @@ def _reason(
     again = partition.count(blocks - found.missing - found.all_stale)
     if again and not state.chain:
         parts.append(f"{again} by lookback")
-    failures = RangeSet()
-    for item in state.failed:
-        failures = failures | (item.ranges or RangeSet())
+    failures = RangeSet.union(item.ranges for item in state.failed if item.ranges)
     if failures.overlaps(blocks):
         parts.append(f"{partition.count(failures & blocks)} failed before")
     return (f"{asset.schedule.text} at {when(tick.run_after)}: " if tick else "") + ", ".join(parts)

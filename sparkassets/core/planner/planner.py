@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.planner import partitioned, whole
 from sparkassets.core.planner.look import Decision, Look
@@ -37,7 +36,7 @@ def decide(look: Look, asset: AssetSpec) -> Decision:
     if asset.source is not None:
         fault = look.faults.get(asset.name)
         return Decision((), (Waiting(asset.name, fault),)) if fault else Decision()
-    state = look.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, look.project))
+    state = look.state_of(asset)
     chain = look.chain(state)
     if chain:
         newest = chain[-1]

@@ -9,7 +9,6 @@ from typing import Literal
 from sparkassets.core.conditions import Any as AnyOf
 from sparkassets.core.conditions import Condition, Time
 from sparkassets.core.instants import epoch, instant
-from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.look import Look
@@ -57,7 +56,7 @@ class AssetStatus:
 
 def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
     """The status of one asset."""
-    state = _state(look, asset)
+    state = look.state_of(asset)
     dataset, partition = look.state.dataset(asset.uri), asset.partition
     if asset.source is not None:
         covered = tuple(partition.labels(dataset.coverage)) if partition else ()
@@ -103,7 +102,7 @@ def grid(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tup
         for start, end in partition.slots(partition.cover(coverage)):
             yield partition.key(start), "there" if end <= over else "open"
         return
-    state = _state(look, asset)
+    state = look.state_of(asset)
     found, have, failed = pending(look, asset, partition, state), partition.inside(state.coverage), _failed(state)
     running = look.chain(state)[-1].entry.blocks if look.chain(state) else None
     layers: list[tuple[PartitionStatus, RangeSet]] = [
@@ -136,11 +135,4 @@ def _next_tick(look: Look, condition: Condition, state: AssetState) -> int | Non
 
 
 def _failed(state: AssetState) -> RangeSet:
-    ranges = RangeSet()
-    for item in state.failed:
-        ranges = ranges | (item.ranges or RangeSet())
-    return ranges
-
-
-def _state(look: Look, asset: AssetSpec) -> AssetState:
-    return look.state.assets.get(asset.name) or AssetState(asset.name, fold_spec(asset, look.project))
+    return RangeSet.union(item.ranges for item in state.failed if item.ranges)

@@ -12,10 +12,10 @@ from sparkassets.core.planner.alignment import align_whole
 from sparkassets.core.planner.gates import open_without_blocks
 from sparkassets.core.planner.holds import held_whole
 from sparkassets.core.planner.look import Decision, Look
-from sparkassets.core.planner.news import Causes, causes, everything, news_of
+from sparkassets.core.planner.news import Causes, causes, everything
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import MOST_RUNS, Tick, due_ticks
-from sparkassets.core.planner.wording import listing, when
+from sparkassets.core.planner.wording import lacking, listing, when
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 
@@ -76,7 +76,7 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
                 kind=kind,
                 strategy=asset.strategy.name if asset.strategy else "",
                 write=asset.write or "",
-                reason=_reason(state, [each.reason, *aligned.notes, *gate.notes]),
+                reason=_reason(state, [each.reason, *aligned.notes, *gate.notes], each.events),
                 blocks=None,
                 schedule_date=each.schedule_date,
                 interval=each.interval,
@@ -155,14 +155,13 @@ def _of_causes(look: Look, found: Causes) -> _Due:
 
 def _idle(look: Look, asset: AssetSpec, condition: Condition, state: AssetState, found: Causes) -> Waiting:
     """Why the condition does not hold."""
-    leaves = tuple(condition.leaves())
-    without = [leaf for leaf in leaves if not news_of(look, leaf, state)]
-    lacking = [*dict.fromkeys(leaf.ref for leaf in without), *found.later]
-    if len(without) < len(leaves) or len(found.later) < len(tuple(condition.times())):
-        return Waiting(asset.name, f"waits for {listing(lacking)} ({asset.schedule.text})", found.until)
+    truths = dict(found.verdict.leaves())
+    wanted = lacking(condition, lambda leaf: not truths[leaf])
+    if any(truths.values()):
+        return Waiting(asset.name, f"waits for {wanted} ({asset.schedule.text})", found.until)
     if state.last is None:
-        fault = next((look.faults[name] for name in lacking if name in look.faults), None)
-        return Waiting(asset.name, f"waits for {listing(lacking)}: {fault or 'nothing is there yet'}", found.until)
+        fault = next((look.faults[leaf.ref] for leaf in condition.leaves() if leaf.ref in look.faults), None)
+        return Waiting(asset.name, f"waits for {wanted}: {fault or 'nothing is there yet'}", found.until)
     return Waiting(asset.name, f"up to date since {state.last.run}", found.until, quiet=True)
 
 
@@ -187,11 +186,11 @@ def _newer(look: Look, state: AssetState, wanted: tuple[_Due, ...], failed: Fail
     )
 
 
-def _reason(state: AssetState, why: list[str]) -> str:
+def _reason(state: AssetState, why: list[str], events: tuple[EventRef, ...]) -> str:
     parts = []
     if state.chain:
         parts.append(f"takes over {listing([link.entry.run for link in state.chain])}, which never ended")
     parts += [each for each in why if each]
-    if state.failed:
+    if any(set(item.events).issubset(ref.seq for ref in events) for item in state.failed):
         parts.append("failed before")
     return ", ".join(parts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from sparkassets.core.conditions import Any as AnyOf
+from sparkassets.core.conditions import Condition, Leaf, Time
 from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.partitions import RangeSet, TimePartition
 
@@ -29,13 +31,43 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def listing(names: Sequence[str]) -> str:
+def listing(names: Sequence[str], last: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``.
 
-    >>> listing(["a"]), listing(["a", "b", "c"])
-    ('a', 'a, b and c')
+    >>> listing(["a"]), listing(["a", "b", "c"]), listing(["a", "b"], last="or")
+    ('a', 'a, b and c', 'a or b')
     """
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def named(leaf: Leaf | Time) -> str:
+    """A leaf of a condition in a sentence."""
+    if isinstance(leaf, Leaf):
+        return leaf.ref
+    return leaf.timetable.text if leaf.written.startswith("{") else leaf.written
+
+
+def lacking(condition: Condition, lacks: Callable[[Leaf | Time], bool]) -> str:
+    """What a condition waits for; empty where it waits for nothing.
+
+    >>> from sparkassets.core.conditions import join_all, join_any
+    >>> condition = join_any([Leaf("a"), join_all([Leaf("b"), Leaf("c")])])
+    >>> lacking(condition, lambda leaf: True), lacking(condition, lambda leaf: leaf.text() != "b")
+    ('a or (b and c)', 'a or c')
+    """
+    return _lacking(condition, lacks)[0]
+
+
+def _lacking(condition: Condition, lacks: Callable[[Leaf | Time], bool]) -> tuple[str, bool]:
+    """What is waited for, and whether it is more than one thing."""
+    if isinstance(condition, Leaf | Time):
+        return (named(condition) if lacks(condition) else ""), False
+    parts = [_lacking(child, lacks) for child in condition.children]
+    found = [part for part in parts if part[0]]
+    if not found or (isinstance(condition, AnyOf) and len(found) < len(parts)):
+        return "", False
+    texts = list(dict.fromkeys(f"({text})" if several and len(found) > 1 else text for text, several in found))
+    return listing(texts, last="or" if isinstance(condition, AnyOf) else "and"), len(texts) > 1 or found[0][1]
 
 
 def when(epoch: int) -> str:

@@ -149,8 +149,8 @@ def test_blocks_are_told_apart_by_what_they_wait_for():
     story.observed("c", "2025-01-01")
     waiting = [(item.reason, story.keys("x", item.blocks)) for item in story.plan().waiting]
     assert waiting == [
-        ("waits for a and b (a | (b & c))", ["2025-01-01"]),
-        ("waits for a and c (a | (b & c))", ["2025-01-02"]),
+        ("waits for a or b (a | (b & c))", ["2025-01-01"]),
+        ("waits for a or c (a | (b & c))", ["2025-01-02"]),
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from sparkassets.core.planner.backfill import plan_backfill_whole
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import InletSpec
-from tests.builders import Story, asset, at, project, timed
+from tests.builders import Story, asset, at, project, source, timed
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "timetables.json").read_text())["execution_delta"]
 
@@ -219,6 +219,25 @@ def test_runs_without_partitions_wait_in_order():
     assert [run.asset for run in story.run_all()].count("down") == 3
 
 
+def test_a_run_that_spans_several_intervals_is_told():
+    up = asset("up", by=None, schedule=timed({"cron": "@daily", "start": "2025-03-18", "catchup": "rollup"}))
+    down = asset("down", aligned("up", on_update="ignore"), by=None, schedule=timed("@daily"))
+    story = Story(project(up, down), now="2025-03-21")
+    story.run("up")
+    (run,) = story.plan().runs
+    assert run.reason.endswith(
+        "reads up's run of 2025-03-18T00:00:00Z..2025-03-21T00:00:00Z, "
+        "which is for 2025-03-20T00:00:00Z (execution delta 0:00:00)"
+    )
+
+
+def test_the_backfill_of_a_run_waits_for_its_gates():
+    story = Story(project(source("s", by=None), asset("down", "s", by=None, schedule=timed("@daily"))))
+    found = plan_backfill_whole(story.look(), story.project.assets["down"], None)
+    assert found.runs == ()
+    assert [item.reason for item in found.waiting] == ["waits for s: nothing is there yet"]
+
+
 def test_the_backfill_of_an_interval_reads_the_run_of_its_tick():
     bounds = {"start": "2025-03-18", "catchup": "all"}
     up = asset("up", by=None, schedule=timed({"cron": "@daily", **bounds}))
@@ -230,7 +249,10 @@ def test_the_backfill_of_an_interval_reads_the_run_of_its_tick():
     interval = at("2025-03-18"), at("2025-03-19")
     (run,) = plan_backfill_whole(story.look(), story.project.assets["down"], interval).runs
     assert (run.pins["up"].seq, run.pins["up"].version) == (published, 7)
-    assert run.reason == "backfill, reads up's run of 2025-03-18T00:00:00Z (execution delta 0:00:00)"
+    assert run.reason == (
+        "backfill of 2025-03-18T00:00:00Z..2025-03-19T00:00:00Z, "
+        "reads up's run of 2025-03-18T00:00:00Z (execution delta 0:00:00)"
+    )
     later = plan_backfill_whole(story.look(), story.project.assets["down"], (at("2025-03-21"), at("2025-03-22")))
     assert later.runs == ()
     assert [item.reason for item in later.waiting] == [

@@ -7,6 +7,7 @@ import pytest
 from sparkassets.core.conditions import parse_condition
 from sparkassets.core.journal.entries import PauseEntry
 from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import Schedule
 from tests.builders import Story, asset, at, clock, names, project, source
 
 
@@ -100,7 +101,7 @@ def test_what_is_kept_is_told():
     story.observed("b")
     story.observed("a")
     story.run("r")
-    assert story.waits("r") == ["waits for a and c (a | (b & c))"]
+    assert story.waits("r") == ["waits for a or c (a | (b & c))"]
 
 
 def test_a_failed_run_uses_nothing():
@@ -275,3 +276,11 @@ def test_a_part_that_does_not_hold_keeps_its_days():
     story.run("x")
     assert story.due() == {}
     assert not story.state.assets["x"].stale
+
+
+def test_a_time_of_a_map_is_told_in_words():
+    spec = asset("c", by=None, schedule=Schedule(None, parse_condition({"all": [{"every": "6h"}, "a"]}, clock), "both"))
+    story = Story(project(source("a", by=None), spec), now="2025-01-03T12:00")
+    assert story.waits("c") == ["waits for a (both)"]
+    story.observed("a")
+    assert [run.reason for run in story.plan().runs] == ["a updated, every 6h at 2025-01-03T12:00:00Z"]

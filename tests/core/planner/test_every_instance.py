@@ -165,3 +165,11 @@ def test_each_interval_is_a_run():
         at("2025-01-30"),
         at("2025-01-31"),
     ]
+
+
+def test_only_what_failed_is_said_to_have_failed_before():
+    story = every("a", "a")
+    for _ in range(2):
+        story.observed("a")
+    story.fail("r", story.claim(story.plan().runs[0]))
+    assert [run.reason for run in story.plan().runs] == ["a updated, failed before", "a updated"]
