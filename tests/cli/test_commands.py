@@ -57,12 +57,12 @@ def test_the_project_is_in_conf_or_else_here(shop, monkeypatch, said):
     monkeypatch.chdir(shop)
     assert said("validate") == valid
     monkeypatch.chdir("assets")
-    assert said("validate") == (
-        2,
-        "",
-        "error: there is no project: neither conf/project.yml nor ./project.yml exists\n"
-        "  hint: give the project's folder with --project, or make one: sparkassets init\n",
-    )
+    code, out, err = said("validate")
+    assert (code, out) == (2, "")
+    assert lines(err) == [
+        "error: there is no project: neither conf/project.yml nor ./project.yml exists",
+        "  hint: give the project's folder with --project, or make one: sparkassets init",
+    ]
     assert "[default: (conf, or else the current folder)]" in " ".join(said("validate", "--help")[1].split())
 
 
