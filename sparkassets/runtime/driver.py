@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -478,14 +478,3 @@ def _files(source: AssetSpec, position: Mapping[str, Any], ranges: RangeSet | No
         for key, value in position.items()
         if ranges.overlaps(RangeSet.span(*pattern.extent(int(key), partition)))
     }
-
-
-def descendants(project: ProjectSpec, roots: Collection[str]) -> tuple[str, ...]:
-    """Every asset that reads one of ``roots``, directly or through others; upstream first, without the roots."""
-    reached = set(roots)
-    found = []
-    for asset in project.assets.values():
-        if asset.name not in reached and reached & set(asset.inlets):
-            reached.add(asset.name)
-            found.append(asset.name)
-    return tuple(found)

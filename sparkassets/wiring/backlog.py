@@ -18,7 +18,7 @@ class Backlog:
     Attributes:
         partition: Keys ``A..B`` or ``A``, inclusive; for an asset with partitions.
         interval: Instants ``A..B``; for an asset without.
-        downstream: Afterwards run what reads it, too.
+        downstream: Afterwards run what reads it or waits for it, too.
         force: Compute what is up to date again.
     """
 

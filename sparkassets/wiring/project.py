@@ -23,6 +23,7 @@ from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.preview import Preview, preview, untimed
 from sparkassets.core.planner.status import AssetStatus, asset_status, grid
+from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable, parse_timetable
@@ -30,7 +31,7 @@ from sparkassets.core.timetables.align import Alignment, is_time
 from sparkassets.errors import InputError
 from sparkassets.project import load
 from sparkassets.runtime.announcing import announce
-from sparkassets.runtime.driver import Driver, Identity, descendants
+from sparkassets.runtime.driver import Driver, Identity
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
@@ -220,7 +221,7 @@ class Project:
         """Computes what is missing or stale in a stretch of time, or all of it by force."""
         works: list[Work] = [backfill_of(self.asset(backlog.asset), backlog)]
         if backlog.downstream:
-            works.append(Tick(descendants(self.spec, [backlog.asset])))
+            works.append(Tick(descendants(self.spec.assets, backlog.asset)))
         return self._drive(works, spark, at=at, progress=progress)
 
     def stop(self) -> bool:

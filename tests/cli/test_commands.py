@@ -324,9 +324,10 @@ def test_backfill_computes_what_is_missing(asked):
     assert [item["status"] for item in asked("partitions", "daily_revenue")] == ["missing", "current"]
 
 
-def test_backfill_downstream(asked):
+def test_backfill_downstream_runs_what_reads_it_and_what_it_triggers(shop, asked):
+    (shop / "assets/mail.yml").write_text("asset: mail\nsql: SELECT 1 AS one\nschedule: daily_revenue\n")
     document = asked("backfill", "daily_revenue", "--partition", DAYS, "--downstream")
-    assert [run["asset"] for run in document["runs"]] == ["daily_revenue", "best_shops"]
+    assert {run["asset"] for run in document["runs"]} == {"daily_revenue", "best_shops", "mail"}
 
 
 def test_a_dry_backfill_is_a_plan(engine, said, asked):

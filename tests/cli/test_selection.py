@@ -1,5 +1,7 @@
 """``--select`` with and without ``+``."""
 
+from dataclasses import replace
+
 import pytest
 
 from sparkassets.cli.selection import selected
@@ -16,6 +18,7 @@ SHOP = project(
     asset("report", "daily", by=None),
     asset("alarm", schedule=Schedule(None, parse_condition({"uri": "x-orders"}, clock), "x-orders"), by=None),
     asset("mail", schedule="report", by=None),
+    replace(asset("clean_by_hand"), uri="clean"),
 )
 
 
@@ -27,10 +30,11 @@ SHOP = project(
         (["report,clean"], ("clean", "report")),
         (["report", "clean, daily"], ("clean", "daily", "report")),
         (["clean+"], ("clean", "daily", "report", "mail")),
-        (["+daily"], ("orders", "shops", "clean", "daily")),
+        (["+daily"], ("orders", "shops", "clean", "daily", "clean_by_hand")),
+        (["clean_by_hand+"], ("daily", "report", "mail", "clean_by_hand")),
         (["+clean+"], ("orders", "clean", "daily", "report", "mail")),
         (["orders+"], ("orders", "clean", "daily", "report", "alarm", "mail")),
-        (["+mail"], ("orders", "shops", "clean", "daily", "report", "mail")),
+        (["+mail"], ("orders", "shops", "clean", "daily", "report", "mail", "clean_by_hand")),
     ],
 )
 def test_what_a_selection_means(texts, names):

@@ -21,7 +21,7 @@ from sparkassets.cli.render import print_plan
     metavar="A..B",
     help="The data interval, for an asset without partitions (ISO; without an offset in its schedule's zone).",
 )
-@click.option("--downstream", is_flag=True, help="Afterwards run what reads it, too.")
+@click.option("--downstream", is_flag=True, help="Afterwards run what reads it or waits for it, too.")
 @click.option("--force", is_flag=True, help="Compute again what is up to date.")
 @click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")
 @json_option

@@ -1,8 +1,8 @@
-"""The assets as a graph: cycles, the order of computing, and targets that two assets would replace."""
+"""The assets as a graph: what depends on what, cycles, the order, and targets that two assets would replace."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from sparkassets.core.spec.model import AssetSpec
 
@@ -26,13 +26,20 @@ def upstream(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]]:
     return edges
 
 
+def ancestors(assets: Mapping[str, AssetSpec], name: str) -> set[str]:
+    """What the asset of that name depends on, directly or through others; without itself."""
+    return _reached(name, upstream(assets)) - {name}
+
+
+def descendants(assets: Mapping[str, AssetSpec], name: str) -> set[str]:
+    """What depends on the asset of that name, directly or through others; without itself."""
+    return _reached(name, _turned(upstream(assets))) - {name}
+
+
 def ordered(edges: Mapping[str, tuple[str, ...]]) -> list[str]:
     """Every name after all that it depends on, else in the order given; names on cycles are left out."""
     waiting = {name: set(needs) for name, needs in edges.items()}
-    consumers: dict[str, list[str]] = {name: [] for name in edges}
-    for name, needs in edges.items():
-        for need in needs:
-            consumers[need].append(name)
+    consumers = _turned(edges)
     ready = [name for name, needs in waiting.items() if not needs]
     for name in ready:
         for consumer in consumers[name]:
@@ -70,15 +77,21 @@ def cycles(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
 
 def _group(name: str, edges: Mapping[str, tuple[str, ...]], among: set[str]) -> set[str]:
     """The names that both lead to ``name`` and are reached from it."""
-    backwards: dict[str, list[str]] = {each: [] for each in among}
-    for each in among:
-        for need in edges[each]:
-            if need in among:
-                backwards[need].append(each)
-    return _reached(name, {each: [n for n in edges[each] if n in among] for each in among}) & _reached(name, backwards)
+    inner = {each: [need for need in edges[each] if need in among] for each in among}
+    return _reached(name, inner) & _reached(name, _turned(inner))
 
 
-def _reached(name: str, edges: Mapping[str, list[str]]) -> set[str]:
+def _turned(edges: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The edges the other way round."""
+    turned: dict[str, list[str]] = {name: [] for name in edges}
+    for name, needs in edges.items():
+        for need in needs:
+            turned[need].append(name)
+    return turned
+
+
+def _reached(name: str, edges: Mapping[str, Sequence[str]]) -> set[str]:
+    """That name, and all that its edges lead to."""
     found, ahead = {name}, [name]
     for each in ahead:
         for need in edges[each]:
