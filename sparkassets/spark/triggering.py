@@ -41,6 +41,9 @@ class TriggeringEvents(Mapping[str, Sequence[Event]]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({dict(self)!r})"
+
     def why_missing(self, name: str) -> str:
         """Why there are no events of that name."""
         return f"no event of {name!r} triggered this run; {self._told()}"
@@ -52,8 +55,9 @@ class TriggeringEvents(Mapping[str, Sequence[Event]]):
             RunError: No event did, or events of several datasets.
         """
         if len(self._names) != 1:
-            ask = "; ask 'triggering_events' for one of them" if self._names else ""
-            raise RunError(f"'triggering_event' is of the one dataset that triggered the run, and {self._told()}{ask}")
+            ask = "ask 'triggering_events' for one of them" if self._names else "'triggering_events' is empty then"
+            message = f"'triggering_event' is of the one dataset that triggered the run, and {self._told()}"
+            raise RunError(f"{message}; {ask}")
         return self._events[self._names[0]][-1]
 
     def _told(self) -> str:

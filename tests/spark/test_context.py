@@ -67,6 +67,7 @@ def test_events_are_found_by_each_name_of_their_dataset_and_told_once():
     assert list(events) == ["flights", "inbox"]
     assert [found[-1]["seq"] for found in events.values()] == [5, 4]
     assert events.get("weather", ()) == ()
+    assert repr(events) == f"TriggeringEvents({{'flights': [{FIRST}, {SECOND}], 'inbox': {BOTH['inbox']}}})"
     told = context(events=BOTH)
     assert told.triggering_dataset_events is told.triggering_events
 
@@ -88,7 +89,13 @@ def test_one_dataset_has_a_simple_form_the_newest_event():
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ({}, "'triggering_event' is of the one dataset that triggered the run, and no event did"),
+        (
+            {},
+            (
+                "'triggering_event' is of the one dataset that triggered the run, and no event did; "
+                "'triggering_events' is empty then"
+            ),
+        ),
         (
             BOTH,
             (
