@@ -120,7 +120,10 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
         ),
         (
             "SELECT {{ triggering_event.extra.rows }}",
-            "query.sql:1:11: 'triggering_event' is of the one dataset that triggered the run, and no event did",
+            (
+                "query.sql:1:11: 'triggering_event' is of the one dataset that triggered the run, and no event did; "
+                "'triggering_events' is empty then"
+            ),
         ),
         (
             "SELECT {{ triggering_events.flights[0].extra.rows }}",
