@@ -151,10 +151,13 @@ SLOT_COLUMNS = (Column("runs (local)"), Column("runs (UTC)"), Column("interval (
 
 def slot_cells(slot: Slot, timezone: str) -> list[str]:
     """When a run of a timetable may start, on the wall clock of a zone and in UTC, and its interval there."""
-    interval = local(slot.start, timezone)
-    if slot.start != slot.end:
-        interval += f" to {local(slot.end, timezone)}"
+    interval = interval_text(slot.start, slot.end, timezone=timezone)
     return [local(slot.run_after, timezone, offset=True), local(slot.run_after, "UTC"), interval]
+
+
+def interval_text(start: datetime, end: datetime, *, timezone: str) -> str:
+    """A data interval on the wall clock of a zone; of an instant that alone."""
+    return local(start, timezone) + (f" to {local(end, timezone)}" if start != end else "")
 
 
 def local(instant: datetime, timezone: str, *, offset: bool = False) -> str:

@@ -21,11 +21,13 @@ class Column:
     Attributes:
         right: Numbers stand to the right.
         free: Text that wraps where the table is too wide.
+        spare: Left out, the first ones first, where the table would be too wide even with its text wrapped.
     """
 
     title: str
     right: bool = False
     free: bool = False
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,18 @@ Row = Sequence[str | Cell]
 
 def print_table(terminal: Terminal, columns: Sequence[Column], rows: Sequence[Row]) -> None:
     """Writes a table; columns that are empty in every row are left out."""
-    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
-    used = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
-    shown = [columns[index] for index in used]
-    grid = [[Cell(clean(row[index].text), row[index].style) for index in used] for row in cells]
+    cells = [[_cell(cell) for cell in row] for row in rows]
     natural = [
-        max(len(column.title), *(_longest(row[index].text) for row in grid)) for index, column in enumerate(shown)
+        max([len(column.title), *(_longest(row[index].text) for row in cells)]) for index, column in enumerate(columns)
     ]
-    widths = fit(natural, terminal.width, free=[column.free for column in shown])
+    used = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
+    for index in [index for index in used if columns[index].spare]:
+        least = [min(natural[each], LEAST) if columns[each].free else natural[each] for each in used]
+        if terminal.width is not None and _across(least) > terminal.width:
+            used.remove(index)
+    shown = [columns[index] for index in used]
+    grid = [[row[index] for index in used] for row in cells]
+    widths = fit([natural[index] for index in used], terminal.width, free=[column.free for column in shown])
     titles = [Cell(column.title, "bold") for column in shown]
     for row in [titles, *grid]:
         _print_row(terminal, row, shown, widths)
@@ -63,7 +69,7 @@ def fit(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> l
     widths = list(natural)
     if width is None:
         return widths
-    excess = sum(widths) + GAP * (len(widths) - 1) + INDENT - width
+    excess = _across(widths) - width
     some, every = [index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))
     for among, least in ((some, LEAST), (every, LAST_RESORT)):
         while excess > 0 and among:
@@ -73,6 +79,16 @@ def fit(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> l
             widths[widest] -= 1
             excess -= 1
     return widths
+
+
+def _across(widths: Sequence[int]) -> int:
+    """How wide a table is whose columns are so wide."""
+    return INDENT + sum(widths) + GAP * (len(widths) - 1)
+
+
+def _cell(cell: str | Cell) -> Cell:
+    """A cell that may be shown."""
+    return Cell(clean(cell.text), cell.style) if isinstance(cell, Cell) else Cell(clean(cell))
 
 
 def _longest(text: str) -> int:

@@ -219,10 +219,12 @@ def test_runs_are_listed(said, asked):
     assert [run["asset"] for run in asked("runs", "--last", "1")] == ["best_shops"]
     assert [run["asset"] for run in asked("runs", "--asset", "daily_revenue")] == ["daily_revenue"]
     assert asked("runs", "--status", "failed") == []
-    assert (
-        lines(said("runs")[1])[0]
-        == "  started (UTC)        asset          partitions              status   rows  seconds"
-    )
+    titles, daily, best = lines(said("runs")[1])
+    assert titles.split("  ")[1] == "started (UTC)"
+    assert titles.split() == "started (UTC) run partitions interval (UTC) status rows seconds".split()
+    told = "  2025-01-01..2025-01-02  2025-01-01 00:00 to 2025-01-03 00:00  success     5 "
+    assert f"  {runs[0]['run']}{told}" in daily
+    assert f"  {runs[1]['run']} " in best
     code, _, err = said("runs", "--asset", "x")
     assert (code, err.splitlines()[0]) == (2, "error: no asset 'x' in project 'shop'")
 

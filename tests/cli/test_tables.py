@@ -45,6 +45,14 @@ def test_without_a_terminal_nothing_wraps():
     assert printed([["a", "", "b " * 60 + "c"]])[1] == "  a      " + "b " * 60 + "c"
 
 
+def test_spare_columns_make_way_the_first_ones_first():
+    columns = [Column("at", spare=True), Column("run"), Column("keys", free=True), Column("interval", spare=True)]
+    row = ["2025-01-01", "a" * 20, "b " * 20, "2025-01-01 to 2025-01-02"]
+    titles = {width: printed([row], columns=columns, width=width)[0].split() for width in (None, 77, 76, 64, 40)}
+    every = ["at", "run", "keys", "interval"]
+    assert titles == {None: every, 77: every, 76: every[1:], 64: ["run", "keys"], 40: ["run", "keys"]}
+
+
 def test_colour_adds_no_width():
     plain = printed([[Cell("a", "red"), "1", "x"]])
     coloured = printed([[Cell("a", "red"), "1", "x"]], colour=True)

@@ -10,9 +10,10 @@ import click
 
 from sparkassets.cli.documents import print_json, run_document
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, number, print_failure
+from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, interval_text, number, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.instants import instant
 from sparkassets.core.journal.runs import RunStatus
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
 
 COLUMNS = [
-    Column("started (UTC)"),
-    Column("asset"),
+    Column("started (UTC)", spare=True),
+    Column("run"),
     Column("partitions", free=True),
+    Column("interval (UTC)", spare=True),
     Column("status"),
     Column("rows", right=True),
     Column("seconds", right=True),
@@ -59,8 +61,9 @@ def command(folder: Path, asset: str | None, status: RunStatus | None, last: int
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
     return [
         clock(run.started),
-        run.asset,
+        run.run,
         blocks_text(run.asset, run.blocks, project),
+        "" if run.interval is None else interval_text(*map(instant, run.interval), timezone="UTC"),
         Cell("adopted" if run.adopted else run.status, STATUS_STYLES[run.status]),
         number(run.rows),
         "" if run.seconds is None else f"{run.seconds:.1f}",
