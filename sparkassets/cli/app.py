@@ -17,7 +17,7 @@ COMMANDS = {
     "validate": "Check the whole project.",
     "schema": "Print the JSON Schema of a project's files.",
     "graph": "Show assets, what they read and what triggers them.",
-    "preview": "Show the next runs of timetables.",
+    "preview": "Show the next runs that time alone starts.",
     "align": "Show which run of one timetable belongs to a run of another.",
     "plan": "Show what would run now, and why the rest would not.",
     "explain": "Show the whole decision for one asset.",

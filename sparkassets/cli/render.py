@@ -133,7 +133,7 @@ def print_preview(previews: Sequence[Preview], now: datetime, terminal: Terminal
     if rows:
         print_table(terminal, [Column("asset"), *SLOT_COLUMNS, Column("from now")], rows)
     else:
-        terminal.print("no asset runs by a timetable")
+        terminal.print("time alone starts no run")
     without = [each for each in previews if not each.slots]
     if without:
         terminal.print("", terminal.paint("without a coming run:", "dim"))

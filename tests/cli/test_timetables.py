@@ -84,9 +84,19 @@ def test_preview_as_a_document_has_timetables_only(asked):
     assert len(asked("preview")) == 10
 
 
+def test_preview_and_status_agree_on_a_time_in_a_condition(shop, said, asked):
+    schedule = '{any: ["0 6 * * *", orders & best_shops]}'
+    (shop / "assets/report.yml").write_text(f"asset: report\nsql: SELECT 1 AS one\nschedule: {schedule}\n")
+    (run,) = asked("preview", "--count", "1")
+    assert (run["asset"], run["run_after"]) == ("report", "2025-03-30T06:00:00Z")
+    assert said("preview", "report", "--count", "1")[1].splitlines()[1].startswith("  report  2025-03-30 06:00 ")
+    (row,) = (line for line in lines(said("status")[1]) if "report" in line)
+    assert row.endswith("  due")
+
+
 @pytest.mark.usefixtures("shop")
 def test_preview_where_nothing_runs_by_a_timetable(said, asked):
-    assert lines(said("preview")[1])[0] == "no asset runs by a timetable"
+    assert lines(said("preview")[1])[0] == "time alone starts no run"
     assert asked("preview") == []
     code, _, err = said("preview", "ordrs")
     assert (code, err) == (2, "error: no asset 'ordrs' in project 'shop'\n  hint: did you mean 'orders'?\n")

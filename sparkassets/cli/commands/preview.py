@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 @click.option("--count", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="How many each.")
 @json_option
 def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int, as_json: bool) -> int:
-    """Show the next runs of the timetable of each ASSET (default: every), whatever happened so far.
+    """Show the next runs that time alone starts of each ASSET (default: every), whatever happened so far.
 
+    By its timetable, or by a time in its condition that nothing else has to come with.
     Runs that may start at the same instant follow in the order of their intervals.
-    With --json: [{asset, run_after, data_interval: {start, end}, logical_date}]; what has no timetable is left out.
+    With --json: [{asset, run_after, data_interval: {start, end}, logical_date}]; what data alone starts is left out.
     """
     project = open_project(folder)
     found: list[Preview] = project.preview(*assets, start=start, count=count)

@@ -2,7 +2,7 @@
 
 from sparkassets.core.conditions.evaluate import Verdict, evaluate
 from sparkassets.core.conditions.parse import ConditionError, UnreadableConditionError, is_time, parse_condition
-from sparkassets.core.conditions.tree import All, Any, Condition, Leaf, Time, join_all, join_any
+from sparkassets.core.conditions.tree import All, Any, Condition, Leaf, Time, alone, join_all, join_any
 
 __all__ = [
     "All",
@@ -13,6 +13,7 @@ __all__ = [
     "Time",
     "UnreadableConditionError",
     "Verdict",
+    "alone",
     "evaluate",
     "is_time",
     "join_all",

@@ -123,3 +123,9 @@ def join_any(conditions: Iterable[Condition]) -> Condition:
     for each in conditions:
         children |= dict.fromkeys(each.children if isinstance(each, Any) else (each,))
     return next(iter(children)) if len(children) == 1 else Any(tuple(children))
+
+
+def alone(condition: Condition) -> tuple[Time, ...]:
+    """The times of which one tick makes the condition true, whatever else holds; left to right."""
+    choices = condition.children if isinstance(condition, Any) else (condition,)
+    return tuple(each for each in choices if isinstance(each, Time))

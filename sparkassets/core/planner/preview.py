@@ -1,12 +1,14 @@
-"""The next runs of timetables, whatever happened so far, for `preview`."""
+"""The next runs that time alone starts, whatever happened so far, for `preview`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from heapq import merge
+from itertools import groupby, islice
 
+from sparkassets.core.conditions import Time, alone
 from sparkassets.core.instants import format_instant
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
@@ -20,31 +22,39 @@ class Preview:
     """What comes of one asset.
 
     Attributes:
-        timezone: The zone that its timetable follows; empty without one.
+        timezone: The zone that its runs are told in.
         slots: Oldest first.
         reason: Why there are none; empty where there are.
         paused: It will not run until it is resumed.
     """
 
     asset: str
-    timezone: str = ""
+    timezone: str
     slots: tuple[Slot, ...] = ()
     reason: str = ""
     paused: bool = False
 
 
 def preview(asset: AssetSpec, *, start: datetime, count: int, paused: bool = False) -> Preview:
-    """The next ``count`` runs of the asset's timetable that may start at ``start`` or later.
+    """The next ``count`` runs that time alone lets start at ``start`` or later.
 
-    ``paused`` tells whether the `pause` verb keeps it from running; its YAML may, besides.
+    By the asset's timetable, or by the times in its condition that nothing else has to come with. ``paused`` tells
+    whether the `pause` verb keeps it from running; its YAML may, besides.
     """
-    timetable, held = asset.schedule.timetable, asset.paused or paused
-    if timetable is None:
-        reason = f"no timetable: {untimed(asset)}" + "".join(_ticks(asset, start))
-        return Preview(asset.name, reason=reason, paused=held)
-    slots = tuple(islice(_from(timetable, start), count))
-    reason = "" if slots else _without(timetable, start)
-    return Preview(asset.name, timetable.timezone, slots, reason, held)
+    timetable, condition = asset.schedule.timetable, asset.schedule.condition
+    times = alone(condition) if condition is not None else ()
+    coming = _from(timetable, start) if timetable is not None else _of_times(times, start)
+    slots = tuple(islice(coming, count))
+    reason = "" if slots else _without(asset, start)
+    return Preview(asset.name, asset.local_zone, slots, reason, paused=asset.paused or paused)
+
+
+def _of_times(times: Sequence[Time], start: datetime) -> Iterator[Slot]:
+    """The ticks of times in a condition; those of one instant are one run, whose interval spans theirs."""
+    instants = merge(*((slot.run_after for slot in _from(time.timetable, start)) for time in times))
+    for instant, _ in groupby(instants):
+        newest = [slot for time in times if (slot := time.timetable.last_at(instant)) and slot.run_after == instant]
+        yield Slot(instant, min(slot.start for slot in newest), max(slot.end for slot in newest))
 
 
 def _ticks(asset: AssetSpec, start: datetime) -> Iterator[str]:
@@ -56,8 +66,11 @@ def _ticks(asset: AssetSpec, start: datetime) -> Iterator[str]:
         yield f"; {time.text()} ticks {coming}"
 
 
-def _without(timetable: Timetable, start: datetime) -> str:
+def _without(asset: AssetSpec, start: datetime) -> str:
     """Why no run comes at ``start`` or later."""
+    timetable = asset.schedule.timetable
+    if timetable is None:
+        return f"no timetable: {untimed(asset)}" + "".join(_ticks(asset, start))
     described = timetable.describe()
     match timetable:
         case Continuous():

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkassets.core.conditions import Any as AnyOf
-from sparkassets.core.conditions import Condition, Time
+from sparkassets.core.conditions import Condition, alone
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
@@ -127,8 +126,7 @@ def _next_at(look: Look, asset: AssetSpec, state: AssetState) -> int | None:
 
 def _next_tick(look: Look, condition: Condition, state: AssetState) -> int | None:
     """When time alone makes the condition true: a tick that nothing else has to come with."""
-    choices = condition.children if isinstance(condition, AnyOf) else (condition,)
-    times = [choice for choice in choices if isinstance(choice, Time)]
+    times = alone(condition)
     due = [tick[0] for leaf in times if (tick := passed(look, leaf, state)) is not None]
     coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(look.now))) is not None]
     return min([*due, *(epoch(slot.run_after) for slot in coming)], default=None)

@@ -96,7 +96,7 @@ def test_what_has_no_timetable_says_what_it_goes_by():
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ({"any": ["@hourly", "b"]}, "runs when @hourly | b; @hourly ticks next at 2025-01-01T00:00:00Z"),
+        ({"all": ["@hourly", "b"]}, "runs when @hourly & b; @hourly ticks next at 2025-01-01T00:00:00Z"),
         (
             {"all": ["0 6 * * *", {"any": ["b", {"cron": "@daily", "end": "2024-12-01"}]}]},
             (
@@ -111,6 +111,18 @@ def test_what_has_times_in_its_condition_says_when_they_come(condition, reason):
     parsed = parse_condition(condition, clock)
     found = preview(asset("a", schedule=Schedule(None, parsed, parsed.text())), start=at("2025-01-01"), count=3)
     assert (found.slots, found.reason) == ((), f"no timetable: {reason}")
+
+
+def test_times_that_suffice_alone_are_runs_and_those_of_one_instant_are_one():
+    six = {"at": "0 6 * * *", "timezone": "UTC"}
+    condition = parse_condition({"any": ["0 0 * * *", "0 */6 * * *", six, {"all": ["@hourly", "b"]}, "c"]}, clock)
+    found = preview(asset("a", schedule=Schedule(None, condition)), start=at("2025-01-01"), count=3)
+    assert found.reason == ""
+    assert [tuple(f"{each:%d %H}" for each in (slot.run_after, slot.start, slot.end)) for slot in found.slots] == [
+        ("01 00", "31 00", "01 00"),
+        ("01 06", "01 00", "01 06"),
+        ("01 12", "01 06", "01 12"),
+    ]
 
 
 def test_what_is_paused_says_so():
