@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 SHOWN_CHARACTERS = 60
 
@@ -15,6 +15,16 @@ def listing(words: Iterable[str], *, last: str = "or") -> str:
     """
     *head, tail = words
     return f"{', '.join(head)} {last} {tail}" if head else tail
+
+
+def few(words: Sequence[str], most: int = 3) -> str:
+    """The first few words, and how many more there are.
+
+    >>> few(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    rest = len(words) - most
+    return ", ".join(words[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def shown(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from sparkassets.core.journal.entries import Entry, EventEntry
 from sparkassets.core.journal.rows import JournalRow
@@ -15,14 +16,27 @@ Identity = tuple[str, str]
 """Dataset and id: what tells an event from others."""
 
 
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What became of an event.
+
+    Attributes:
+        row: Its own row, or the first one of its id.
+        known: Its id was known already, so it was not recorded again.
+    """
+
+    row: JournalRow
+    known: bool
+
+
 def announce(
     ledger: Ledger,
     store: JournalStore,
     entries: Sequence[EventEntry],
     *,
     before: Callable[[State], Sequence[Entry]],
-) -> list[JournalRow]:
-    """Records the events, in one commit; returns the row of each, in their order.
+) -> list[Announced]:
+    """Records the events, in one commit; returns what became of each, in their order.
 
     An event with an id that the dataset's events know already is not recorded again: its row is the first one's. This
     is decided against exactly the journal before the commit, so it holds for any number of processes.
@@ -50,7 +64,12 @@ def announce(
     recorded = [row for row in ledger.commit(decide) if row.kind == "event"]
     rows = dict(zip(map(id, fresh), recorded, strict=True))
     first = known.rows | {identity: row for row in recorded if (identity := _identity(row)) is not None}
-    return [rows.get(id(entry)) or first[entry.uri, entry.id or ""] for entry in entries]
+    return [
+        Announced(rows[id(entry)], known=False)
+        if id(entry) in rows
+        else Announced(first[entry.uri, entry.id or ""], known=True)
+        for entry in entries
+    ]
 
 
 class _Known:

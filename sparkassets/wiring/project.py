@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -242,6 +242,7 @@ class Project:
         extra: Mapping[str, Any] | None = None,
         id: str | None = None,  # noqa: A002  the word of the grammar
         at: datetime | str | None = None,
+        on_known: Callable[[dict[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
         """Announces that ``target`` (an asset's name or a dataset URI) was updated; needs no Spark.
 
@@ -251,6 +252,7 @@ class Project:
             extra: Free; at most 64 KiB of JSON, without credentials.
             id: Tells the event from others of the dataset: one that is known already is not recorded again.
             at: When it happened; now if not given, and without an offset in the project's zone.
+            on_known: Is given the first event of a known ``id``.
 
         Returns:
             The event as recorded; for a known ``id`` the first one.
@@ -258,14 +260,22 @@ class Project:
         Raises:
             InputError: The event is wrong.
         """
-        return self._announce([announced(self.spec, target, partition=partition, extra=extra, id=id, at=at)])[0]
+        entry = announced(self.spec, target, partition=partition, extra=extra, id=id, at=at)
+        return self._announce([entry], on_known)[0]
 
-    def add_events(self, lines: Iterable[str | Mapping[str, Any]], *, name: str = "lines") -> list[dict[str, Any]]:
+    def add_events(
+        self,
+        lines: Iterable[str | Mapping[str, Any]],
+        *,
+        name: str = "lines",
+        on_known: Callable[[dict[str, Any]], None] | None = None,
+    ) -> list[dict[str, Any]]:
         """Announces many updates in one commit, or none of them.
 
         Args:
             lines: Objects, or their JSON, ``{"asset" or "uri", "partition", "extra", "at", "id"}``.
             name: What they come from, for messages.
+            on_known: Is given the first event of each known ``id``.
 
         Returns:
             The events as recorded, in the order of the lines; for a known ``id`` the first one.
@@ -273,7 +283,7 @@ class Project:
         Raises:
             InputError: Some lines are wrong; tells every one as ``name:line: what is wrong``.
         """
-        return self._announce(announced_lines(self.spec, lines, name=name))
+        return self._announce(announced_lines(self.spec, lines, name=name), on_known)
 
     def pause(self, *assets: str) -> list[str]:
         """Stops these assets from running until they are resumed; what comes for them meanwhile is kept.
@@ -323,13 +333,19 @@ class Project:
             raise InputError(f"asset {text!r} has no timetable: {untimed(spec)}")
         return spec.schedule.timetable
 
-    def _announce(self, entries: Sequence[EventEntry]) -> list[dict[str, Any]]:
+    def _announce(
+        self, entries: Sequence[EventEntry], on_known: Callable[[dict[str, Any]], None] | None
+    ) -> list[dict[str, Any]]:
         if not entries:
             return []
         ledger = self._opened("events add")
-        rows = announce(ledger, self._store, entries, before=lambda state: changed_specs(self.spec, state))
+        found = announce(ledger, self._store, entries, before=lambda state: changed_specs(self.spec, state))
         ledger.tidy()
-        return described(self.spec, self._store, rows)
+        told = described(self.spec, self._store, [each.row for each in found])
+        for each, event in zip(found, told, strict=True):
+            if each.known and on_known is not None:
+                on_known(event)
+        return told
 
     def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
         for name in assets:

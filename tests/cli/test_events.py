@@ -18,6 +18,27 @@ def test_an_id_is_taken_once(asked):
     assert len(asked("events", "list")) == 1
 
 
+def test_a_known_id_says_so(said, tmp_path):
+    first = said("events", "add", "orders", "--id", "kafka-7")[1]
+    assert "known" not in first
+    again = said("events", "add", "orders", "--id", "kafka-7")[1]
+    seq = first.splitlines()[1].split()[0]
+    assert again == f"{first}known already by its id, so not recorded again: event {seq}\n"
+    (tmp_path / "x.jsonl").write_text('{"asset": "orders", "id": "kafka-7"}\n' + '{"asset": "orders", "id": "8"}\n' * 2)
+    third = said("events", "add", "--file", "x.jsonl")[1].splitlines()
+    assert third[-1] == f"known already by its id, so not recorded again: events {seq}, {third[2].split()[0]}"
+
+
+def test_what_nothing_listens_to_is_recorded_and_said(shop, said, asked):
+    (shop / "assets/mail.yml").write_text("asset: mail\nsql: SELECT 1 AS one\nschedule: {uri: x-go://now}\n")
+    assert [said("events", "add", target)[2] for target in ("orders", "x-go://now")] == ["", ""]
+    code, out, err = said("events", "add", "s3://lake/ordres")
+    assert (code, err) == (0, "nothing in project 'shop' reads or waits for s3://lake/ordres\n")
+    assert "  s3://lake/ordres" in out
+    assert said("events", "add", "best_shops", "--json")[2].endswith(" reads or waits for best_shops\n")
+    assert len(asked("events", "list")) == 4
+
+
 def test_when_it_happened_and_a_json_extra(asked):
     event = asked("events", "add", "orders", "--at", "2025-01-02T06:00", "--extra", '{"n": 1, "by": {"x": []}}')
     assert (event["at"], event["extra"]) == ("2025-01-02T06:00:00Z", {"n": 1, "by": {"x": []}})

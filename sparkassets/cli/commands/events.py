@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -14,7 +14,15 @@ from sparkassets.cli.documents import event_document, print_json
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
 from sparkassets.cli.tables import Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.phrases import few
 from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from sparkassets.core.spec.model import ProjectSpec
+
+Event = Mapping[str, Any]
+"""As `sparkassets.wiring.Project.events` has it."""
 
 
 @click.group("events", no_args_is_help=False)
@@ -80,11 +88,13 @@ def add_event(
     if target is None:
         raise InputError("expected ASSET_OR_URI, or --file FILE")
     extra = _extra(extras)
-    event = open_project(folder).add_event(target, partition=partition, extra=extra, id=ident, at=at)
+    project, known = open_project(folder), list[Event]()
+    event = project.add_event(target, partition=partition, extra=extra, id=ident, at=at, on_known=known.append)
     if as_json:
         print_json(event_document(event))
     else:
-        _print(Terminal.of(sys.stdout), [event])
+        _print_added([event], known)
+    _warn_of_unheard([event], project.spec)
     return 0
 
 
@@ -95,14 +105,33 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
         raise InputError(f"{str(file)!r} is not UTF-8: {error.reason} at byte {error.start}") from error
     except OSError as error:
         raise InputError(f"cannot read {str(file)!r}: {error.strerror}") from error
-    added = open_project(folder).add_events(text.split("\n"), name="stdin" if str(file) == "-" else str(file))
+    project, known = open_project(folder), list[Event]()
+    name = "stdin" if str(file) == "-" else str(file)
+    added = project.add_events(text.split("\n"), name=name, on_known=known.append)
     if as_json:
         print_json([event_document(event) for event in added])
     elif added:
-        _print(Terminal.of(sys.stdout), added)
+        _print_added(added, known)
     else:
         Terminal.of(sys.stdout).print("no events")
+    _warn_of_unheard(added, project.spec)
     return 0
+
+
+def _print_added(added: Sequence[Event], known: Sequence[Event]) -> None:
+    """The events, and below which of them are older ones of the same id."""
+    terminal = Terminal.of(sys.stdout)
+    _print(terminal, added)
+    if numbers := list(dict.fromkeys(str(event["seq"]) for event in known)):
+        noun = "event" if len(numbers) == 1 else "events"
+        terminal.print(f"known already by its id, so not recorded again: {noun} {few(numbers)}")
+
+
+def _warn_of_unheard(added: Sequence[Event], project: ProjectSpec) -> None:
+    """Says which datasets were announced in vain, as far as this project goes."""
+    heard = {uri for asset in project.assets.values() for uri in fold_spec(asset, project).listens}
+    if names := list(dict.fromkeys(event["asset"] or event["uri"] for event in added if event["uri"] not in heard)):
+        Terminal.of(sys.stderr).print(f"nothing in project {project.name!r} reads or waits for {few(names)}")
 
 
 def _extra(texts: Sequence[str]) -> dict[str, Any]:
@@ -143,7 +172,7 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-def _print(terminal: Terminal, found: Sequence[Mapping[str, Any]]) -> None:
+def _print(terminal: Terminal, found: Sequence[Event]) -> None:
     columns = [
         Column("event", right=True),
         Column("at (UTC)"),
@@ -156,7 +185,7 @@ def _print(terminal: Terminal, found: Sequence[Mapping[str, Any]]) -> None:
     print_table(terminal, columns, [_row(event) for event in found])
 
 
-def _row(event: Mapping[str, Any]) -> Row:
+def _row(event: Event) -> Row:
     extra = ", ".join(f"{key}={_plain(value)}" for key, value in event["extra"].items())
     return [
         str(event["seq"]),
@@ -164,8 +193,8 @@ def _row(event: Mapping[str, Any]) -> Row:
         event["asset"] or event["uri"],
         ", ".join(event["partitions"]),
         extra,
-        ", ".join(event.get("triggered", ())),
-        ", ".join(event.get("included_in", ())),
+        ", ".join(event["triggered"]),
+        ", ".join(event["included_in"]),
     ]
 
 

@@ -14,6 +14,7 @@ from sparkassets.cli.render import STATUS_STYLES, clock, in_words, local, number
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.instants import epoch, instant
+from sparkassets.core.phrases import few
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
@@ -53,7 +54,7 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
 def _row(status: AssetStatus, asset: AssetSpec, now: int) -> Row:
     return [
         status.asset,
-        _covered(status),
+        few(status.covered, SHOWN),
         _state(status),
         clock(status.last_at)[:MINUTES],
         _next(status.next_at, asset, now),
@@ -66,11 +67,6 @@ def _next(at: int | None, asset: AssetSpec, now: int) -> str:
     if at <= now:
         return "due"
     return f"{local(instant(at), asset.local_zone, offset=True)}, {in_words(at - now)}"
-
-
-def _covered(status: AssetStatus) -> str:
-    rest = len(status.covered) - SHOWN
-    return ", ".join(status.covered[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _state(status: AssetStatus) -> Cell:
