@@ -7,9 +7,10 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
-from sparkassets.cli.render import STATUS_STYLES, blocks_text, number
+from sparkassets.cli.render import STATUS_STYLES, blocks_text
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.wording import plural
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.runtime.progress import Progress, RunResult
 
@@ -177,7 +178,7 @@ def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> s
     status = terminal.paint(result.status, STATUS_STYLES.get(result.status, ""))
     facts = [f"{result.seconds:.1f} s"]
     if result.rows is not None:
-        facts.insert(0, f"{number(result.rows)} rows")
+        facts.insert(0, plural(result.rows, "row"))
     if result.adopted:
         facts.append(f"recorded {result.adopted}, which was found in the target")
     if result.error:

@@ -46,6 +46,7 @@ def test_lines():
             {"status": "failed", "error": "ValueError: x\x1b[0m"},
             "failed delays 2025-01-01..2025-01-03: 3.1 s, ValueError: x?[0m\n",
         ),
+        ({"rows": 1}, "success delays 2025-01-01..2025-01-03: 1 row, 3.1 s\n"),
         (
             {"adopted": "delays-0"},
             "success delays 2025-01-01..2025-01-03: 3.1 s, recorded delays-0, which was found in the target\n",
