@@ -378,24 +378,6 @@ def test_renders_the_path_of_one_slot(path, partition, key, expected):
     assert PathPattern.parse(path).render(partition.parse_key(key)[0], partition) == expected
 
 
-@pytest.mark.parametrize(
-    ("field", "by", "expected"),
-    [
-        ("{t:%Y%m%d}", "day", "yyyyMMdd"),
-        ("{t:%Y%j}", "day", "yyyyDDD"),
-        ("{t:year=%Y/d'%m%d}", "day", "'year='yyyy'/d'''MMdd"),
-        ("{t:%Y%m%dT%H}", "hour", "yyyyMMdd'T'HH"),
-        ("{t:%G%V}", "week", None),
-        ("{t}", "day", "yyyy-MM-dd"),
-        ("{t}", "month", "yyyy-MM"),
-        ("{t}", "hour", None),
-        ("{t}", "quarter", None),
-    ],
-)
-def test_sparks_letters(field, by, expected):
-    assert PathPattern.parse(f"l/{field}").field.spark_format(by) == expected
-
-
 FORMS = {
     "hour": ["{t}", "{t:%Y%m%d%H}", "{t:%Y/%j/%H}"],
     "day": ["{t}", "{t:%Y%m%d}", "{t:%Y-%j}", "{t:%Y%m%d%H}"],

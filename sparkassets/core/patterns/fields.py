@@ -10,8 +10,6 @@ from datetime import date, datetime, timedelta
 from sparkassets.errors import InputError
 
 _WIDTHS: Mapping[str, int] = {"Y": 4, "m": 2, "d": 2, "H": 2, "j": 3, "G": 4, "V": 2}
-_SPARK: Mapping[str, str] = {"Y": "yyyy", "m": "MM", "d": "dd", "H": "HH", "j": "DDD"}
-_KEYS_IN_SPARK: Mapping[str, str] = {"day": "yyyy-MM-dd", "month": "yyyy-MM", "year": "yyyy"}
 _HOURS = ("Ymd" + "H", "Yj" + "H")
 _DAYS = ("Ymd", "Yj", *_HOURS)
 _DETERMINE: Mapping[str, tuple[str, ...]] = {
@@ -104,19 +102,6 @@ class TimeField:
             [_digits(part[1], when) if part[0] == "%" else part for part in self.parts] for when in (first, last)
         )
         return "".join(a if a == b else "?" * len(a) for a, b in zip(low, high, strict=True))
-
-    def spark_format(self, by: str) -> str | None:
-        """Spark's datetime pattern for the field's text, read as local time; None where Spark cannot parse it.
-
-        Spark parses neither ISO weeks nor quarters, nor the offset that a key has in repeated hours only.
-        """
-        if not self.parts:
-            return _KEYS_IN_SPARK.get(by)
-        if any(letter not in _SPARK for letter in self.directives):
-            return None
-        return "".join(
-            _SPARK[part[1]] if part[0] == "%" else "'" + part.replace("'", "''") + "'" for part in self.parts
-        )
 
 
 def _check_part(piece: str, part: str, *, before: tuple[str, ...]) -> None:
