@@ -13,7 +13,6 @@ from sparkassets.core.journal.announce import partition_of
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.runs import RunRecord
-    from sparkassets.core.journal.state import EventRef
     from sparkassets.core.partitions import RangeSet
     from sparkassets.core.planner.explain import Node
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
@@ -126,7 +125,10 @@ def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
 
 
 def event_document(event: Mapping[str, Any]) -> dict[str, Any]:
-    """One event: ``{seq, asset, uri, partitions, at, extra, run}``."""
+    """One event: ``{seq, asset, uri, partitions, at, extra, run}``.
+
+    One of the journal has its ``id`` besides, and the runs that it ``triggered`` or was ``included_in``.
+    """
     return {**event, "partitions": spans(event["partitions"])}
 
 
@@ -169,13 +171,11 @@ def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
         "reason": run.reason,
         "partitions": partitions_document(run.blocks, project.assets.get(run.asset)),
         "data_interval": interval_document(run.interval),
-        "triggering_events": [event_document(_triggering(ref, project)) for ref in run.events],
+        "triggering_events": [
+            event_document(events.of_ref(ref, partition_of(project, asset=ref.asset, uri=ref.uri)))
+            for ref in run.events
+        ],
     }
-
-
-def _triggering(ref: EventRef, project: ProjectSpec) -> dict[str, Any]:
-    event = events.of_ref(ref, partition_of(project, asset=ref.asset, uri=ref.uri))
-    return {key: value for key, value in event.items() if key != "source_run"}
 
 
 def _result(result: RunResult, project: ProjectSpec) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sparkassets.core.spec.graph import ancestors, descendants
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 
 
@@ -28,8 +27,8 @@ def selected(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | No
     for text in written:
         name = text.removeprefix("+").removesuffix("+")
         if name not in project.assets:
-            hint = did_you_mean(name, project.assets)
-            raise InputError(f"--select: no asset {name!r} in project {project.name!r}", hint=hint)
+            error = project.no_asset(name)
+            raise InputError(f"--select: {error.args[0]}", hint=error.hint)
         chosen.add(name)
         if text.startswith("+"):
             chosen |= ancestors(project.assets, name)

@@ -281,7 +281,7 @@ class Driver:
         """The events under every name of their dataset, the name of an asset first."""
         found: dict[str, list[Mapping[str, Any]]] = {}
         for ref in run.events:
-            event = events.of_ref(ref, announce.partition_of(self.project, asset=ref.asset, uri=ref.uri))
+            event = events.with_source_run(ref, announce.partition_of(self.project, asset=ref.asset, uri=ref.uri))
             for key in dict.fromkeys([*filter(None, [ref.asset]), *self._writers.get(ref.uri, ()), ref.uri]):
                 found.setdefault(key, []).append(event)
         return found

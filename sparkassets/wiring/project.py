@@ -25,7 +25,6 @@ from sparkassets.core.planner.preview import Preview, preview, untimed
 from sparkassets.core.planner.status import AssetStatus, asset_status, grid
 from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable, parse_timetable
 from sparkassets.core.timetables.align import Alignment, is_time
 from sparkassets.errors import InputError
@@ -318,8 +317,7 @@ class Project:
         """
         asset = self.spec.assets.get(name)
         if asset is None:
-            hint = did_you_mean(name, self.spec.assets)
-            raise InputError(f"no asset {name!r} in project {self.spec.name!r}", hint=hint)
+            raise self.spec.no_asset(name)
         return asset
 
     # ------------------------------------------------------------------ inside

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from sparkassets.cli.documents import event_document, print_json
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
 from sparkassets.cli.tables import Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.journal.announce import no_number
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.phrases import few
 from sparkassets.errors import InputError
@@ -159,17 +160,12 @@ def _pairs(text: str) -> dict[str, Any]:
 def _value(text: str) -> object:
     """The JSON value of ``text``, or else the text itself."""
     try:
-        value: object = json.loads(text, parse_constant=_no_number)
+        value: object = json.loads(text, parse_constant=no_number)
     except ValueError:
         return text
     except RecursionError:
         raise InputError("--extra: JSON that cannot be read: it is nested too deep") from None
     return value
-
-
-def _no_number(text: str) -> NoReturn:
-    """NaN and Infinity are not JSON."""
-    raise ValueError(text)
 
 
 def _print(terminal: Terminal, found: Sequence[Event]) -> None:

@@ -162,7 +162,7 @@ def _of_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
 
 def _parsed(line: str) -> object:
     try:
-        value: object = json.loads(line, parse_constant=_no_number, object_pairs_hook=_no_duplicates)
+        value: object = json.loads(line, parse_constant=no_number, object_pairs_hook=_no_duplicates)
     except ValueError as error:
         raise InputError(f"not JSON: {error}") from None
     except RecursionError:
@@ -170,7 +170,12 @@ def _parsed(line: str) -> object:
     return value
 
 
-def _no_number(text: str) -> NoReturn:
+def no_number(text: str) -> NoReturn:
+    """Refuses NaN and Infinity, which Python reads as JSON.
+
+    Raises:
+        ValueError: Always.
+    """
     raise ValueError(f"{text} is no JSON number")
 
 
@@ -208,8 +213,7 @@ def _asset(project: ProjectSpec, name: str) -> AssetSpec:
     if asset is None:
         if secret := secret_in_text(name):
             raise InputError(f"what is updated is named by {secret}; events are clear text")
-        hint = did_you_mean(name, project.assets) if NAME.fullmatch(name) else _OF_ANY_URI
-        raise InputError(f"no asset {name!r} in project {project.name!r}", hint=hint)
+        raise project.no_asset(name, hint=None if NAME.fullmatch(name) else _OF_ANY_URI)
     return asset
 
 

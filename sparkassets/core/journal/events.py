@@ -17,7 +17,7 @@ USING_KINDS = ("claim", "success")
 """The kinds of entries that tell which run used an event."""
 
 
-def of_ref(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
+def with_source_run(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
     """An event that is not consumed yet, with the data interval of its source run."""
     interval = ref.interval
     source_run = None
@@ -27,7 +27,20 @@ def of_ref(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
             "data_interval_start": instant(interval[0]) if interval else None,
             "data_interval_end": instant(interval[1]) if interval else None,
         }
-    return {**_event(ref, ref.ranges, partition), "source_run": source_run}
+    return {**of_ref(ref, partition), "source_run": source_run}
+
+
+def of_ref(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
+    """An event that is not consumed yet."""
+    return {
+        "seq": ref.seq,
+        "asset": ref.asset,
+        "uri": ref.uri,
+        "partitions": labels(ref.ranges, partition),
+        "at": format_instant(instant(ref.at)),
+        "extra": dict(ref.extra),
+        "run": ref.run,
+    }
 
 
 def is_event(row: JournalRow) -> bool:
@@ -45,7 +58,7 @@ def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any]:
     extra = json.loads(row.extra) if row.extra else {}
     at = body.get("at")
     ref = EventRef(row.seq, row.uri or "", row.asset, epoch(row.at) if at is None else at, ranges, extra, row.run, None)
-    return {**_event(ref, ranges, partition), "id": body.get("id")}
+    return {**of_ref(ref, partition), "id": body.get("id")}
 
 
 class Uses:
@@ -111,18 +124,6 @@ def _touched(row: JournalRow) -> RangeSet:
 
 def _reads(pin: Pinned, seq: int, touched: RangeSet) -> bool:
     return pin.seq >= seq and (pin.ranges is None or not touched or pin.ranges.overlaps(touched))
-
-
-def _event(ref: EventRef, ranges: RangeSet, partition: TimePartition | None) -> dict[str, Any]:
-    return {
-        "seq": ref.seq,
-        "asset": ref.asset,
-        "uri": ref.uri,
-        "partitions": labels(ranges, partition),
-        "at": format_instant(instant(ref.at)),
-        "extra": dict(ref.extra),
-        "run": ref.run,
-    }
 
 
 def labels(ranges: RangeSet, partition: TimePartition | None) -> list[str]:

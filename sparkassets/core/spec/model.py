@@ -11,8 +11,9 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import Mapping as PartitionMapping
 from sparkassets.core.partitions import TimePartition
 from sparkassets.core.strategies import Strategy
+from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
-from sparkassets.errors import Location
+from sparkassets.errors import InputError, Location
 
 OnUpdate = Literal["rerun", "ignore"]
 WriteMode = Literal["replace", "append"]
@@ -210,6 +211,10 @@ class ProjectSpec:
     python: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
+
+    def no_asset(self, name: str, *, hint: str | None = None) -> InputError:
+        """The error that the project has no asset of that name; the hint is a suggestion by default."""
+        return InputError(f"no asset {name!r} in project {self.name!r}", hint=hint or did_you_mean(name, self.assets))
 
 
 __all__ = [
