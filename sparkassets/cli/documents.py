@@ -92,9 +92,8 @@ def preview_document(preview: Preview) -> list[dict[str, Any]]:
 
 def alignment_document(alignment: Alignment) -> dict[str, Any]:
     """Two runs that belong together; the delta in seconds."""
-    upstream = alignment.upstream
     return {
-        "upstream_logical_date": None if upstream is None else format_instant(upstream.start),
+        "upstream_logical_date": format_instant(alignment.upstream.start),
         "downstream_logical_date": format_instant(alignment.downstream.start),
         "execution_delta": alignment.delta_seconds,
         "case": alignment.case,

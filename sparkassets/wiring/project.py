@@ -26,7 +26,7 @@ from sparkassets.core.planner.status import AssetStatus, asset_status, grid
 from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.timetables import Timetable, parse_timetable
-from sparkassets.core.timetables.align import Alignment, is_time
+from sparkassets.core.timetables.align import Alignment, aligned, is_time
 from sparkassets.errors import InputError
 from sparkassets.project import load
 from sparkassets.runtime.announcing import announce
@@ -38,7 +38,6 @@ from sparkassets.runtime.progress import Progress, Silent, Summary
 from sparkassets.runtime.work import Tick, Work
 from sparkassets.sources import observer
 from sparkassets.state import DeltaStore
-from sparkassets.wiring.alignment import align
 from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of
 from sparkassets.wiring.failures import explain_failure
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name
@@ -129,7 +128,8 @@ class Project:
         Raises:
             InputError: One is no timetable, or has no run by then.
         """
-        return align(upstream, downstream, self._timetable, self.moment(at))
+        up, down = self._timetable(upstream), self._timetable(downstream)
+        return aligned(up, down, self.moment(at), names=(upstream, downstream))
 
     def moment(self, at: datetime | str | None = None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""

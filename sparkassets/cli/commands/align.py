@@ -53,8 +53,6 @@ def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> Alig
 
 def _print(found: Alignment, terminal: Terminal) -> None:
     down, up = found.downstream, found.upstream
-    if up is None or found.delta_seconds is None:  # pragma: no cover  a project's `align` refuses that
-        return
     rows = [[name, *slot_cells(slot, zone)] for name, slot, zone in zip(_ENDS, (up, down), found.zones, strict=True)]
     print_table(terminal, [Column(""), *SLOT_COLUMNS], rows)
     tick = format_instant(down.end)

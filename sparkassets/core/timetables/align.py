@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from sparkassets.core.instants import format_instant
 from sparkassets.core.timetables.base import Slot, Timetable
+from sparkassets.errors import InputError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -26,29 +28,39 @@ class Alignment:
     """A run of the downstream and the upstream run that it takes its data from.
 
     Attributes:
-        upstream: None where the upstream has no run as early as that.
-        delta_seconds: The downstream's logical date minus the upstream's; None without an upstream run.
+        delta_seconds: The downstream's logical date minus the upstream's.
         case: 1 where both fire at that instant, 2 where only the downstream does.
         at: What was asked for; the downstream may have no tick there.
         zones: Of the upstream's timetable and of the downstream's.
     """
 
-    upstream: Slot | None
+    upstream: Slot
     downstream: Slot
-    delta_seconds: int | None
+    delta_seconds: int
     case: Literal[1, 2]
     at: datetime
     zones: tuple[str, str]
 
 
-def aligned(upstream: Timetable, downstream: Timetable, at: datetime) -> Alignment | None:
-    """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run; None without one."""
+def aligned(upstream: Timetable, downstream: Timetable, at: datetime, *, names: tuple[str, str]) -> Alignment:
+    """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run.
+
+    Args:
+        upstream: Whose run is looked for.
+        downstream: Whose run it belongs to.
+        at: Aware.
+        names: What messages call the upstream and the downstream.
+
+    Raises:
+        InputError: One has no run by then.
+    """
     own, zones = downstream.last_over(at), (upstream.timezone, downstream.timezone)
     if own is None:
-        return None
+        raise InputError(f"{names[1]!r} has no run by {format_instant(at)}: {downstream.describe()}")
     theirs = upstream.last_over(own.end)
     if theirs is None:
-        return Alignment(None, own, None, 2, at, zones)
+        when = f"{format_instant(own.end)}, when {names[1]!r} runs"
+        raise InputError(f"{names[0]!r} has no run by {when}: {upstream.describe()}")
     delta = own.start - theirs.start
     case: Literal[1, 2] = 1 if theirs.end == own.end else 2
     return Alignment(theirs, own, delta.days * 86_400 + delta.seconds, case, at, zones)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.timetables import Timetable, parse_timetable
-from sparkassets.core.timetables.align import aligned
+from sparkassets.core.timetables.align import Alignment, aligned
+from sparkassets.errors import InputError
 
 
 def at(text: str) -> datetime:
@@ -16,6 +17,10 @@ def at(text: str) -> datetime:
 
 def cron(text: str, **bounds: str) -> Timetable:
     return parse_timetable({"cron": text, **bounds}, timezone="UTC")
+
+
+def alignment(upstream: Timetable, downstream: Timetable, now: str) -> Alignment:
+    return aligned(upstream, downstream, at(now), names=("up", "down"))
 
 
 # the timelines of the classic proposal
@@ -33,37 +38,34 @@ def cron(text: str, **bounds: str) -> Timetable:
 def test_execution_delta(
     upstream: str, downstream: str, now: str, theirs: str, own: str, delta: int, case: int
 ) -> None:
-    found = aligned(cron(upstream), cron(downstream), at(now))
-
-    assert found is not None
-    assert found.upstream is not None
+    found = alignment(cron(upstream), cron(downstream), now)
     assert (found.upstream.start, found.downstream.start) == (at(theirs), at(own))
     assert (found.delta_seconds, found.case) == (delta, case)
 
 
 def test_between_two_ticks_it_is_the_downstream_run_before() -> None:
-    found = aligned(cron("0 6 * * *"), cron("0 6 * * *"), at("2025-03-21T17:45"))
-    assert found is not None
+    found = alignment(cron("0 6 * * *"), cron("0 6 * * *"), "2025-03-21T17:45")
     assert found.downstream.end == at("2025-03-21T06:00")
 
 
 def test_upstream_that_starts_too_late_has_no_run() -> None:
     upstream = cron("0 6 * * *", start="2025-03-21T06:00Z")
-    found = aligned(upstream, cron("0 6 * * *"), at("2025-03-21T06:00"))
-    assert found is not None
-    assert (found.upstream, found.delta_seconds, found.case) == (None, None, 2)
+    with pytest.raises(InputError, match=r"^'up' has no run by 2025-03-21T06:00:00Z, when 'down' runs: 0 6 \* \* \* "):
+        alignment(upstream, cron("0 6 * * *"), "2025-03-21T06:00")
     assert upstream.last_over(at("2025-03-22T06:00")) is not None
 
 
 def test_downstream_that_starts_too_late_has_no_alignment() -> None:
-    assert aligned(cron("@daily"), cron("@daily", start="2025-03-21"), at("2025-03-21T12:00")) is None
+    with pytest.raises(InputError, match=r"^'down' has no run by 2025-03-21T12:00:00Z: @daily \(UTC\) from 2025-03-21"):
+        alignment(cron("@daily"), cron("@daily", start="2025-03-21"), "2025-03-21T12:00")
 
 
-@pytest.mark.parametrize("now", ["9990-01-01", "9999-12-31T23:59", "0001-01-01"])
-def test_a_long_delay_at_the_ends_of_the_calendar(now: str) -> None:
+def test_a_long_delay_at_the_ends_of_the_calendar() -> None:
     late = parse_timetable({"at": "0 6 1 1 *", "delay": "1000y"}, timezone="UTC")
-    found = aligned(cron("@yearly"), late, at(now))
-    assert (found is None) == (now < "1000")
+    for now in ("9990-01-01", "9999-12-31T23:59"):
+        assert alignment(cron("@yearly"), late, now).downstream.end <= at(now)
+    with pytest.raises(InputError, match="'down' has no run by 0001-01-01"):
+        alignment(cron("@yearly"), late, "0001-01-01")
 
 
 @given(
