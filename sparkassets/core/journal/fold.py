@@ -8,9 +8,10 @@ history"). The fold goes by the specs in the journal, not by the checkout's.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from sparkassets.core.instants import epoch
 from sparkassets.core.journal.entries import (
@@ -38,6 +39,8 @@ from sparkassets.core.journal.state import (
     State,
 )
 from sparkassets.core.partitions import RangeSet, StampedRanges
+
+T = TypeVar("T")
 
 INSTANCES = 1000
 """Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
@@ -101,13 +104,14 @@ class _Fold:
             asset = AssetState(name, spec)
         elif old.spec.place != spec.place or (spec.place is None and old.spec.uri != spec.uri):
             # what was computed stands elsewhere: at the new place nothing is there yet
-            asset = AssetState(name, spec, chain=old.chain, paused=old.paused)
-            self._datasets[spec.uri] = replace(self._dataset(spec.uri), coverage=RangeSet())
+            asset = AssetState(name, spec, chain=old.chain, paused=old.paused, placed=row.seq)
+            if not self._shared(spec.uri, name):
+                self._datasets[spec.uri] = replace(self._dataset(spec.uri), coverage=RangeSet())
         else:
             if old.spec.uri != spec.uri:
-                self._renamed(old.spec.uri, spec.uri)
-            asset = replace(old, spec=spec)
-        asset = self._parted(asset, old.spec if old is not None else spec)
+                self._renamed(name, old.spec.uri, spec.uri)
+            asset = replace(self._assets[name], spec=spec)
+        asset = self._naming(asset, old.spec if old is not None else None)
         kept = {inlet.name: asset.stale[inlet.name] for inlet in spec.inlets if inlet.name in asset.stale}
         self._assets[name] = replace(asset, stale=kept)
         self._listen(name, old)
@@ -118,17 +122,41 @@ class _Fold:
                 if dataset.seq:
                     self._mark_stale(name, inlet, dataset.coverage, seq=row.seq, whole=inlet.mapping is None)
 
-    def _parted(self, asset: AssetState, before: FoldSpec) -> AssetState:
-        """With what it has not used of the datasets that its condition names no more, for when it names them again."""
-        named = asset.spec.named
+    def _naming(self, asset: AssetState, before: FoldSpec | None) -> AssetState:
+        """With what it has not used of the datasets that its condition names no more, or names again, or anew.
+
+        Of a dataset that it names no more it keeps what it has not used. Of one that it names anew the newest event is
+        for it, whatever others have not used.
+        """
+        named, was = asset.spec.named, before.named if before is not None else ()
+        for uri in (uri for uri in named if uri not in was):
+            asset = self._settled(asset, uri, newest=True)
         parted = {uri: seq for uri, seq in asset.parted.items() if uri not in named}
-        for uri in before.named:
+        for uri in was:
             newest = self._dataset(uri).seq
             if uri not in named and (newest > asset.consumed.get(uri, 0) or uri in asset.partly):
                 parted[uri] = newest
-        gone = set(before.listens) - set(asset.spec.listens) - parted.keys()
+        listened = set(before.listens) if before is not None else set()
+        gone = listened - set(asset.spec.listens) - parted.keys()
         partly = {key: items for key, items in asset.partly.items() if key not in gone}
         return replace(asset, parted=parted, partly=partly)
+
+    def _settled(self, asset: AssetState, uri: str, *, newest: bool = False) -> AssetState:
+        """With all events of a dataset used, but for those that are told one by one to be not.
+
+        These are what it keeps of it, and with ``newest`` the last one if it came since.
+        """
+        self._keep(uri)
+        dataset, items = self._dataset(uri), dict(asset.partly.get(uri, ()))
+        used, until = asset.consumed.get(uri, 0), asset.parted.get(uri, 0)
+        until = dataset.seq if not newest and uri in asset.spec.named else until
+        for ref in dataset.recent:
+            if used < ref.seq and (ref.seq <= until or (newest and ref is dataset.recent[-1])):
+                items[ref.seq] = _answering(asset.spec, ref, RangeSet.always(), RangeSet.always())
+        if not items and used >= dataset.seq:
+            return asset
+        consumed = {**asset.consumed, uri: max(used, dataset.seq)}
+        return replace(asset, consumed=consumed, partly=_with(asset.partly, uri, items))
 
     def _listen(self, name: str, old: AssetState | None) -> None:
         """Notes who goes by which dataset, now that the asset changed."""
@@ -136,25 +164,47 @@ class _Fold:
         for uri in {*new.spec.listens, *(old.spec.listens if old is not None else ())}:
             others = tuple(pair for pair in self._consumers.get(uri, ()) if pair[0] != name)
             own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else ()
-            self._consumers[uri] = (*others, *own)
+            _set(self._consumers, uri, tuple(sorted([*others, *own])))
         for uri in {*_kept(new), *(_kept(old) if old is not None else ())}:
             rest = tuple(keeper for keeper in self._keepers.get(uri, ()) if keeper != name)
-            self._keepers[uri] = (*rest, name) if uri in _kept(new) else rest
+            _set(self._keepers, uri, tuple(sorted([*rest, name])) if uri in _kept(new) else rest)
 
-    def _renamed(self, old: str, new: str) -> None:
-        """The dataset of an asset goes by another URI: what is known of it, and what was used of it, stays."""
-        self._keep(old)
+    def _renamed(self, name: str, old: str, new: str) -> None:
+        """The dataset of an asset goes by another URI: its events, and what was used of them, go with it."""
+        for uri in (old, new):
+            self._keep(uri)
+        shared = self._shared(old, name)
         dataset, there = self._dataset(old), self._dataset(new)
-        if there.seq >= dataset.seq:
-            return
-        recent = tuple(replace(ref, uri=new) for ref in dataset.recent)
-        self._datasets[new] = replace(dataset, uri=new, recent=recent, coverage=dataset.coverage | there.coverage)
-        for name in {name for name, _ in self._consumers.get(old, ())}:
-            asset = self._assets[name]
-            if old in asset.consumed and new not in asset.consumed:
-                consumed = {**asset.consumed, new: asset.consumed[old]}
-                partly = {**asset.partly, new: asset.partly[old]} if old in asset.partly else asset.partly
-                self._assets[name] = replace(asset, consumed=consumed, partly=partly)
+        moving = [replace(ref, uri=new) for ref in dataset.recent if not shared or ref.asset == name]
+        for reader in {each for uri in (old, new) for each in (*self._keepers.get(uri, ()), *self._readers(uri))}:
+            asset = self._settled(self._settled(self._assets[reader], old), new)
+            numbers = {ref.seq for ref in moving}
+            items = {n: rest for n, rest in asset.partly.get(old, ()) if n in numbers} | dict(asset.partly.get(new, ()))
+            consumed = {**asset.consumed, new: max(asset.consumed.get(old, 0), asset.consumed.get(new, 0))}
+            staying = {n: rest for n, rest in asset.partly.get(old, ()) if n not in numbers}
+            partly = _with(_with(asset.partly, old, staying), new, items)
+            parted = asset.parted
+            if old in parted:
+                parted = {**parted, new: parted[old]}
+                self._keepers[new] = tuple(sorted({*self._keepers.get(new, ()), reader}))
+            self._assets[reader] = replace(asset, consumed=consumed, partly=partly, parted=parted)
+        kept = tuple(ref for ref in dataset.recent if shared and ref.asset != name)
+        self._datasets[old] = replace(dataset, recent=kept)
+        self._datasets[new] = replace(
+            there,
+            coverage=there.coverage | dataset.coverage,
+            seq=max(there.seq, dataset.seq),
+            at=max(there.at, dataset.at),
+            recent=tuple(sorted([*there.recent, *moving], key=lambda ref: ref.seq)),
+            touched=dataset.touched,
+        )
+
+    def _shared(self, uri: str, name: str) -> bool:
+        """Whether an asset other than ``name`` has the URI."""
+        return any(asset.spec.uri == uri for asset in self._assets.values() if asset.name != name)
+
+    def _readers(self, uri: str) -> set[str]:
+        return {name for name, _ in self._consumers.get(uri, ())}
 
     # ------------------------------------------------------------------ events
 
@@ -236,13 +286,16 @@ class _Fold:
 
     def _success(self, entry: SuccessEntry, row: JournalRow) -> None:
         asset = self._assets[entry.asset]
-        claim = next((link for link in asset.chain if link.epoch == entry.epoch), None)
-        claimed = claim.entry if claim is not None else None
+        if entry.epoch < asset.placed:  # it wrote where the asset was before
+            self._assets[entry.asset] = replace(asset, chain=())
+            return
+        claimed = next((link.entry for link in asset.chain if link.epoch == entry.epoch), None)
         blocks = entry.blocks
         changes: dict[str, object] = {}
+        fits = (blocks is None) == (asset.spec.partition is None)
+        scheduled = claimed if fits and claimed is not None and claimed.kind == "scheduled" else None
         if blocks is not None:
             changes["coverage"] = asset.coverage | blocks
-            scheduled = claimed if claimed is not None and claimed.kind == "scheduled" else None
             uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
             cleared = {
                 name: marks.clear(_used(blocks, uris[name], scheduled), through=entry.epoch)
@@ -250,15 +303,15 @@ class _Fold:
             }
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
             changes["partly"] = self._partly(asset, blocks, scheduled)
-        if claimed is not None and claimed.kind == "scheduled":
-            numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in claimed.consumes.items()}
+        if scheduled is not None:
+            numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in scheduled.consumes.items()}
             changes["consumed"] = {**asset.consumed, **numbers}
             if blocks is None:
-                changes["partly"] = self._skipped(asset, claimed)
-            changes["ticks"] = {**asset.ticks, **claimed.ticks}
+                changes["partly"] = self._skipped(asset, scheduled)
+            changes["ticks"] = {**asset.ticks, **scheduled.ticks}
             changes["watermarks"] = {**asset.watermarks, **entry.watermarks}
-            if claimed.cursor is not None:
-                changes["cursor"] = max(claimed.cursor, asset.cursor or claimed.cursor, key=_by_end)
+            if scheduled.cursor is not None:
+                changes["cursor"] = max(scheduled.cursor, asset.cursor or scheduled.cursor, key=_by_end)
         if entry.interval is not None and self._aligned(entry.uri, entry.asset):
             found = Instance(*entry.interval, row.seq, entry.table_id, entry.version)
             others = [each for each in asset.instances if each.end != found.end]
@@ -272,7 +325,7 @@ class _Fold:
             table_id=entry.table_id,
             version=entry.version,
             chain=(),
-            failed=_without(asset.failed, blocks, claimed.events if claimed is not None else ()),
+            failed=_without(asset.failed, blocks, scheduled.events if scheduled is not None else None),
             last=LastRun(
                 run=entry.run,
                 seq=row.seq,
@@ -287,6 +340,18 @@ class _Fold:
         self._publish(_ref(row, blocks or RangeSet(), entry.interval), row, whole=blocks is None)
         for uri in asset.spec.named:
             self._forget(uri)
+        if blocks is None and self._assets[entry.asset].failed:
+            self._tried_again(entry.asset)
+
+    def _tried_again(self, name: str) -> None:
+        """Forgets the failures for events that are used by now."""
+        asset = self._assets[name]
+        unused = {number for items in asset.partly.values() for number, _ in items}
+        for uri in asset.spec.named:
+            used = asset.consumed.get(uri, 0)
+            unused.update(ref.seq for ref in self._dataset(uri).recent if ref.seq > used)
+        failed = tuple(item for item in asset.failed if not unused.isdisjoint(item.events))
+        self._assets[name] = replace(asset, failed=failed)
 
     def _partly(
         self, asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None
@@ -295,7 +360,7 @@ class _Fold:
 
         ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
         """
-        found = {key: [(n, rest - _used(blocks, key, claim)) for n, rest in asset.partly[key]] for key in asset.partly}
+        found = {key: [(n, _left(rest, blocks, key, claim)) for n, rest in asset.partly[key]] for key in asset.partly}
         if claim is not None and asset.spec.partition is not None:
             end = asset.spec.partition.floor(claim.planned)
             for key, left in claim.left.items():
@@ -379,6 +444,14 @@ class _Fold:
         return self._datasets.get(uri) or DatasetState(uri)
 
 
+def _set(known: dict[str, tuple[T, ...]], uri: str, values: tuple[T, ...]) -> None:
+    """Keeps no dataset with nobody."""
+    if values:
+        known[uri] = values
+    else:
+        known.pop(uri, None)
+
+
 def _inlet(spec: FoldSpec, name: str) -> FoldInlet | None:
     return next((inlet for inlet in spec.inlets if inlet.name == name), None)
 
@@ -395,6 +468,23 @@ def _used(blocks: RangeSet, key: str, claim: ClaimEntry | None) -> RangeSet:
     if key not in claim.consumes and key not in claim.ticks:
         return RangeSet()  # its condition holds without the part that names it
     return blocks - claim.left[key] if key in claim.left else blocks
+
+
+def _left(rest: RangeSet, blocks: RangeSet, key: str, claim: ClaimEntry | None) -> RangeSet:
+    """What is left of ``rest`` for an event or a tick after a run of ``blocks``."""
+    if claim is None:
+        return rest - blocks
+    if key not in claim.consumes and key not in claim.ticks:
+        return rest
+    return rest & claim.left[key] if key in claim.left else RangeSet()
+
+
+def _with(
+    partly: Mapping[str, tuple[tuple[int, RangeSet], ...]], key: str, items: Mapping[int, RangeSet]
+) -> dict[str, tuple[tuple[int, RangeSet], ...]]:
+    """``partly`` with these items of one dataset, or without it where there are none."""
+    others = {each: kept for each, kept in partly.items() if each != key}
+    return others | {key: tuple(sorted(items.items(), key=lambda item: item[0]))} if items else others
 
 
 def _answering(spec: FoldSpec, ref: EventRef, left: RangeSet, over: RangeSet) -> RangeSet:
@@ -420,11 +510,14 @@ def _claimed(asset: AssetState) -> RangeSet:
 
 
 def _without(
-    failed: tuple[FailedBlocks, ...], blocks: RangeSet | None, events: Sequence[int]
+    failed: tuple[FailedBlocks, ...], blocks: RangeSet | None, events: Sequence[int] | None
 ) -> tuple[FailedBlocks, ...]:
-    """What is still failed when ``blocks`` no longer are; None is the whole asset, of which other events may be."""
+    """What is still failed when ``blocks`` no longer are; None is the whole asset, of which other events may be.
+
+    ``events`` triggered the run; None are those of a run that is for everything.
+    """
     if blocks is None:
-        return tuple(item for item in failed if not set(item.events) <= set(events))
+        return () if events is None else tuple(item for item in failed if not set(item.events) <= set(events))
     rest = []
     for item in failed:
         ranges = item.ranges - blocks if item.ranges is not None else None

@@ -65,9 +65,12 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
             ) from error
     consumers: dict[str, tuple[tuple[str, str], ...]] = {}
     keepers: dict[str, tuple[str, ...]] = {}
-    for asset in assets.values():
+    for asset in sorted(assets.values(), key=lambda each: each.name):
         for uri in asset.spec.listens:
-            consumers[uri] = (*consumers.get(uri, ()), *((asset.name, inlet) for inlet in asset.spec.readers(uri)))
+            consumers[uri] = (
+                *consumers.get(uri, ()),
+                *((asset.name, inlet) for inlet in sorted(asset.spec.readers(uri))),
+            )
         for uri in (*asset.spec.named, *asset.parted):
             keepers[uri] = (*keepers.get(uri, ()), asset.name)
     return State(journal_id, seq, commit, assets, datasets, consumers, keepers)
@@ -111,6 +114,7 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "failed": [_failed_to(item) for item in asset.failed],
                 "last": _last_to(asset.last) if asset.last else None,
                 "paused": asset.paused,
+                "placed": asset.placed,
             }
         ),
     )
@@ -140,6 +144,7 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         failed=tuple(_failed_from(item) for item in body["failed"]),
         last=_last_from(body["last"]) if body["last"] else None,
         paused=body["paused"],
+        placed=body["placed"],
     )
 
 

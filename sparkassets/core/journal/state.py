@@ -152,6 +152,7 @@ class AssetState:
         table_id, version: Of a source, or of the newest recorded commit.
         chain: Claims that are not settled, oldest first.
         paused: Stopped by `pause`; what its YAML says of pausing is not here.
+        placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
     """
 
     name: str
@@ -173,6 +174,7 @@ class AssetState:
     failed: tuple[FailedBlocks, ...] = ()
     last: LastRun | None = None
     paused: bool = False
+    placed: int = 0
 
     def unanswered(self, key: str) -> RangeSet:
         """The time for which events of a dataset, or ticks, are kept, although they are used for other time."""

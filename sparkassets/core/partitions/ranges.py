@@ -43,6 +43,11 @@ class RangeSet:
         return cls(tuple(starts), tuple(ends))
 
     @classmethod
+    def always(cls) -> RangeSet:
+        """All of time."""
+        return cls((_PAST,), (_FUTURE,))
+
+    @classmethod
     def union(cls, sets: Iterable[RangeSet]) -> RangeSet:
         """What is in any of the sets."""
         return cls.of(pair for each in sets for pair in each.pairs())

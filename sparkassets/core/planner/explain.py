@@ -128,10 +128,8 @@ def _newest(look: Look, uri: str, state: AssetState) -> str:
         return said
     unused = look.unused(state, [uri])
     if state.consumed.get(uri, 0) >= dataset.seq:
-        rest = state.unanswered(uri)
-        return f"{said}, used" + (
-            f" but for {labels(rest, state.spec.partition)}" if state.spec.partition and rest else ""
-        )
+        rest = ", but not for all partitions" if state.unanswered(uri) else ""
+        return f"{said}, used{rest}"
     return f"{said}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
 
 

@@ -52,12 +52,10 @@ def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None)
         if unquiet:
             ready = ready - unquiet
             waiting.append(Waiting(asset.name, _until_quiet(inlet), until, unquiet))
-        refused = lacking_blocks(look, asset, inlet, ready)
-        tolerated = _tolerated(look, asset, inlet, refused, due)
+        refused, tolerated = refused_blocks(look, asset, inlet, ready, due)
         if tolerated:
             said = _say(look, asset, inlet, tolerated).reason.removeprefix("waits for ")
             notes.append(f"goes on without all of {said}: the tolerance of {_text(inlet.tolerance)} is over")
-        refused = refused - tolerated
         if refused:
             ready = ready - refused
             waiting.append(_until_tolerance(look, asset, inlet, _say(look, asset, inlet, refused), due))
@@ -101,6 +99,15 @@ def stale_inlet(look: Look, asset: AssetSpec, inlet: InletSpec) -> str | None:
         f"waits for {inlet.name}: its last update, at {when(dataset.at)}, is older than "
         f"{inlet.fresh_within.text} (fresh_within)"
     )
+
+
+def refused_blocks(
+    look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet, due: int | None = None
+) -> tuple[RangeSet, RangeSet]:
+    """Those of ``blocks`` that ``require`` keeps from running, and those that it would but for the tolerance."""
+    lacking = lacking_blocks(look, asset, inlet, blocks)
+    tolerated = _tolerated(look, asset, inlet, lacking, due)
+    return lacking - tolerated, tolerated
 
 
 def unquiet_until(look: Look, inlet: InletSpec) -> int | None:

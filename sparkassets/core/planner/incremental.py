@@ -16,7 +16,7 @@ from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import assemble, decide
 from sparkassets.core.spec.graph import upstream
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 
 
 class IncrementalPlanner:
@@ -149,7 +149,19 @@ def _changes(look: Look, asset: AssetSpec, decision: Decision) -> Iterable[int]:
             if up is not None:
                 yield look.rollover(up)
     for inlet in asset.inlets.values():
-        if inlet.settle_seconds:
-            dataset = look.dataset(inlet)
-            yield from (at + inlet.settle_seconds for at in {dataset.at, *dataset.touched.stamps})
+        yield from _changes_of(look, asset, inlet)
     yield from (item.until for item in decision.waiting if item.until is not None)
+
+
+def _changes_of(look: Look, asset: AssetSpec, inlet: InletSpec) -> Iterable[int]:
+    """The instants at which time alone may change what an inlet's gates say."""
+    dataset, clock = look.dataset(inlet), look.project.assets[inlet.name].schedule.timetable
+    if inlet.fresh_within is not None:
+        yield inlet.fresh_within.add_to(dataset.at, asset.timezone) + 1
+    if inlet.tolerance is not None and asset.partition is not None:
+        ended = asset.partition.next((-inlet.tolerance).add_to(look.now, asset.timezone))
+        yield inlet.tolerance.add_to(ended, asset.timezone)
+    if inlet.settle_seconds:
+        yield from (at + inlet.settle_seconds for at in {dataset.at, *dataset.touched.stamps})
+    if inlet.aligned and clock is not None and (slot := clock.first_after(instant(look.now))) is not None:
+        yield epoch(slot.run_after)

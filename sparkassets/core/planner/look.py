@@ -112,16 +112,14 @@ class Look:
         table_id, version = (table.table_id, table.version) if table is not None else (None, None)
         return Pinned(inlet.uri, self.dataset(inlet).seq, table_id, version, ranges, low)
 
-    def events(
-        self, asset: AssetSpec, state: AssetState, uris: Iterable[str], blocks: RangeSet
-    ) -> tuple[EventRef, ...]:
-        """The events of these datasets that a run of ``blocks`` answers, ascending."""
+    def events(self, asset: AssetSpec, state: AssetState, used: Mapping[str, RangeSet]) -> tuple[EventRef, ...]:
+        """The events that a run answers, ascending; ``used`` is dataset to the blocks for which it uses them."""
         found: dict[int, EventRef] = {}
-        for uri in uris:
-            used, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
+        for uri, blocks in used.items():
+            number, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
             reading = [inlet for inlet in asset.inlets.values() if inlet.uri == uri]
-            for ref in self.state.dataset(uri).recent:
-                if ref.seq <= used:
+            for ref in self.state.dataset(uri).recent if blocks else ():
+                if ref.seq <= number:
                     answers = ref.seq in partly and partly[ref.seq].overlaps(blocks)
                 else:
                     answers = any(self._touches(ref, inlet, asset, blocks) for inlet in reading or (None,))

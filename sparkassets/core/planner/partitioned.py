@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sparkassets.core.conditions import Condition, Leaf, Time, Verdict, evaluate
-from sparkassets.core.journal.state import AssetState
+from sparkassets.core.instants import epoch, instant
+from sparkassets.core.journal.state import AssetState, FailedBlocks
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import Aligned, Group, groups
-from sparkassets.core.planner.gates import gate, lacking_blocks
+from sparkassets.core.planner.gates import gate, refused_blocks
 from sparkassets.core.planner.holds import held
 from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.news import Passed, Uses, everything, news_of, next_tick, ticks_of, uses_of
@@ -51,15 +52,15 @@ def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: Asset
     span = _span(look, asset, partition, state)
     wanted, later = span.clip(None, over), span.clip(over, None)
     have = partition.inside(state.coverage)
-    bounds = have.clip(asset.start, asset.end)
-    rerun = [inlet for inlet in asset.inlets.values() if inlet.on_update == "rerun"]
-    stale = {inlet.name: state.stale[inlet.name].ranges() & bounds for inlet in rerun if inlet.name in state.stale}
+    within = have.clip(asset.start, asset.end)
+    rerun = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
+    stale = {name: partition.cover(state.stale[name].ranges() & within) for name in rerun}
     failed, error = RangeSet(), ""
     for item in state.failed:
         if item.invocation == look.invocation and item.ranges is not None:
             marks = [mark for stamped in state.stale.values() for mark in stamped.items()]
             fresh = RangeSet.of((start, end) for start, end, seq in marks if seq > item.epoch)
-            still = item.ranges - fresh
+            still = RangeSet() if _newer(look, asset, state, item) else partition.cover(item.ranges - fresh)
             failed, error = failed | still, error or item.error
     stale = {name: blocks for name, blocks in stale.items() if blocks}
     return Pending(wanted, later, wanted - have, stale, failed, error)
@@ -69,10 +70,10 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     """Whether and with which blocks the asset runs now."""
     found = pending(look, asset, partition, state)
     chain = state.chain
-    rescued = chain[-1].entry.blocks if chain else None
-    scheduled = _scheduled(look, asset, state, found)
+    rescued = partition.cover(chain[-1].entry.blocks or RangeSet()) if chain else RangeSet()
+    scheduled = _scheduled(look, asset, partition, state, found)
     tick, waiting = scheduled.tick, scheduled.waiting
-    due = scheduled.due | (rescued or RangeSet())
+    due = scheduled.due | rescued
     failed = found.failed & due
     due = due - failed
     holds = held(look, asset, found.wanted)
@@ -98,7 +99,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     runs = []
     parts, left = shared or (Group(RangeSet(), Aligned()),), due | failed
     for group in parts:
-        blocks, rest = _batch(asset, partition, state, group.blocks)
+        blocks, rest = _batch(look, asset, partition, state, group.blocks, barred=failed | holds.blocked | holds.coming)
         if rest:
             limit = _limit(asset)
             reason = f"left for the next run: more than max_partitions_per_run ({limit})"
@@ -167,7 +168,7 @@ def _left_out(asset: AssetSpec, partition: TimePartition, span: RangeSet) -> tup
     return (Waiting(asset.name, f"before the first partition of {names}", None, before, quiet=True),)
 
 
-def _scheduled(look: Look, asset: AssetSpec, state: AssetState, found: Pending) -> _Scheduled:
+def _scheduled(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState, found: Pending) -> _Scheduled:
     """What the schedule lets through of what is missing or stale."""
     due = found.missing | found.all_stale
     schedule = asset.schedule
@@ -176,7 +177,7 @@ def _scheduled(look: Look, asset: AssetSpec, state: AssetState, found: Pending) 
         if isinstance(ticks, Waiting):
             # what failed is tried once more by each invocation, whenever the next tick is
             again = (item.ranges for item in state.failed if item.ranges and item.invocation != look.invocation)
-            retried = due & RangeSet.union(again)
+            retried = due & partition.cover(RangeSet.union(again))
             return _Scheduled(retried, (ticks,), None, Uses({}, everything(look, state)))
         return _Scheduled(due, (), _spanning(ticks), Uses({}, everything(look, state)))
     if schedule.condition is None:
@@ -227,7 +228,7 @@ def readiness(
 
     def ready(leaf: Leaf | Time) -> RangeSet:
         if isinstance(leaf, Time):
-            return due if ticks[leaf] is not None else due & state.unanswered(leaf.written)
+            return due if ticks[leaf] is not None else _unanswered(asset, state, leaf.written, due)
         return _ready(look, asset, state, found, leaf)
 
     return evaluate(condition, ready)
@@ -239,20 +240,44 @@ def _ready(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf
     if not mapped:
         if news_of(look, leaf, state):
             return due
-        return due & state.unanswered(uri)
+        return _unanswered(asset, state, uri, due)
     ready = RangeSet()
     for inlet in mapped:
-        there = found.missing - lacking_blocks(look, asset, inlet, found.missing)
+        there = found.missing - refused_blocks(look, asset, inlet, found.missing)[0]
         ready = ready | there | found.stale.get(inlet.name, RangeSet())
     return ready
+
+
+def _unanswered(asset: AssetSpec, state: AssetState, key: str, due: RangeSet) -> RangeSet:
+    """Those of the blocks ``due`` that have still to answer an event or a tick."""
+    left = due & state.unanswered(key)
+    return asset.partition.cover(left) & due if left and asset.partition is not None else RangeSet()
+
+
+def _newer(look: Look, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
+    """Whether all that failed has a cause that the failed run did not have: a tick, or an update of everything."""
+    mapped = {inlet.uri for inlet in asset.inlets.values() if inlet.mapping is not None}
+    for uri in state.spec.named:
+        newest = look.state.dataset(uri).recent[-1:]
+        if newest and newest[0].seq > failed.epoch and not (uri in mapped and newest[0].ranges):
+            return True
+    condition, timetable = asset.schedule.condition, asset.schedule.timetable
+    clocks = [leaf.timetable for leaf in condition.times()] if condition is not None else []
+    ticks = (each.last_at(instant(look.now)) for each in (*clocks, *([timetable] if timetable is not None else [])))
+    return any(tick is not None and epoch(tick.run_after) > failed.planned for tick in ticks)
 
 
 def _limit(asset: AssetSpec) -> int:
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
 
 
-def _batch(asset: AssetSpec, partition: TimePartition, state: AssetState, ready: RangeSet) -> tuple[RangeSet, RangeSet]:
-    """(The blocks of the next run with their lookback, what is left for another run), oldest first."""
+def _batch(
+    look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState, ready: RangeSet, *, barred: RangeSet
+) -> tuple[RangeSet, RangeSet]:
+    """(The blocks of the next run with their lookback, what is left for another run), oldest first.
+
+    The lookback too waits for its gates, and leaves out what is ``barred``.
+    """
     if not ready:
         return ready, RangeSet()
     first = partition.split(ready, _limit(asset))[0]
@@ -261,7 +286,8 @@ def _batch(asset: AssetSpec, partition: TimePartition, state: AssetState, ready:
         back = -asset.strategy.lookback
         gaps = (first - state.coverage).pairs()
         before = RangeSet.of((back.add_to(start, partition.timezone), start) for start, _ in gaps)
-        first = first | (partition.cover(before) & partition.inside(state.coverage))
+        back_then = (partition.cover(before) & partition.inside(state.coverage)) - barred
+        first = first | gate(look, asset, back_then).ready
     return first, rest
 
 
@@ -276,8 +302,9 @@ def _run(
     blocks: RangeSet,
     notes: tuple[str, ...],
 ) -> PlannedRun:
-    tick, uses, chain = scheduled.tick, scheduled.uses, state.chain
-    events = look.events(asset, state, uses.named, blocks)
+    tick, chain = scheduled.tick, state.chain
+    uses = scheduled.uses if blocks else Uses()
+    events = look.events(asset, state, {uri: blocks & uses.blocks.get(uri, RangeSet()) for uri in uses.named})
     return PlannedRun(
         asset=asset.name,
         kind=chain[-1].entry.kind if chain and not (blocks & (found.missing | found.all_stale)) else "scheduled",
@@ -300,8 +327,9 @@ def _run(
 def _left(found: Pending, uses: Uses, blocks: RangeSet) -> dict[str, RangeSet]:
     """What a run of ``blocks`` leaves of the events and ticks that it uses, each for its own time."""
     rest = (found.missing | found.all_stale | found.later) - blocks
-    left = {key: rest | (blocks - used) for key, used in uses.blocks.items()}
-    left |= {key: blocks for key in uses.ticks if key not in left}
+    asked = blocks & (found.missing | found.all_stale)
+    left = {key: rest | (asked - used) for key, used in uses.blocks.items()}
+    left |= {key: RangeSet.always() for key in uses.ticks if key not in left}
     return {key: ranges for key, ranges in left.items() if ranges}
 
 

@@ -131,9 +131,13 @@ def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick) -> _Du
 def _instances(look: Look, found: Causes, failed: tuple[FailedBlocks, ...]) -> tuple[_Due, ...]:
     """A run for each event; those whose own run failed are left for another invocation."""
     tried = [set(item.events) for item in failed]
-    skips = tuple(sorted(set[int]().union(*tried)))
-    parts = (part for part in found.one_by_one() if not any({ref.seq for ref in part.events} <= own for own in tried))
-    due = [replace(_of_causes(look, part), skips=skips) for part in islice(parts, MOST_RUNS + 1)]
+    own = ((part, {ref.seq for ref in part.events}) for part in found.one_by_one())
+    parts = ((part, events) for part, events in own if not any(events <= failing for failing in tried))
+    failing = set[int]().union(*tried)
+    due = [
+        replace(_of_causes(look, part), skips=tuple(sorted(failing - events)))
+        for part, events in islice(parts, MOST_RUNS + 1)
+    ]
     if len(due) > MOST_RUNS:
         due = [*due[: MOST_RUNS - 1], replace(due[MOST_RUNS - 1], reason=f"{due[MOST_RUNS - 1].reason}; more follow")]
     return tuple(due)

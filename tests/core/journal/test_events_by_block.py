@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.conditions import parse_condition
+from sparkassets.core.instants import Duration
 from sparkassets.core.journal.events import of_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode, encode
@@ -295,3 +296,118 @@ def test_the_fold_in_pieces_is_the_fold_in_one():
     story = either(together=False)
     whole = fold(decode([], journal_id="journal"), story.rows, commit=story.state.commit)
     assert whole == story.state
+
+
+# --------------------------------------------------------------------------- lookback, tolerance, failures
+
+
+BACK = DateRange(lookback=Duration.parse("1d"))
+
+
+def test_an_event_is_listed_only_for_the_blocks_that_use_it():
+    story = Story(project(*map(source, "abc"), asset("x", *"abc", schedule="a | (b & c)", strategy=ONE)))
+    for name in "abc":
+        story.observed(name, "2025-01-01..2025-01-02")
+    story.run_all()
+    b1, a1 = (story.observed(name, "2025-01-01") for name in "ba")
+    b2, c2 = (story.observed(name, "2025-01-02") for name in "bc")
+    assert ran(story) == [(["2025-01-01"], [a1]), (["2025-01-02"], [b2, c2])]
+    c1 = story.observed("c", "2025-01-01")
+    assert ran(story) == [(["2025-01-01"], [b1, c1])]
+
+
+def test_a_block_that_only_lookback_adds_keeps_no_trigger():
+    story = Story(project(source("s"), asset("d", "s", schedule=GO, strategy=BACK)))
+    for day in ("2025-01-01", "2025-01-02"):
+        story.observed("s", day)
+        go = story.event(GO)
+        *_, last = ran(story)
+    assert last == (["2025-01-01..2025-01-02"], [go])
+    story.observed("s", "2025-01-01")
+    assert due(story) == []
+
+
+def test_a_block_that_lookback_adds_waits_for_its_gates():
+    story = Story(project(source("s"), asset("d", InletSpec("s", "", None, settle_seconds=3600), strategy=BACK)))
+    story.clock = "2025-01-31T00:00"
+    story.observed("s", "2025-01-01..2025-01-02")
+    story.clock = "2025-02-01T00:00"
+    story.run_all()
+    story.observed("s", "2025-01-02")
+    story.clock = "2025-02-01T01:30"
+    story.observed("s", "2025-01-01")
+    assert [blocks for blocks, _ in due(story)] == [["2025-01-02"]]
+
+
+def test_a_block_that_lookback_adds_did_not_fail_in_this_invocation():
+    daily = asset("d", "s", strategy=replace(BACK, max_partitions_per_run=1))
+    story = Story(project(source("s"), daily))
+    story.observed("s", "2025-01-01")
+    story.run_all()
+    story.observed("s", "2025-01-01")
+    story.fail("d", story.claim(story.plan().runs[0]))
+    story.observed("s", "2025-01-02")
+    assert [story.keys("d", run.blocks) for run in story.plan(invocation="i").runs] == [["2025-01-02"]]
+
+
+@pytest.mark.parametrize("schedule", [None, "h", "@daily | h", "@daily & h", f"{GO} | h", f"{GO} & h", GO])
+def test_the_tolerance_holds_for_conditions_too(schedule: str | None):
+    inlet = InletSpec("h", "", None, tolerance=Duration.parse("6h"))
+    story = Story(project(source("h", by="hour"), asset("d", inlet, schedule=schedule)), now="2025-01-02T00:10")
+    story.observed("h", "2025-01-01T00..2025-01-01T20")
+    story.event(GO)
+    assert due(story) == []
+    story.now = "2025-01-02T12:00"
+    assert [blocks for blocks, _ in ran(story)] == [["2025-01-01"]]
+
+
+@pytest.mark.parametrize("cause", ["go", "tick", "everything"])
+def test_a_new_cause_of_all_blocks_tries_what_failed_again(cause: str):
+    schedule: str | Schedule | None = {"go": GO, "tick": timed("@daily"), "everything": None}[cause]
+    story = Story(project(source("s"), asset("d", "s", schedule=schedule)), now="2025-01-03")
+    story.observed("s", "2025-01-01")
+    story.event(GO)
+    story.fail("d", story.claim(story.plan(invocation="i").runs[0]))
+    assert story.plan(invocation="i").runs == ()
+    if cause == "tick":
+        story.now = "2025-01-04"
+    else:
+        story.event(GO if cause == "go" else "x-s")
+    assert [story.keys("d", run.blocks) for run in story.plan(invocation="i").runs] == [["2025-01-01"]]
+
+
+def test_a_recovery_without_blocks_uses_nothing():
+    story = Story(project(source("h", by="hour"), asset("d", "h", schedule=GO)))
+    story.observed("h", "2025-01-01T00..2025-01-01T23")
+    first = story.event(GO)
+    lost = story.claim(story.plan().runs[0])
+    story.observed("h", removed=days("2025-01-01T05", by="hour"))
+    second = story.event(GO)
+    (run,) = story.plan(gone={lost}).runs
+    assert (told(story, run), run.consumes) == (([], []), {})
+    story.succeed("d", story.claim(run))
+    story.observed("h", "2025-01-01T05")
+    assert ran(story) == [(["2025-01-01"], [first, second])]
+
+
+def test_a_run_for_several_events_leaves_none_of_them():
+    reader = asset("x", by=None, schedule="a | (b & c)", strategy=EveryInstance())
+    story = Story(project(*(source(name, by=None) for name in "abc"), reader))
+    first = story.observed("a")
+    story.fail("x", story.claim(story.plan().runs[0]))
+    seqs = [story.observed(name) for name in "bc"]
+    (run,) = story.plan(invocation="i").runs
+    assert told(story, run) == ([], [first, *seqs])
+    story.succeed("x", story.claim(run))
+    assert due(story) == []
+
+
+def test_failures_for_events_that_are_used_are_forgotten():
+    reader = asset("x", by=None, schedule="a")
+    sources = [source(name, by=None) for name in "ab"]
+    story = Story(project(*sources, reader))
+    story.observed("a")
+    (run,) = story.plan().runs
+    story.fail("x", story.claim(run))
+    story.succeed("x", story.claim(replace(run, kind="backfill", events=(), consumes={})))
+    assert not story.state.assets["x"].failed

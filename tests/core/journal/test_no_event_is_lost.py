@@ -408,6 +408,7 @@ class Histories(RuleBasedStateMachine):
         again = fold(decode(encode(head), journal_id="journal"), rows[cut:], commit=before.commit)
         assert again.assets == before.assets
         assert again.datasets == before.datasets
+        assert (again.consumers, again.keepers) == (before.consumers, before.keepers)
         self.story.state = decode(encode(again), journal_id="journal")
         assert self.story.state.assets == before.assets
 

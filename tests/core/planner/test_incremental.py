@@ -27,6 +27,9 @@ PROJECT = project(
     asset("nightly", "joined", schedule=timed("0 3 * * *")),
     asset("dump", by=None, schedule=timed("@hourly")),
     asset("late", InletSpec("raw", "", None, tolerance=Duration(seconds=3600)), by=None, schedule="raw"),
+    asset("patient", InletSpec("hourly", "", None, tolerance=Duration.parse("5h")), "raw", schedule="hourly & raw"),
+    asset("fresh", InletSpec("raw", "", None, fresh_within=Duration.parse("1d")), "dim"),
+    asset("aligned", InletSpec("dump", "", None, aligned=True), by=None, schedule=timed("30 * * * *")),
     asset("quiet", InletSpec("dim", "", None, settle_seconds=7200), by=None, schedule="dim"),
 )
 COMPUTED = [name for name, item in PROJECT.assets.items() if item.source is None]
@@ -89,7 +92,7 @@ def test_only_what_an_event_reaches_is_decided_again(monkeypatch):
     decided.clear()
     story.observed("dim")
     planner.plan(story.look(invocation="i"))
-    assert set(decided) == {"dim", "daily", "report", "quiet"}
+    assert set(decided) == {"dim", "daily", "report", "fresh", "quiet"}
 
 
 def test_only_timetables_whose_next_instant_has_come_are_asked(monkeypatch):
