@@ -167,7 +167,7 @@ def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, bl
         there = mapped & look.dataset(inlet).coverage.clip(None, look.over(up))
         if wanted:
             holds = not lacking_blocks(look, asset, inlet, wanted)
-            children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} are there", holds))
+            children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", holds))
             if mapped - there:
                 children.append(Node(f"missing {labels(mapped - there, up)}", holds=False))
     closed = [stale_inlet(look, asset, inlet), _unquiet(look, inlet)]

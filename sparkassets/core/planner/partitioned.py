@@ -78,7 +78,8 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     due = due - failed
     holds = held(look, asset, found.wanted)
     waiting += holds.waiting
-    gated = gate(look, asset, due - holds.coming - holds.blocked, tick.run_after if tick else None)
+    barred = partition.cover(holds.coming | holds.blocked)  # what comes or failed may be a part of a block
+    gated = gate(look, asset, due - barred, tick.run_after if tick else None)
     waiting += gated.waiting
     shared = groups(look, asset, partition, gated.ready)
     waiting += tuple(wait for group in shared for wait in group.aligned.waiting)
@@ -99,7 +100,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     runs = []
     parts, left = shared or (Group(RangeSet(), Aligned()),), due | failed
     for group in parts:
-        blocks, rest = _batch(look, asset, partition, state, group.blocks, barred=failed | holds.blocked | holds.coming)
+        blocks, rest = _batch(look, asset, partition, state, group.blocks, barred=failed | barred)
         if rest:
             limit = _limit(asset)
             reason = f"left for the next run: more than max_partitions_per_run ({limit})"
