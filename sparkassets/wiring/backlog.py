@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import epoch, parse_instant
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
-from sparkassets.runtime.work import Backfill
+
+if TYPE_CHECKING:
+    from sparkassets.runtime.work import Backfill
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ def backfill_of(asset: AssetSpec, backlog: Backlog) -> Backfill:
     Raises:
         InputError: It makes no sense for that asset.
     """
+    from sparkassets.runtime.work import Backfill
+
     if asset.source is not None:
         raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
     if asset.partition is not None:

@@ -30,12 +30,10 @@ from sparkassets.core.timetables.align import Alignment, aligned, is_time
 from sparkassets.errors import InputError
 from sparkassets.project import load
 from sparkassets.runtime.announcing import announce
-from sparkassets.runtime.driver import Driver, Identity
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.progress import Progress, Silent, Summary
-from sparkassets.runtime.work import Tick, Work
 from sparkassets.sources import observer
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of
@@ -47,6 +45,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.ports import Engine
+    from sparkassets.runtime.driver import Driver
+    from sparkassets.runtime.work import Work
 
 
 class Project:
@@ -207,6 +207,8 @@ class Project:
             StateError: The state cannot be used.
             SparkUnavailableError: Something is due and Spark cannot be started.
         """
+        from sparkassets.runtime.work import Tick
+
         return self._drive([Tick(select)], spark, at=at, progress=progress)
 
     def backfill(
@@ -218,6 +220,8 @@ class Project:
         progress: Progress | None = None,
     ) -> Summary:
         """Computes what is missing or stale in a stretch of time, or all of it by force."""
+        from sparkassets.runtime.work import Tick
+
         works: list[Work] = [backfill_of(self.asset(backlog.asset), backlog)]
         if backlog.downstream:
             works.append(Tick(descendants(self.spec.assets, backlog.asset)))
@@ -398,6 +402,8 @@ class Project:
         at: datetime | str | None,
         progress: Progress | None,
     ) -> Summary:
+        from sparkassets.runtime.driver import Driver, Identity
+
         for work in works:
             for name in work.select or ():
                 self.asset(name)
