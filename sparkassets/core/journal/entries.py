@@ -135,6 +135,10 @@ class ClaimEntry:
     left: Mapping[str, RangeSet] = field(default_factory=dict)
     reason: str = ""
 
+    def uses(self, key: str) -> bool:
+        """Whether it uses events of a dataset, or ticks of a time leaf, at all."""
+        return key in self.consumes or key in self.ticks
+
 
 @dataclass(frozen=True, slots=True)
 class RenewEntry:

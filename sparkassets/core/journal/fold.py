@@ -36,6 +36,7 @@ from sparkassets.core.journal.state import (
     FailedBlocks,
     Instance,
     LastRun,
+    Partly,
     State,
 )
 from sparkassets.core.partitions import RangeSet, StampedRanges
@@ -233,12 +234,12 @@ class _Fold:
             recent=dataset.recent if keepers else (),
             touched=self._unsettled(dataset.touched, consumers, ref.ranges or coverage, epoch(row.at)),
         )
-        if keepers:
-            self._fresh.setdefault(ref.uri, []).append(ref)
-        else:
+        if not keepers:
             self._fresh[ref.uri] = [ref]
-        if not any(ref.uri in self._assets[name].spec.named for name in keepers):
-            self._forget(ref.uri)
+        else:
+            self._fresh.setdefault(ref.uri, []).append(ref)
+            if not any(ref.uri in self._assets[name].spec.named for name in keepers):
+                self._forget(ref.uri)
         for name, inlet_name in consumers:
             inlet = _inlet(self._assets[name].spec, inlet_name)
             if inlet is not None:
@@ -294,7 +295,9 @@ class _Fold:
         changes: dict[str, object] = {}
         fits = (blocks is None) == (asset.spec.partition is None)
         scheduled = claimed if fits and claimed is not None and claimed.kind == "scheduled" else None
+        failed = asset.failed if scheduled is not None else ()
         if blocks is not None:
+            failed = _outside(asset.failed, blocks)
             changes["coverage"] = asset.coverage | blocks
             uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
             cleared = {
@@ -325,7 +328,7 @@ class _Fold:
             table_id=entry.table_id,
             version=entry.version,
             chain=(),
-            failed=_without(asset.failed, blocks, scheduled.events if scheduled is not None else None),
+            failed=failed,
             last=LastRun(
                 run=entry.run,
                 seq=row.seq,
@@ -353,9 +356,7 @@ class _Fold:
         failed = tuple(item for item in asset.failed if not unused.isdisjoint(item.events))
         self._assets[name] = replace(asset, failed=failed)
 
-    def _partly(
-        self, asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None
-    ) -> dict[str, tuple[tuple[int, RangeSet], ...]]:
+    def _partly(self, asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None) -> dict[str, Partly]:
         """What has still to answer events and ticks that are used for some time only, now that ``blocks`` have.
 
         ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
@@ -376,7 +377,7 @@ class _Fold:
         kept = {key: tuple((number, ranges) for number, ranges in items if ranges) for key, items in found.items()}
         return {key: items for key, items in kept.items() if items}
 
-    def _skipped(self, asset: AssetState, claim: ClaimEntry) -> dict[str, tuple[tuple[int, RangeSet], ...]]:
+    def _skipped(self, asset: AssetState, claim: ClaimEntry) -> dict[str, Partly]:
         """The events that an asset without partitions went past, and has still to run for."""
         found = {}
         for uri in {*asset.partly, *(claim.consumes if claim.skips else ())}:
@@ -436,9 +437,11 @@ class _Fold:
             chain = tuple(
                 replace(link, status="unfenced") if link.epoch == entry.epoch else link for link in asset.chain
             )
-        self._assets[entry.asset] = replace(
-            asset, chain=chain, failed=(*_without(asset.failed, entry.blocks, events), failed)
-        )
+        if entry.blocks is not None:
+            others = _outside(asset.failed, entry.blocks)
+        else:
+            others = tuple(item for item in asset.failed if not set(item.events) <= set(events))
+        self._assets[entry.asset] = replace(asset, chain=chain, failed=(*others, failed))
 
     def _dataset(self, uri: str) -> DatasetState:
         return self._datasets.get(uri) or DatasetState(uri)
@@ -465,7 +468,7 @@ def _used(blocks: RangeSet, key: str, claim: ClaimEntry | None) -> RangeSet:
     """The part of ``blocks`` for which a run uses up the events of a dataset, or ticks."""
     if claim is None:
         return blocks
-    if key not in claim.consumes and key not in claim.ticks:
+    if not claim.uses(key):
         return RangeSet()  # its condition holds without the part that names it
     return blocks - claim.left[key] if key in claim.left else blocks
 
@@ -474,14 +477,12 @@ def _left(rest: RangeSet, blocks: RangeSet, key: str, claim: ClaimEntry | None) 
     """What is left of ``rest`` for an event or a tick after a run of ``blocks``."""
     if claim is None:
         return rest - blocks
-    if key not in claim.consumes and key not in claim.ticks:
+    if not claim.uses(key):
         return rest
     return rest & claim.left[key] if key in claim.left else RangeSet()
 
 
-def _with(
-    partly: Mapping[str, tuple[tuple[int, RangeSet], ...]], key: str, items: Mapping[int, RangeSet]
-) -> dict[str, tuple[tuple[int, RangeSet], ...]]:
+def _with(partly: Mapping[str, Partly], key: str, items: Mapping[int, RangeSet]) -> dict[str, Partly]:
     """``partly`` with these items of one dataset, or without it where there are none."""
     others = {each: kept for each, kept in partly.items() if each != key}
     return others | {key: tuple(sorted(items.items(), key=lambda item: item[0]))} if items else others
@@ -509,15 +510,8 @@ def _claimed(asset: AssetState) -> RangeSet:
     return RangeSet.union(link.entry.blocks for link in asset.chain if link.entry.blocks)
 
 
-def _without(
-    failed: tuple[FailedBlocks, ...], blocks: RangeSet | None, events: Sequence[int] | None
-) -> tuple[FailedBlocks, ...]:
-    """What is still failed when ``blocks`` no longer are; None is the whole asset, of which other events may be.
-
-    ``events`` triggered the run; None are those of a run that is for everything.
-    """
-    if blocks is None:
-        return () if events is None else tuple(item for item in failed if not set(item.events) <= set(events))
+def _outside(failed: tuple[FailedBlocks, ...], blocks: RangeSet) -> tuple[FailedBlocks, ...]:
+    """What is still failed when ``blocks`` no longer are."""
     rest = []
     for item in failed:
         ranges = item.ranges - blocks if item.ranges is not None else None

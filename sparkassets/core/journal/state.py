@@ -10,6 +10,9 @@ from sparkassets.core.journal.entries import ClaimEntry, FailureCause
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import RangeSet, StampedRanges
 
+Partly = tuple[tuple[int, RangeSet], ...]
+"""Numbers of events, or instants of ticks, with the time that has still to answer each; ascending."""
+
 
 @dataclass(frozen=True, slots=True)
 class EventRef:
@@ -161,7 +164,7 @@ class AssetState:
     done: int = 0
     stale: Mapping[str, StampedRanges] = field(default_factory=dict)
     consumed: Mapping[str, int] = field(default_factory=dict)
-    partly: Mapping[str, tuple[tuple[int, RangeSet], ...]] = field(default_factory=dict)
+    partly: Mapping[str, Partly] = field(default_factory=dict)
     parted: Mapping[str, int] = field(default_factory=dict)
     cursor: tuple[int, int] | None = None
     ticks: Mapping[str, int] = field(default_factory=dict)

@@ -7,11 +7,10 @@ from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import align_whole, groups
 from sparkassets.core.planner.gates import gate, open_without_blocks
 from sparkassets.core.planner.look import Look
-from sparkassets.core.planner.partitioned import pending
+from sparkassets.core.planner.partitioned import limit_of, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import plural, when
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import DateRange
 
 
 def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool) -> Plan:
@@ -37,14 +36,13 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
             waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
     gated = gate(look, asset, due)
     waiting += gated.waiting
-    limit = asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
     shared = groups(look, asset, partition, gated.ready)
     waiting += [wait for group in shared for wait in group.aligned.waiting]
     batches = [
         (batch, group.aligned)
         for group in shared
         if not group.aligned.waiting
-        for batch in partition.split(group.blocks, limit)
+        for batch in partition.split(group.blocks, limit_of(asset))
     ]
     runs = [
         PlannedRun(

@@ -56,9 +56,10 @@ def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: Asset
     rerun = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
     stale = {name: partition.cover(state.stale[name].ranges() & within) for name in rerun}
     failed, error = RangeSet(), ""
-    for item in state.failed:
-        if item.invocation == look.invocation and item.ranges is not None:
-            marks = [mark for stamped in state.stale.values() for mark in stamped.items()]
+    tried = [item for item in state.failed if item.invocation == look.invocation]
+    marks = [mark for stamped in state.stale.values() for mark in stamped.items()] if tried else []
+    for item in tried:
+        if item.ranges is not None:
             fresh = RangeSet.of((start, end) for start, end, seq in marks if seq > item.epoch)
             still = RangeSet() if _newer(look, asset, state, item) else partition.cover(item.ranges - fresh)
             failed, error = failed | still, error or item.error
@@ -102,7 +103,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     for group in parts:
         blocks, rest = _batch(look, asset, partition, state, group.blocks, barred=failed | barred)
         if rest:
-            limit = _limit(asset)
+            limit = limit_of(asset)
             reason = f"left for the next run: more than max_partitions_per_run ({limit})"
             waiting += (Waiting(asset.name, reason, None, rest),)
         notes = (*group.aligned.notes, *gated.notes)
@@ -268,7 +269,8 @@ def _newer(look: Look, asset: AssetSpec, state: AssetState, failed: FailedBlocks
     return any(tick is not None and epoch(tick.run_after) > failed.planned for tick in ticks)
 
 
-def _limit(asset: AssetSpec) -> int:
+def limit_of(asset: AssetSpec) -> int:
+    """How many partitions one run computes at most."""
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
 
 
@@ -281,7 +283,7 @@ def _batch(
     """
     if not ready:
         return ready, RangeSet()
-    first = partition.split(ready, _limit(asset))[0]
+    first = partition.split(ready, limit_of(asset))[0]
     rest = ready - first
     if isinstance(asset.strategy, DateRange) and asset.strategy.lookback is not None:
         back = -asset.strategy.lookback

@@ -124,7 +124,7 @@ def _once(look: Look, asset: AssetSpec, timetable: Once, state: AssetState) -> t
     if timetable.start is not None and timetable.start > look.now:
         return _not_yet(look, asset, timetable)
     if timetable.start is None and timetable.end is not None and timetable.end <= look.now:
-        return Waiting(asset.name, f"{asset.schedule.text}: its end has passed", quiet=True)
+        return _not_yet(look, asset, timetable)
     at = look.now if timetable.start is None else timetable.start
     return (Tick(at, (at, at), (at, at)),)
 
@@ -134,7 +134,7 @@ def _continuous(look: Look, asset: AssetSpec, timetable: Continuous, state: Asse
         until = timetable.start
         return Waiting(asset.name, f"{asset.schedule.text}: not before {when(until)}", until, quiet=True)
     if timetable.end is not None and timetable.end <= look.now:
-        return Waiting(asset.name, f"{asset.schedule.text}: its end has passed", quiet=True)
+        return _not_yet(look, asset, timetable)
     if state.last is not None and look.invocation is not None and state.last.invocation == look.invocation:
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
     begin = state.cursor[1] if state.cursor is not None and state.cursor[1] <= look.now else look.now

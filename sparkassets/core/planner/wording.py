@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sparkassets.core import phrases
 from sparkassets.core.conditions import Any as AnyOf
 from sparkassets.core.conditions import Condition, Leaf, Time
 from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.partitions import RangeSet, TimePartition
-
-SHOWN = 3
+from sparkassets.core.phrases import few
 
 
 def labels(ranges: RangeSet, partition: TimePartition) -> str:
@@ -17,9 +17,7 @@ def labels(ranges: RangeSet, partition: TimePartition) -> str:
 
     ``2013-01-05..2013-01-08, 2013-01-11``
     """
-    texts = partition.labels(ranges)
-    rest = len(texts) - SHOWN
-    return ", ".join(texts[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    return few(partition.labels(ranges))
 
 
 def plural(count: int, noun: str) -> str:
@@ -31,13 +29,9 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def listing(names: Sequence[str], last: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``.
-
-    >>> listing(["a"]), listing(["a", "b", "c"]), listing(["a", "b"], last="or")
-    ('a', 'a, b and c', 'a or b')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+def listing(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return phrases.listing(names, last="and")
 
 
 def named(leaf: Leaf | Time) -> str:
@@ -67,7 +61,7 @@ def _lacking(condition: Condition, lacks: Callable[[Leaf | Time], bool]) -> tupl
     if not found or (isinstance(condition, AnyOf) and len(found) < len(parts)):
         return "", False
     texts = list(dict.fromkeys(f"({text})" if several and len(found) > 1 else text for text, several in found))
-    return listing(texts, last="or" if isinstance(condition, AnyOf) else "and"), len(texts) > 1 or found[0][1]
+    return phrases.listing(texts, last="or" if isinstance(condition, AnyOf) else "and"), len(texts) > 1 or found[0][1]
 
 
 def when(epoch: int) -> str:
