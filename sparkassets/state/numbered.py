@@ -187,6 +187,8 @@ class NumberedTable:
                 self._schema,
                 configuration=configuration,
                 storage_options=self._options,
+                # a creation that lost the race would be retried as version 1, with another table id
+                commit_properties=CommitProperties(max_commit_retries=0),
                 raise_if_key_not_exists=False,
             )
         except (DeltaError, OSError) as error:

@@ -68,8 +68,12 @@ def check(state: str, acknowledged: list[str], *, unacknowledged: int = 0) -> No
 
 def test_several_that_create_at_once(tmp_path):
     state = str(tmp_path / "state")
-    for worker in [Worker("create", state, str(number), 1) for number in range(4)]:
+    workers = [Worker("create", state, str(number), 1).at_work() for number in range(4)]
+    (tmp_path / "go").touch()
+    for worker in workers:
         worker.finish()
+    for table in ("journal", "watermarks"):
+        assert [each.name for each in (tmp_path / "state" / table / "_delta_log").glob("*.json")] == [f"{0:020}.json"]
     image = DeltaStore(state).read(project="p")
     assert (image.commit, image.snapshot_seq) == (0, 0)
     DeltaStore(state).maintain()

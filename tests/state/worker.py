@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
@@ -42,6 +43,11 @@ def main(verb: str, state: str, name: str, times: str) -> None:
     store = DeltaStore(state)
     steps = range(int(times)) if int(times) else count()
     if verb == "create":
+        store.exists()  # all that is slow at first
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        while not Path(state).with_name("go").exists():
+            pass
         store.create(project="p")
     if verb == "append":
         for step in steps:
