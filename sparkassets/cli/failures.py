@@ -82,6 +82,13 @@ def error_document(error: SparkAssetsError) -> dict[str, Any]:
     return {"error": document}
 
 
+def print_warnings(warnings: Sequence[Problem]) -> None:
+    """Tells on stderr what is valid and probably not meant."""
+    terminal = Terminal.of(sys.stderr)
+    for warning in warnings:
+        terminal.print(f"{terminal.paint('warning:', 'yellow', 'bold')} {warning}")
+
+
 def problems_document(problems: Sequence[Problem]) -> list[dict[str, Any]]:
     """The problems of a project's files; line and column count from 1, 0 means the whole file."""
     return [

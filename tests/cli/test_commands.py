@@ -21,7 +21,29 @@ def lines(text):
 
 def test_validate_counts(said, asked):
     assert said("validate") == (0, "project 'shop' is valid: 2 assets, 1 source\n", "")
-    assert asked("validate") == {"problems": []}
+    assert asked("validate") == {"problems": [], "warnings": []}
+
+
+def test_validate_warns_of_what_is_valid_and_probably_not_meant(shop, said, asked):
+    (shop / "assets/prices.yml").write_text(
+        "asset: a\nsource: true\nuri: x-p://p\n---\nasset: b\nsource: true\nuri: x-p://P/\n"
+    )
+    message = "'x-p://P/' is not the dataset 'x-p://p' of asset 'a': a slash at the end and case differ"
+    hint = "URIs are compared as written; if one dataset is meant, write 'x-p://p'"
+    for _ in range(2):  # compiled, and from the cache
+        code, out, err = said("validate")
+        assert (code, out) == (0, "project 'shop' is valid: 2 assets, 3 sources\n")
+        assert (
+            err
+            == f"""\
+warning: conf/assets/prices.yml:7:6: {message}
+    uri: x-p://P/
+         ^^^^^^^^
+  hint: {hint}
+"""
+        )
+    place = {"file": "conf/assets/prices.yml", "line": 7, "column": 6}
+    assert asked("validate") == {"problems": [], "warnings": [{**place, "message": message, "hint": hint}]}
 
 
 def test_validate_tells_every_problem_at_once(shop, said):

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.documents import print_json
-from sparkassets.cli.failures import problems_document
+from sparkassets.cli.failures import print_warnings, problems_document
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.core.planner.wording import plural
 from sparkassets.errors import SpecError
@@ -21,18 +21,20 @@ def command(folder: Path, as_json: bool) -> int:
     """Check the whole project.
 
     Every problem is printed at once on stderr, with its place; a line that counts the assets goes to stdout when
-    there is none. With --json: {"problems": [{file, line, column, message, hint}]}.
+    there is none. Warnings are about what is valid and probably not meant; the exit code is 0 with them.
+    With --json: {"problems": [{file, line, column, message, hint}], "warnings": [likewise]}.
     """
     try:
         project = open_project(folder).spec
     except SpecError as error:
         if not as_json:
             raise
-        print_json({"problems": problems_document(error.problems)})
+        print_json({"problems": problems_document(error.problems), "warnings": []})
         return error.exit_code
     if as_json:
-        print_json({"problems": []})
+        print_json({"problems": [], "warnings": problems_document(project.warnings)})
         return 0
+    print_warnings(project.warnings)
     sources = sum(asset.source is not None for asset in project.assets.values())
     told = f"{plural(len(project.assets) - sources, 'asset')}, {plural(sources, 'source')}"
     sys.stdout.write(f"project {project.name!r} is valid: {told}\n")

@@ -53,6 +53,7 @@ class Document:
     Attributes:
         data: The document as plain values; filled by `sparkassets.core.spec.values.read`.
         problems: In the order of discovery.
+        warnings: What is probably not meant, in the order of discovery; the project is valid all the same.
         failed: Top-level keys whose value cannot be relied on.
     """
 
@@ -60,14 +61,18 @@ class Document:
     root: MappingNode
     data: dict[str, object] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
 
     def node_problem(self, node: Node, message: str, *, hint: str | None = None, secret: bool = False) -> None:
         """Adds a problem with the text of a node, which is not shown when it is secret."""
+        self.problems.append(self.of_node(node, message, hint=hint, secret=secret))
+
+    def of_node(self, node: Node, message: str, *, hint: str | None = None, secret: bool = False) -> Problem:
+        """What is to be said of a node."""
         start, end = node.start_mark, node.end_mark
         width = end.column - start.column if end.line == start.line else self._rest(start)
-        problem = self.file.problem(start.line + 1, start.column + 1, message, hint=hint, width=width, secret=secret)
-        self.problems.append(problem)
+        return self.file.problem(start.line + 1, start.column + 1, message, hint=hint, width=width, secret=secret)
 
     def text_problem(
         self, node: ScalarNode, position: int, message: str, *, width: int, hint: str | None = None
@@ -167,12 +172,22 @@ class At:
     def word_problem(self, word: str, message: str, *, hint: str | None = None) -> None:
         """Adds a problem at the first text below the value that holds a word, at that word."""
         self._fail()
+        self.document.problems.append(self._at_word(word, message, hint))
+
+    def warning(self, message: str, *, hint: str | None = None, word: str | None = None) -> None:
+        """Adds a warning about the value, or about the first text below it that holds ``word``."""
+        about = self.document.find(self.path)[1]
+        said = self._at_word(word, message, hint) if word else self.document.of_node(about, message, hint=hint)
+        self.document.warnings.append(said)
+
+    def _at_word(self, word: str, message: str, hint: str | None) -> Problem:
         pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
         value = self.document.find(self.path)[1]
         for node in _scalars(value):
             if found := pattern.search(node.value):
-                return self.document.text_problem(node, found.start(), message, width=len(word), hint=hint)
-        return self.document.node_problem(value, message, hint=hint)
+                line, column = self.document.place(node, found.start())
+                return self.document.file.problem(line, column, message, hint=hint, width=len(word))
+        return self.document.of_node(value, message, hint=hint)
 
     def _fail(self) -> None:
         if self.path:

@@ -14,6 +14,7 @@ from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.strategy import compile_strategy
+from sparkassets.core.spec.twins import warn_of_twins
 from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Factory, Once
 from sparkassets.errors import Problem, SpecError
@@ -61,6 +62,7 @@ def compile_project(
         python=tuple(keys.python),
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
+        warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
 
 
@@ -148,6 +150,7 @@ def _judge_together(
         for inlet in asset.inlets.values():
             if inlet.aligned:
                 _judge_aligned(files.drafts[asset.name], asset, assets[inlet.name])
+    warn_of_twins(files, assets)
     for first, second in same_targets(assets):
         at = files.drafts[second.name].at
         if files.drafts[first.name].sure("path", "write", "source") and at.document.failed.isdisjoint(

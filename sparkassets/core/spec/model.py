@@ -13,7 +13,7 @@ from sparkassets.core.partitions import TimePartition
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
-from sparkassets.errors import InputError, Location
+from sparkassets.errors import InputError, Location, Problem
 
 OnUpdate = Literal["rerun", "ignore"]
 WriteMode = Literal["replace", "append"]
@@ -200,6 +200,7 @@ class ProjectSpec:
         python: Packages that functions may come from.
         spark: Session settings, used only when sparkassets creates the session.
         assets: By name, every inlet before its consumers.
+        warnings: What is probably not meant, in order of place.
     """
 
     name: str
@@ -211,6 +212,7 @@ class ProjectSpec:
     python: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
+    warnings: tuple[Problem, ...] = ()
 
     def no_asset(self, name: str, *, hint: str | None = None) -> InputError:
         """The error that the project has no asset of that name; the hint is a suggestion by default."""
