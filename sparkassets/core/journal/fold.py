@@ -253,7 +253,7 @@ class _Fold:
         settle = max((inlet.settle for inlet in inlets if inlet is not None), default=0)
         if not settle:
             return StampedRanges()
-        return touched.clear(touched.ranges(), through=at - settle).overlay(changed, at)
+        return touched.since(at - settle).overlay(changed, at)
 
     def _mark_stale(self, name: str, inlet: FoldInlet, changed: RangeSet, *, seq: int, whole: bool) -> None:
         """Overlays what ``changed`` of the inlet touches in the consumer with the cause ``seq``."""

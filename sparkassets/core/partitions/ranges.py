@@ -135,12 +135,35 @@ class RangeSet:
             return self
         if len(other.starts) == 1 and other.starts[0] <= self.starts[0] and self.ends[-1] <= other.ends[0]:
             return _EMPTY
-        return self & other._outside()
+        low, high = bisect_right(other.ends, self.starts[0]), bisect_left(other.starts, self.ends[-1])
+        return self & RangeSet(other.starts[low:high], other.ends[low:high])._outside()
 
     def __or__(self, other: RangeSet) -> RangeSet:
-        if not self or not other:
-            return self or other
-        return (self._outside() & other._outside())._outside()
+        if not self.starts or not other.starts:
+            return self if self.starts else other
+        few, many = (self, other) if len(self) <= len(other) else (other, self)
+        many_starts, many_ends, count = many.starts, many.ends, len(many)
+        starts: list[int] = []
+        ends: list[int] = []
+        i = 0  # the first of many that is not copied or joined yet
+        for start, end in few.pairs():
+            if i < count and many_ends[i] < start:
+                j = bisect_left(many_ends, start, i + 1)
+                starts += many_starts[i:j]
+                ends += many_ends[i:j]
+                i = j
+            if ends and start <= ends[-1]:  # the range of many that the one before was joined to goes on to here
+                start = starts.pop()
+                end = max(end, ends.pop())
+            if i < count and many_starts[i] <= end:
+                j = i + 1 if many_ends[i] >= end else bisect_right(many_starts, end, i + 1)
+                start, end = min(start, many_starts[i]), max(end, many_ends[j - 1])
+                i = j
+            starts.append(start)
+            ends.append(end)
+        starts += many_starts[i:]
+        ends += many_ends[i:]
+        return RangeSet(tuple(starts), tuple(ends))
 
     def _outside(self) -> RangeSet:
         """Everything that is not in the set."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import lt
 
 from sparkassets.core.partitions.ranges import RangeSet
 
@@ -30,24 +31,22 @@ class StampedRanges:
         >>> StampedRanges((0,), (10,), (7,)).overlay(RangeSet.span(5, 15), 8)
         StampedRanges(starts=(0, 5), ends=(5, 15), stamps=(7, 8))
         """
-        covered = self.ranges()
-        new = [(start, end, stamp) for start, end in (ranges - covered).pairs()]
-        kept = self._pieces(covered - ranges)
-        both = [(start, end, max(old, stamp)) for start, end, old in self._pieces(ranges)]
-        return _merged([*kept, *both, *new])
+        return self._spliced(ranges, lambda start, end, items: _filled(start, end, items, stamp))
 
     def clear(self, ranges: RangeSet, through: int) -> StampedRanges:
         """Without what lies in ``ranges`` and has a stamp of at most ``through``."""
-        kept = self._pieces(self.ranges() - ranges)
-        newer = [item for item in self._pieces(ranges) if item[2] > through]
-        return _merged([*kept, *newer])
+        return self._spliced(ranges, lambda _start, _end, items: [item for item in items if item[2] > through])
 
-    def within(self, ranges: RangeSet) -> StampedRanges:
-        """What lies in ``ranges``."""
-        return _merged(self._pieces(ranges))
+    def since(self, after: int) -> StampedRanges:
+        """What has a stamp greater than ``after``."""
+        if not self.stamps or min(self.stamps) > after:
+            return self
+        return _joined(item for item in self.items() if item[2] > after)
 
     def ranges(self) -> RangeSet:
         """The time that has a stamp."""
+        if all(map(lt, self.ends, self.starts[1:])):
+            return RangeSet(self.starts, self.ends)
         return RangeSet.of(zip(self.starts, self.ends, strict=True))
 
     def items(self) -> Iterator[Item]:
@@ -57,29 +56,74 @@ class StampedRanges:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def _pieces(self, ranges: RangeSet) -> list[Item]:
-        """The parts of the ranges that lie in ``ranges``, oldest first."""
-        pieces: list[Item] = []
-        i = 0
-        for start, end, stamp in self.items():
-            i = bisect_right(ranges.ends, start, i)
-            j = i
-            while j < len(ranges) and ranges.starts[j] < end:
-                pieces.append((max(start, ranges.starts[j]), min(end, ranges.ends[j]), stamp))
-                j += 1
-        return pieces
+    def _spliced(self, ranges: RangeSet, inside: Callable[[int, int, Sequence[Item]], Iterable[Item]]) -> StampedRanges:
+        """With what ``inside(start, end, items)`` makes of each of ``ranges`` and of the items in it, cut to it.
+
+        Looks at the items in ``ranges`` only, and copies slices of the others.
+        """
+        made = _Joined()
+        i, done = 0, _BEFORE  # the first item that is not copied wholly, and up to where all of them are
+        for start, end in ranges.pairs():
+            first = bisect_right(self.ends, start, i)
+            made.copy(self, i, first, since=done)
+            after = bisect_left(self.starts, end, first)
+            if first < after and self.starts[first] < start:
+                made.add((max(self.starts[first], done), start, self.stamps[first]))
+            cut = zip(self.starts[first:after], self.ends[first:after], self.stamps[first:after], strict=True)
+            for item in inside(start, end, [(max(low, start), min(high, end), stamp) for low, high, stamp in cut]):
+                made.add(item)
+            i = after - 1 if first < after and self.ends[after - 1] > end else after
+            done = end
+        made.copy(self, i, len(self), since=done)
+        return made.result()
 
 
-def _merged(items: Iterable[Item]) -> StampedRanges:
-    """Disjoint items in any order, ascending and with equal neighbours joined."""
-    starts: list[int] = []
-    ends: list[int] = []
-    stamps: list[int] = []
-    for start, end, stamp in sorted(items):
-        if ends and ends[-1] == start and stamps[-1] == stamp:
-            ends[-1] = end
+_BEFORE = -(1 << 63)
+
+
+class _Joined:
+    """Items on their way into a value, ascending: equal neighbours are joined."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._stamps: list[int] = []
+
+    def add(self, item: Item) -> None:
+        start, end, stamp = item
+        if self._ends and self._ends[-1] == start and self._stamps[-1] == stamp:
+            self._ends[-1] = end
         else:
-            starts.append(start)
-            ends.append(end)
-            stamps.append(stamp)
-    return StampedRanges(tuple(starts), tuple(ends), tuple(stamps))
+            self._starts.append(start)
+            self._ends.append(end)
+            self._stamps.append(stamp)
+
+    def copy(self, items: StampedRanges, low: int, high: int, *, since: int) -> None:
+        """Adds a slice of items, the first of them from ``since`` on."""
+        if low < high:
+            self.add((max(items.starts[low], since), items.ends[low], items.stamps[low]))
+            self._starts += items.starts[low + 1 : high]
+            self._ends += items.ends[low + 1 : high]
+            self._stamps += items.stamps[low + 1 : high]
+
+    def result(self) -> StampedRanges:
+        return StampedRanges(tuple(self._starts), tuple(self._ends), tuple(self._stamps))
+
+
+def _filled(start: int, end: int, items: Iterable[Item], stamp: int) -> Iterator[Item]:
+    """``[start, end)`` stamped, but for those of the items in it that have a greater stamp."""
+    for low, high, old in items:
+        if start < low:
+            yield start, low, stamp
+        yield low, high, max(old, stamp)
+        start = high
+    if start < end:
+        yield start, end, stamp
+
+
+def _joined(items: Iterable[Item]) -> StampedRanges:
+    """Disjoint items, ascending."""
+    made = _Joined()
+    for item in items:
+        made.add(item)
+    return made.result()

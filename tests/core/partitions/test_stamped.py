@@ -49,10 +49,10 @@ def test_clear_spares_what_is_newer(marks, ranges, through):
     assert_is(stamped(marks).clear(ranges, through), after)
 
 
-@given(overlays, range_sets)
-def test_within(marks, ranges):
-    inside = {epoch: stamp for epoch, stamp in model(stamped(marks)).items() if epoch in ranges}
-    assert_is(stamped(marks).within(ranges), inside)
+@given(overlays, stamps)
+def test_since(marks, after):
+    marked = stamped(marks)
+    assert_is(marked.since(after), {epoch: stamp for epoch, stamp in model(marked).items() if stamp > after})
 
 
 def test_length_and_truth():
