@@ -146,15 +146,15 @@ class RangeSet:
         starts: list[int] = []
         ends: list[int] = []
         i = 0  # the first of many that is not copied or joined yet
-        for start, end in few.pairs():
-            if i < count and many_ends[i] < start:
-                j = bisect_left(many_ends, start, i + 1)
+        for low, high in few.pairs():
+            if i < count and many_ends[i] < low:
+                j = bisect_left(many_ends, low, i + 1)
                 starts += many_starts[i:j]
                 ends += many_ends[i:j]
                 i = j
+            start, end = low, high
             if ends and start <= ends[-1]:  # the range of many that the one before was joined to goes on to here
-                start = starts.pop()
-                end = max(end, ends.pop())
+                start, end = starts.pop(), max(end, ends.pop())
             if i < count and many_starts[i] <= end:
                 j = i + 1 if many_ends[i] >= end else bisect_right(many_starts, end, i + 1)
                 start, end = min(start, many_starts[i]), max(end, many_ends[j - 1])
