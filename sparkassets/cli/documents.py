@@ -38,6 +38,15 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
     }
 
 
+def downstream_document(after: Mapping[str, RangeSet | None] | None, project: ProjectSpec) -> dict[str, Any]:
+    """What a backfill makes due after it, beside its plan; nothing where that was not asked."""
+    if after is None:
+        return {}
+    items = after.items()
+    found = [{"asset": name, "partitions": partitions_document(blocks, project.assets[name])} for name, blocks in items]
+    return {"downstream": found}
+
+
 def summary_document(summary: Summary, project: ProjectSpec) -> dict[str, Any]:
     """What an invocation did."""
     return {
@@ -49,12 +58,13 @@ def summary_document(summary: Summary, project: ProjectSpec) -> dict[str, Any]:
 
 
 def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
-    """Why an asset, or some of its partitions, does not run."""
+    """Why an asset, or some of its partitions, does not run; ``quiet`` where nothing is wanted of it now."""
     return {
         "asset": item.asset,
         "reason": item.reason,
         "until": instant_text(item.until),
         "partitions": partitions_document(item.blocks, project.assets.get(item.asset)),
+        "quiet": item.quiet,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
@@ -53,6 +53,16 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
     else:
         terminal.print("", "nothing is due")
     print_waiting(plan.waiting, project, terminal, quiet=True)
+
+
+def print_downstream(after: Mapping[str, RangeSet | None], project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes what a backfill would make due after it."""
+    if not after:
+        terminal.print("", "nothing downstream follows it")
+        return
+    terminal.print("", "would then be due downstream:")
+    rows: list[Row] = [[Cell(name, "green"), blocks_text(name, blocks, project)] for name, blocks in after.items()]
+    print_table(terminal, [Column("asset"), Column("partitions", free=True)], rows)
 
 
 def print_waiting(items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool) -> None:

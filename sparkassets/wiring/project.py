@@ -17,12 +17,14 @@ from sparkassets.core.journal.entries import Entry, EventEntry, PauseEntry
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
 from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.explain import Node, explain
+from sparkassets.core.planner.impact import impact
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.preview import Preview, preview, untimed
-from sparkassets.core.planner.status import AssetStatus, asset_status, grid
+from sparkassets.core.planner.status import AssetStatus, asset_status, grid, stretches
 from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.timetables import Timetable, parse_timetable
@@ -99,6 +101,14 @@ class Project:
         """What a backfill would run."""
         return backfill_of(self.asset(backlog.asset), backlog).plan(self._look(at=at))
 
+    def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, RangeSet | None]:
+        """What the runs of a plan make due after them, upstream first: asset to partitions, None for the whole."""
+        updated: dict[str, RangeSet | None] = {run.asset: None for run in plan.runs}
+        for run in plan.runs:
+            if run.blocks is not None:
+                updated[run.asset] = (updated[run.asset] or RangeSet()) | run.blocks
+        return impact(self._look(at=at), updated)
+
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
         """The whole decision for one asset as a tree."""
         spec = self.asset(asset)
@@ -137,10 +147,14 @@ class Project:
 
     def partitions(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
         """Every partition of an asset that is wanted or there, with its status."""
-        spec = self.asset(asset)
-        if spec.partition is None:
-            raise InputError(f"asset {asset!r} has no partitions", hint="`sparkassets status` tells what is known")
-        return list(grid(self._look(at=at), spec, spec.partition))
+        spec, partition = self._partitioned(asset)
+        return list(grid(self._look(at=at), spec, partition))
+
+    def stretches(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
+        """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
+        spec, partition = self._partitioned(asset)
+        found = stretches(self._look(at=at), spec, partition)
+        return [(partition.labels(time)[0], partition.count(time), status) for time, status in found]
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
         """Dataset events, oldest first; only the newest ``last``.
@@ -325,6 +339,12 @@ class Project:
         return asset
 
     # ------------------------------------------------------------------ inside
+
+    def _partitioned(self, name: str) -> tuple[AssetSpec, TimePartition]:
+        spec = self.asset(name)
+        if spec.partition is None:
+            raise InputError(f"asset {name!r} has no partitions", hint="`sparkassets status` tells what is known")
+        return spec, spec.partition
 
     def _timetable(self, text: str) -> Timetable:
         """That of an asset, or the one that ``text`` is."""

@@ -302,6 +302,16 @@ def test_partitions_share_lines(shop, said, asked):
     )
 
 
+def test_a_line_of_partitions_spans_no_gap(shop, said, asked):
+    (shop / "landing/orders/2025-01-05.csv").write_text("order_id,shop,amount\n")
+    assert lines(said("partitions", "orders")[1]) == [
+        "  partitions              count  status",
+        "  2025-01-01..2025-01-02      2  there",
+        "  2025-01-05                  1  there",
+    ]
+    assert [each["partition"] for each in asked("partitions", "orders")] == ["2025-01-01", "2025-01-02", "2025-01-05"]
+
+
 def test_partitions_of_nothing(shop, said):
     for file in (shop / "landing/orders").iterdir():
         file.unlink()
@@ -367,6 +377,26 @@ def test_a_dry_backfill_is_a_plan(engine, said, asked):
     forced = asked("backfill", "daily_revenue", "--partition", DAYS, "--dry-run", "--force")
     assert [run["partitions"]["count"] for run in forced["runs"]] == [2]
     assert len(engine.data("daily_revenue")) == 1
+
+
+def test_a_dry_backfill_tells_what_would_be_due_after_it(engine, shop, said, asked):
+    (shop / "assets/weekly.yml").write_text("asset: weekly\npartition: {by: week, column: week}\n")
+    (shop / "assets/weekly.sql").write_text("SELECT 1 FROM {{ inlets.daily_revenue }}\n")
+    said("run")
+    args = ("backfill", "daily_revenue", "--partition", DAYS, "--dry-run", "--downstream")
+    assert lines(said(*args, "--force")[1])[-4:] == [
+        "would then be due downstream:",
+        "  asset       partitions",
+        "  best_shops",
+        "  weekly      2025-W01",
+    ]
+    assert asked(*args, "--force")["downstream"] == [
+        {"asset": "best_shops", "partitions": None},
+        {"asset": "weekly", "partitions": {"ranges": ["2025-W01..2025-W01"], "count": 1}},
+    ]
+    assert lines(said(*args)[1])[-1] == "nothing downstream follows it"
+    assert asked(*args)["downstream"] == []
+    assert "downstream" not in asked(*args[:-1])
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def test_a_plan(story):
         "reason": "waits for flights: 0 of 2 partitions, missing 2025-01-04..2025-01-05",
         "until": None,
         "partitions": {"ranges": ["2025-01-04..2025-01-05"], "count": 2},
+        "quiet": False,
     }
 
 
@@ -78,6 +79,7 @@ def test_until_is_an_instant():
             "reason": "not over",
             "until": "2025-01-05T00:00:00Z",
             "partitions": {"ranges": ["2025-01-04..2025-01-04"], "count": 1},
+            "quiet": False,
         }
     ]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from sparkassets.cli.documents import plan_document, print_json
+from sparkassets.cli.documents import downstream_document, plan_document, print_json
 from sparkassets.cli.driving import drive
 from sparkassets.cli.options import json_option, open_project, project_option
-from sparkassets.cli.render import print_plan
+from sparkassets.cli.render import print_downstream, print_plan
+from sparkassets.cli.terminal import Terminal
 
 
 @click.command("backfill")
@@ -37,8 +39,8 @@ def command(
 ) -> int:
     """Compute what is missing or stale of ASSET in a stretch of time; no watermark moves.
 
-    With --dry-run the plan goes to stdout, as `sparkassets plan` prints it; else progress and summary as for
-    `sparkassets run`.
+    With --dry-run the plan goes to stdout, as `sparkassets plan` prints it, and with --downstream what it would make
+    due after it, which its gates may keep waiting; else progress and summary as for `sparkassets run`.
     """
     from sparkassets.wiring import Backlog
 
@@ -47,8 +49,11 @@ def command(
     if not dry_run:
         return drive(project, lambda progress: project.backfill(backlog, progress=progress), as_json=as_json)
     plan = project.plan_backfill(backlog)
+    after = project.impact(plan) if downstream else None
     if as_json:
-        print_json(plan_document(plan, project.spec))
-    else:
-        print_plan(plan, project.spec)
+        print_json({**plan_document(plan, project.spec), **downstream_document(after, project.spec)})
+        return 0
+    print_plan(plan, project.spec)
+    if after is not None:
+        print_downstream(after, project.spec, Terminal.of(sys.stdout))
     return 0

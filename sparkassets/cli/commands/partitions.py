@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from itertools import groupby
 from pathlib import Path
 
 import click
@@ -24,23 +22,19 @@ from sparkassets.cli.terminal import Terminal
 def command(folder: Path, asset: str, at: str | None, as_json: bool) -> int:
     """Show every partition of ASSET that is wanted or there.
 
-    Neighbours of the same status share a line; with --json each has an object: {partition, status}.
+    Neighbours of the same status share a line, which spans no gap; with --json each has an object: {partition, status}.
     """
-    grid = open_project(folder).partitions(asset, at=at)
+    project = open_project(folder)
     if as_json:
-        print_json([{"partition": key, "status": status} for key, status in grid])
+        print_json([{"partition": key, "status": status} for key, status in project.partitions(asset, at=at)])
         return 0
-    terminal = Terminal.of(sys.stdout)
-    if not grid:
+    terminal, found = Terminal.of(sys.stdout), project.stretches(asset, at=at)
+    if not found:
         terminal.print("no partition is wanted or there yet")
         return 0
     columns = [Column("partitions"), Column("count", right=True), Column("status")]
-    print_table(terminal, columns, list(_stretches(grid)))
+    rows: list[Row] = [
+        [span, number(count), Cell(status, STATUS_STYLES.get(status, ""))] for span, count, status in found
+    ]
+    print_table(terminal, columns, rows)
     return 0
-
-
-def _stretches(grid: Iterable[tuple[str, str]]) -> Iterable[Row]:
-    for status, group in groupby(grid, key=lambda pair: pair[1]):
-        keys = [key for key, _ in group]
-        span = keys[0] if len(keys) == 1 else f"{keys[0]}..{keys[-1]}"
-        yield [span, number(len(keys)), Cell(status, STATUS_STYLES.get(status, ""))]

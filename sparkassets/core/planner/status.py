@@ -95,25 +95,36 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
 
 def grid(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[str, PartitionStatus]]:
     """Every partition that is wanted or there, as (key, status), oldest first."""
+    for time, status in stretches(look, asset, partition):
+        for start, _ in partition.slots(time):
+            yield partition.key(start), status
+
+
+def stretches(look: Look, asset: AssetSpec, partition: TimePartition) -> list[tuple[RangeSet, PartitionStatus]]:
+    """The time of neighbours that share a status, each without a gap, oldest first; takes time by ranges."""
+    left, found = RangeSet(), list[tuple[RangeSet, PartitionStatus]]()
+    for status, ranges in _layers(look, asset, partition):
+        own = partition.inside(ranges) - left
+        found += [(RangeSet.span(*pair), status) for pair in own.pairs()]
+        left = left | own
+    return sorted(found, key=lambda each: each[0].first)
+
+
+def _layers(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[PartitionStatus, RangeSet]]:
+    """What is so of some partitions; where two hold, the first is their status."""
     if asset.source is not None:
-        coverage = look.state.dataset(asset.uri).coverage
-        over = look.over(partition)
-        for start, end in partition.slots(partition.cover(coverage)):
-            yield partition.key(start), "there" if end <= over else "open"
+        over, coverage = look.over(partition), partition.cover(look.state.dataset(asset.uri).coverage)
+        yield "there", coverage.clip(None, over)
+        yield "open", coverage.clip(over, None)
         return
-    state = look.state_of(asset)
+    state, chain = look.state_of(asset), look.chain(look.state_of(asset))
     found, have, failed = pending(look, asset, partition, state), partition.inside(state.coverage), _failed(state)
-    running = look.chain(state)[-1].entry.blocks if look.chain(state) else None
-    layers: list[tuple[PartitionStatus, RangeSet]] = [
-        ("running", running or RangeSet()),
-        ("failed", failed),
-        ("missing", found.missing),
-        ("stale", found.all_stale),
-        ("current", have),
-        ("open", found.later),
-    ]
-    for start, _ in partition.slots(found.wanted | found.later | have | failed):
-        yield partition.key(start), next(name for name, ranges in layers if start in ranges)
+    yield "running", (chain[-1].entry.blocks if chain else None) or RangeSet()
+    yield "failed", failed
+    yield "missing", found.missing
+    yield "stale", found.all_stale
+    yield "current", have
+    yield "open", found.later
 
 
 def _next_at(look: Look, asset: AssetSpec, state: AssetState) -> int | None:
