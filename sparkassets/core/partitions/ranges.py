@@ -77,6 +77,11 @@ class RangeSet:
             return self
         return self & RangeSet.span(_PAST if start is None else start, _FUTURE if end is None else end)
 
+    def after(self, epoch: int) -> int | None:
+        """The first instant of the set at ``epoch`` or later; None where there is none."""
+        i = bisect_right(self.ends, epoch)
+        return max(self.starts[i], epoch) if i < len(self.starts) else None
+
     def covers(self, other: RangeSet) -> bool:
         """Whether every instant of ``other`` is in this set."""
         for start, end in other.pairs():

@@ -6,8 +6,9 @@ When the downstream runs at T, its upstream run is the one that also fires at T,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sparkassets.core.instants import epoch, instant
@@ -23,6 +24,9 @@ from sparkassets.core.timetables import Slot, Timetable
 from sparkassets.core.timetables.align import delta_text
 
 SECOND = timedelta(seconds=1)
+
+Ticks = dict[str, tuple[int, ...]]
+"""Aligned inlet to the ends of its intervals that are due, as far as anybody asked; the same for all blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,9 @@ def align_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] | None) 
     inlets = _inlets(asset)
     if not inlets or interval is None:
         return Aligned()
-    return _join([_one(look, asset, inlet, _upstream(look, inlet, interval[1]), interval, None) for inlet in inlets])
+    ticks: Ticks = {}
+    theirs = [(inlet, _upstream(look, inlet, interval[1])) for inlet in inlets]
+    return _join([_one(look, asset, inlet, slot, interval, None, ticks=ticks) for inlet, slot in theirs])
 
 
 def groups(look: Look, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> tuple[Group, ...]:
@@ -61,21 +67,81 @@ def groups(look: Look, asset: AssetSpec, partition: TimePartition, blocks: Range
     inlets, timetable = _inlets(asset), asset.schedule.timetable
     if not inlets or timetable is None:
         return (Group(blocks, Aligned()),) if blocks else ()
-    found: dict[tuple[int | None, ...], list[tuple[int, int]]] = {}
-    slots: dict[tuple[int | None, ...], tuple[tuple[Slot | None, ...], tuple[int, int]]] = {}
-    for block in partition.slots(blocks):
-        own = _tick_of(timetable, block[1])
-        theirs = tuple(_upstream(look, inlet, block[1] if own is None else epoch(own.end)) for inlet in inlets)
-        key = tuple(None if slot is None else epoch(slot.end) for slot in theirs)
-        found.setdefault(key, []).append(block)
-        slots.setdefault(key, (theirs, block if own is None else (epoch(own.start), epoch(own.end))))
-    made = []
-    for key, members in found.items():
-        theirs, own_interval = slots[key]
-        held = RangeSet.of(members)
-        parts = [_one(look, asset, inlet, slot, own_interval, held) for inlet, slot in zip(inlets, theirs, strict=True)]
-        made.append(Group(held, _join(parts)))
-    return tuple(made)
+    found: dict[tuple[int | None, ...], _Shared] = {}
+    for shared in _shared(look, timetable, inlets, partition, blocks):
+        key = tuple(None if slot is None else epoch(slot.end) for slot in shared.theirs)
+        first = found.get(key)
+        found[key] = shared if first is None else replace(first, blocks=first.blocks | shared.blocks)
+    ticks: Ticks = {}
+    return tuple(
+        Group(
+            each.blocks,
+            _join(
+                [
+                    _one(look, asset, inlet, slot, each.interval, each.blocks, ticks=ticks)
+                    for inlet, slot in zip(inlets, each.theirs, strict=True)
+                ]
+            ),
+        )
+        for each in found.values()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """Blocks that follow each other and share their upstream runs.
+
+    Attributes:
+        theirs: Those runs, one for each inlet; None where there is none.
+        interval: Data interval of the first block's own tick.
+    """
+
+    blocks: RangeSet
+    theirs: tuple[Slot | None, ...]
+    interval: tuple[int, int]
+
+
+def _shared(
+    look: Look, timetable: Timetable, inlets: list[InletSpec], partition: TimePartition, blocks: RangeSet
+) -> Iterator[_Shared]:
+    """The blocks, oldest first; takes time by the upstream runs that they have, not by blocks.
+
+    Upstream runs are over in the order of the blocks' ticks, so that the first block tells until when all share its.
+    """
+    start = blocks.first if blocks else None
+    while start is not None:
+        end = partition.next(start)
+        own = _tick_of(timetable, end)
+        interval = (start, end) if own is None else (epoch(own.start), epoch(own.end))
+        theirs = tuple(_upstream(look, inlet, interval[1]) for inlet in inlets)
+        coming = [
+            at
+            for inlet, slot in zip(inlets, theirs, strict=True)
+            if (at := _next_over(look, inlet, slot, interval[1])) is not None
+        ]
+        until = max(end, _last_before(timetable, partition, min(coming), own)) if coming else None
+        yield _Shared(blocks.clip(start, until), theirs, interval)
+        start = blocks.after(until) if until is not None else None
+
+
+def _next_over(look: Look, inlet: InletSpec, slot: Slot | None, end: int) -> int | None:
+    """When the run after ``slot``, the newest that is over at ``end``, is over; None when there will be none."""
+    timetable = look.project.assets[inlet.name].schedule.timetable
+    if timetable is None:
+        return None
+    if slot is None:
+        first = timetable.first_after(instant(end))  # none is over, so none may have started
+        return None if first is None else epoch(first.end)
+    at_once = [epoch(each.end) for each in timetable.between(slot.run_after, slot.run_after)]
+    following = timetable.first_after(slot.run_after)
+    later = [*at_once, *([] if following is None else [epoch(following.end)])]
+    return next((at for at in later if at > end), None)
+
+
+def _last_before(timetable: Timetable, partition: TimePartition, bound: int, own: Slot | None) -> int:
+    """The end of the last block whose tick's interval ends before ``bound``; without a tick the block's own end."""
+    newest = None if own is None else timetable.last_over(instant(bound) - SECOND)
+    return partition.floor(bound - 1 if newest is None else epoch(newest.end))
 
 
 def _inlets(asset: AssetSpec) -> list[InletSpec]:
@@ -106,6 +172,8 @@ def _one(
     slot: Slot | None,
     interval: tuple[int, int],
     blocks: RangeSet | None,
+    *,
+    ticks: Ticks,
 ) -> Aligned:
     upstream = look.project.assets[inlet.name]
     if slot is None:
@@ -121,11 +189,11 @@ def _one(
         lacking = ranges - dataset.coverage
         if not lacking:
             return Aligned({inlet.name: look.pin(inlet, ranges)}, (f"reads {inlet.name}'s {which}",))
-        missing = f": missing {labels(lacking, upstream.partition)}"
-        return Aligned(waiting=(_wait(look, asset, inlet, which + missing, blocks, slot, lacking),))
+        which += f": missing {labels(lacking, upstream.partition)}"
+        return Aligned(waiting=(_wait(look, asset, inlet, which, blocks, slot, ticks=ticks, lacking=lacking),))
     instance = _instance(look, inlet, end)
     if instance is None:
-        return Aligned(waiting=(_wait(look, asset, inlet, which, blocks, slot),))
+        return Aligned(waiting=(_wait(look, asset, inlet, which, blocks, slot, ticks=ticks),))
     pin = Pinned(inlet.uri, instance.seq, instance.table_id, instance.version)
     if instance.start != start:  # one run for several intervals
         which = f"run of {when(instance.start)}..{when(end)}, which is for {which.removeprefix('run of ')}"
@@ -134,7 +202,9 @@ def _one(
 
 def _instance(look: Look, inlet: InletSpec, end: int) -> Instance | None:
     state = look.state.assets.get(inlet.name)
-    return next((each for each in state.instances if each.end == end), None) if state is not None else None
+    instances = state.instances if state is not None else ()
+    at = bisect_left(instances, end, key=lambda each: each.end)
+    return instances[at] if at < len(instances) and instances[at].end == end else None
 
 
 def _wait(
@@ -144,15 +214,17 @@ def _wait(
     which: str,
     blocks: RangeSet | None,
     slot: Slot,
+    *,
+    ticks: Ticks,
     lacking: RangeSet | None = None,
 ) -> Waiting:
     """Waits for the upstream's run of ``slot``; ``lacking`` is what it has not computed, where it has partitions."""
-    said = f"waits for {inlet.name}'s {which}" + _fate(look, inlet, slot, lacking)
+    said = f"waits for {inlet.name}'s {which}" + _fate(look, inlet, slot, lacking, ticks)
     due = epoch(slot.run_after)
     return Waiting(asset.name, said, due if due > look.now else None, blocks)
 
 
-def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None) -> str:
+def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None, ticks: Ticks) -> str:
     """What became of the upstream's run of ``slot``, for a sentence; empty when it is still to come."""
     upstream, state = look.project.assets[inlet.name], look.state.assets.get(inlet.name)
     timetable = upstream.schedule.timetable
@@ -161,8 +233,10 @@ def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None) ->
     if lacking is not None:
         error = next((item.error for item in state.failed if item.ranges is not None and item.ranges & lacking), None)
         return f", which failed: {error}" if error is not None else ""
-    end, ticks = epoch(slot.end), due_ticks(look, upstream, timetable, state)
-    coming = () if isinstance(ticks, Waiting) else tuple(tick.cursor[1] for tick in ticks)
+    if inlet.name not in ticks:
+        due = due_ticks(look, upstream, timetable, state)
+        ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
+    end, coming = epoch(slot.end), ticks[inlet.name]
     if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
         interval = f"{when(epoch(slot.start))}..{when(end)}"
         return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"

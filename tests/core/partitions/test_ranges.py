@@ -52,6 +52,11 @@ def test_clip(a, start, end):
     assert_is(a.clip(start, end), members(a) & set(range(low, high)))
 
 
+@given(range_sets, st.integers(-2, SIZE + 2))
+def test_after(a, epoch):
+    assert a.after(epoch) == min((each for each in members(a) if each >= epoch), default=None)
+
+
 @given(range_sets.filter(bool))
 def test_first_and_last(a):
     assert (a.first, a.last) == (min(members(a)), max(members(a)) + 1)

@@ -1,0 +1,126 @@
+"""Blocks by the upstream runs that they share: found by run, and equal to a look at each block."""
+
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import epoch, instant
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.alignment import groups
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.timetables import TimetableError
+from tests.builders import Story, asset, at, project, timed
+from tests.core.clocks import instants_near_changes, zones
+from tests.work import calls_of
+
+SCHEDULES = [
+    "0 * * * *",
+    "*/20 * * * *",
+    "0 6 * * *",
+    "30 2 * * *",
+    "0 0 * * MON-FRI",
+    "0 0 1 * *",
+    "@daily",
+    "@monthly",
+    {"cron": "0 0 * * MON-FRI", "interval": "1d"},
+    {"cron": ["0 6 * * *", "0 18 * * *"]},
+    {"at": "0 7 * * *"},
+    {"every": "6h"},
+    {"cron": "0 4 * * *", "delay": "1mo"},
+    {"cron": "0 4 * * *", "delay": "1d"},
+    {"cron": "0 0 * * *", "window": "7d"},
+    {"times": [{"hours": [3, 9, 18], "minutes": [2, 30]}, {"hours": [17], "minutes": [0, 45]}]},
+]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Any:
+    """The downstream's grid, its blocks and both timetables, near a clock change."""
+    zone = draw(zones)
+    near = draw(instants_near_changes(zone))
+    partition = TimePartition(draw(st.sampled_from(["hour", "day", "month"])), zone)  # type: ignore[arg-type]
+    size = {"hour": 3600, "day": 86_400, "month": 31 * 86_400}[partition.by]
+
+    def timetable() -> Any:
+        bounds = {
+            bound: instant(near + draw(st.integers(-20, 60)) * 7200).isoformat()
+            for bound in ("start", "end")
+            if draw(st.integers(0, 2)) == 0
+        }
+        rule, where = draw(st.sampled_from(SCHEDULES)), draw(st.sampled_from([zone, "UTC"]))
+        try:
+            return timed(rule, where, **_read(bounds))
+        except TimetableError:  # it would never fire between them
+            return timed(rule, where)
+
+    starts = draw(st.lists(st.tuples(st.integers(-6, 60), st.integers(1, 9)), min_size=1, max_size=6))
+    blocks = partition.cover(RangeSet.of((near + low * size, near + (low + count) * size - 1) for low, count in starts))
+    ups = [timetable() for _ in range(draw(st.integers(1, 2)))]
+    return partition, blocks, ups, timetable(), near
+
+
+def _read(bounds: dict[str, str]) -> dict[str, int]:
+    return {name: at(text) for name, text in bounds.items()}
+
+
+def plain(story: Story, partition: TimePartition, blocks: RangeSet) -> dict[Any, list[tuple[int, int]]]:
+    """The ends of the upstream runs of each block, looked for one by one, to the blocks that share them."""
+    down = story.project.assets["down"]
+    timetable, found = down.schedule.timetable, {}
+    for start, end in partition.slots(blocks):
+        slot = timetable.first_after(instant(end) - timedelta(seconds=1))
+        while slot is not None:
+            each = next((e for e in timetable.between(slot.run_after, slot.run_after) if epoch(e.end) >= end), None)
+            if each is not None:
+                slot = each
+                break
+            slot = timetable.first_after(slot.run_after)
+        at = instant(end) if slot is None else slot.end
+        ups = [story.project.assets[name].schedule.timetable.last_over(at) for name in down.inlets]
+        found.setdefault(tuple(up and epoch(up.end) for up in ups), []).append((start, end))
+    return found
+
+
+def story_of(downs: Any, ups: list[Any], partition: TimePartition, *, now: str) -> Story:
+    inlets = [asset(f"up{n}", by=None, schedule=schedule) for n, schedule in enumerate(ups)]
+    aligned = [InletSpec(each.name, "", None, aligned=True, on_update="ignore") for each in inlets]
+    down = asset("down", *aligned, by=partition.by, zone=partition.timezone, schedule=downs)
+    return Story(project(*inlets, down), now=now)
+
+
+@given(cases())
+def test_groups_are_those_of_the_blocks_one_by_one(case: Any):
+    partition, blocks, ups, downs, near = case
+    story = story_of(downs, ups, partition, now=instant(near + 5 * 86_400).isoformat())
+    look = story.look()
+    found = groups(look, story.project.assets["down"], partition, blocks)
+    expected = plain(story, partition, blocks)
+    assert [group.blocks for group in found] == [RangeSet.of(slots) for slots in expected.values()]
+    for group, slots in zip(found, expected.values(), strict=True):
+        (alone,) = groups(look, story.project.assets["down"], partition, RangeSet.of(slots[:1]))
+        assert [item.reason for item in group.aligned.waiting] == [item.reason for item in alone.aligned.waiting]
+        assert (group.aligned.pins, group.aligned.notes) == (alone.aligned.pins, alone.aligned.notes)
+
+
+def test_upstream_runs_that_may_start_at_the_same_instant_are_told_apart():
+    partition = TimePartition("hour", "UTC")
+    up = timed({"cron": "0 4 * * *", "delay": "1mo"})  # those of 28 to 31 January may start on 28 February
+    story = story_of(timed("0 * * * *"), [up], partition, now="2025-03-01")
+    blocks = RangeSet.span(at("2025-01-27"), at("2025-02-03"))
+    found = groups(story.look(), story.project.assets["down"], partition, blocks)
+    assert [group.blocks for group in found] == [
+        RangeSet.of(slots) for slots in plain(story, partition, blocks).values()
+    ]
+
+
+def test_the_work_goes_by_the_upstream_runs_and_not_by_the_blocks():
+    def work(cron: str, by: str) -> int:
+        partition = TimePartition(by, "UTC")  # type: ignore[arg-type]
+        up = timed({"cron": "0 6 * * *", "start": "2020-01-01T06:00"})
+        story = story_of(timed(cron), [up], partition, now="2021-01-01")
+        blocks = RangeSet.span(at("2020-02-01"), at("2020-06-01"))
+        return calls_of(lambda: groups(story.look(), story.project.assets["down"], partition, blocks))
+
+    assert work("0 * * * *", "hour") < 1.5 * work("0 0 * * *", "day")
