@@ -8,11 +8,11 @@ from datetime import datetime
 
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
-from sparkassets.core.instants import epoch, instant, zone
+from sparkassets.core.instants import epoch, instant, zoned
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.preview import Preview
-from sparkassets.core.planner.wording import labels, plural, when
+from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.timetables import Slot
 from sparkassets.runtime.progress import RunResult, Summary
@@ -31,7 +31,6 @@ STATUS_STYLES = {
     "open": "dim",
 }
 
-_SECONDS = "2025-03-21T07:00:00"
 _UNITS = ((60, 1, "s"), (3570, 60, "min"), (2 * 86400, 3600, "h"))
 """(Below how many seconds, the seconds of the unit, the unit); beyond, days."""
 
@@ -45,7 +44,7 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         terminal: Where to; by default stdout.
     """
     terminal = terminal or Terminal.of(sys.stdout)
-    terminal.print(terminal.paint(f"plan at {when(plan.at)}", "bold"))
+    terminal.print(terminal.paint(f"plan at {zoned(instant(plan.at), project.timezone)}", "bold"))
     if plan.runs:
         terminal.print("", f"runs {plural(len({run.asset for run in plan.runs}), 'asset')}:")
         columns = [Column("asset"), Column("partitions", free=True), Column("reason", free=True)]
@@ -73,7 +72,7 @@ def print_waiting(items: Sequence[Waiting], project: ProjectSpec, terminal: Term
         Column("asset"),
         Column("partitions", free=True),
         Column("reason", free=True),
-        Column("until (UTC)"),
+        Column("until"),
     ]
     if wanting:
         terminal.print("", "waits:")
@@ -127,7 +126,7 @@ def print_failure(name: str, error: str, details: str, terminal: Terminal) -> No
 
 
 def print_preview(previews: Sequence[Preview], now: datetime, terminal: Terminal) -> None:
-    """Writes the coming runs, in local time and UTC, and below why the other assets have none.
+    """Writes the coming runs, each on its asset's own clock, and below why the other assets have none.
 
     Args:
         previews: In the order that they are shown in.
@@ -155,35 +154,18 @@ def _held(preview: Preview) -> str:
     return "; paused" if preview.paused else ""
 
 
-SLOT_COLUMNS = (Column("runs (local)"), Column("runs (UTC)"), Column("interval (local)", free=True))
+SLOT_COLUMNS = (Column("runs"), Column("interval", free=True))
 """The columns of `slot_cells`."""
 
 
 def slot_cells(slot: Slot, timezone: str) -> list[str]:
-    """When a run of a timetable may start, on the wall clock of a zone and in UTC, and its interval there."""
-    interval = interval_text(slot.start, slot.end, timezone=timezone)
-    return [local(slot.run_after, timezone, offset=True), local(slot.run_after, "UTC"), interval]
+    """When a run of a timetable may start, and its interval, on the wall clock of a zone."""
+    return [zoned(slot.run_after, timezone), interval_text(slot.start, slot.end, timezone=timezone)]
 
 
 def interval_text(start: datetime, end: datetime, *, timezone: str) -> str:
     """A data interval on the wall clock of a zone; of an instant that alone."""
-    return local(start, timezone) + (f" to {local(end, timezone)}" if start != end else "")
-
-
-def local(instant: datetime, timezone: str, *, offset: bool = False) -> str:
-    """An instant on the wall clock of a zone, to the minute where it is a whole one.
-
-    Its offset follows if that is asked, and where the clock shows that time twice.
-
-    >>> local(datetime.fromisoformat("2025-03-21T06:00Z"), "Europe/Berlin", offset=True)
-    '2025-03-21 07:00+01:00'
-    >>> local(datetime.fromisoformat("2025-10-26T01:00Z"), "Europe/Berlin")
-    '2025-10-26 02:00+01:00'
-    """
-    there = instant.astimezone(zone(timezone))
-    text = f"{there:%Y-%m-%d %H:%M}" + (f":{there:%S}" if there.second else "")
-    twice = there.utcoffset() != there.replace(fold=1 - there.fold).utcoffset()
-    return text + there.isoformat()[len(_SECONDS) :] if twice or (offset and timezone != "UTC") else text
+    return zoned(start, timezone) + (f" to {zoned(end, timezone)}" if start != end else "")
 
 
 def in_words(seconds: int) -> str:
@@ -219,9 +201,11 @@ def number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def clock(epoch: int | None) -> str:
-    """An instant in a table, UTC to the second; empty for None."""
-    return "" if epoch is None else f"{instant(epoch):%Y-%m-%d %H:%M:%S}"
+def clock(epoch: int | None, project: ProjectSpec, *, seconds: bool = False) -> str:
+    """An instant in a table, on the project's clock, with ``seconds`` or in whole minutes; empty for None."""
+    if epoch is None:
+        return ""
+    return zoned(instant(epoch if seconds else epoch - epoch % 60), project.timezone, seconds=seconds)
 
 
 def _planned(run: PlannedRun, project: ProjectSpec) -> Row:
@@ -229,7 +213,7 @@ def _planned(run: PlannedRun, project: ProjectSpec) -> Row:
 
 
 def _waiting(item: Waiting, project: ProjectSpec, style: str) -> Row:
-    until = clock(item.until)
+    until = clock(item.until, project)
     texts = (item.asset, blocks_text(item.asset, item.blocks, project), item.reason, until)
     return [Cell(text, style) for text in texts]
 

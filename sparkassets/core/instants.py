@@ -60,6 +60,22 @@ def format_instant(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
+def zoned(instant: datetime, timezone: str, *, seconds: bool = False) -> str:
+    """The instant for people: ISO 8601 on the wall clock of a zone, with its offset.
+
+    ``seconds`` are told where there are some, or always.
+
+    >>> zoned(datetime(2025, 3, 21, 6, tzinfo=UTC), "Europe/Berlin"), zoned(datetime(2025, 3, 21, 6, tzinfo=UTC), "UTC")
+    ('2025-03-21T07:00+01:00', '2025-03-21T06:00Z')
+    """
+    try:
+        there = instant.astimezone(zone(timezone))
+    except OverflowError:  # the last hours of the year 9999 in the east, the first of the year 1 in the west
+        there = instant
+    text = there.isoformat(timespec="seconds" if seconds or there.second else "minutes")
+    return text if there.utcoffset() else text.removesuffix("+00:00") + "Z"
+
+
 def parse_instant(text: str, *, zone: str) -> datetime:
     """The instant that a person wrote: an ISO date, or a date and time with or without an offset; aware, UTC.
 
@@ -433,4 +449,5 @@ __all__ = [
     "offsets",
     "parse_instant",
     "zone",
+    "zoned",
 ]

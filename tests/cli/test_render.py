@@ -29,7 +29,7 @@ def shown(function, value, **terminal):
 def test_a_plan_says_what_runs_and_below_why_the_rest_does_not(story):
     lines = shown(print_plan, story.plan()).splitlines()
     assert lines[:5] == [
-        "plan at 2025-01-09T00:00:00Z",
+        "plan at 2025-01-09T00:00Z",
         "",
         "runs 1 asset:",
         "  asset   partitions                          reason",
@@ -109,7 +109,7 @@ def test_a_source_that_vanished_is_said_once():
 
 def test_an_interrupted_invocation_says_so():
     assert shown(print_summary, Summary((), (), interrupted=True)) == "interrupted; no run ended\n"
-    before_the_end = Waiting("delays", "running: delays-1 since 2025-01-09T00:00:00Z")
+    before_the_end = Waiting("delays", "running: delays-1 since 2025-01-09T00:00Z")
     stopped = Summary((result("delays", "cancelled"),), (before_the_end,), interrupted=True)
     assert shown(print_summary, stopped).endswith("\n1 run: 1 cancelled; interrupted\n")
 

@@ -19,6 +19,7 @@ from sparkassets.core.instants import (
     offsets,
     parse_instant,
     zone,
+    zoned,
 )
 from tests.core.clocks import FIRST, LAST, ZONES, instants_near_changes, offset, wall_clock, zones
 
@@ -32,6 +33,16 @@ DAY = 86_400
 def test_epoch_is_the_inverse_of_instant(seconds):
     assert epoch(instant(seconds)) == seconds
     assert instant(seconds).tzinfo is UTC
+
+
+@given(st.integers(-(10**10), 10**11), st.sampled_from(ZONES))
+def test_what_people_are_told_is_that_instant(seconds, name):
+    for always in (False, True):
+        assert epoch(parse_instant(zoned(instant(seconds), name, seconds=always), zone="UTC")) == seconds
+
+
+def test_the_end_of_time_is_told_in_utc_where_the_zone_has_no_year_for_it():
+    assert zoned(datetime(9999, 12, 31, 23, 59, tzinfo=UTC), "Asia/Tokyo") == "9999-12-31T23:59Z"
 
 
 @pytest.mark.parametrize("microseconds", [1, 999_999])

@@ -13,7 +13,7 @@ from sparkassets.cli.options import has_project, json_option, open_project, proj
 from sparkassets.cli.render import SLOT_COLUMNS, slot_cells
 from sparkassets.cli.tables import Column, print_table
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.instants import format_instant
+from sparkassets.core.instants import zoned
 from sparkassets.core.timetables.align import delta_text, is_time
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def _print(found: Alignment, terminal: Terminal) -> None:
     down, up = found.downstream, found.upstream
     rows = [[name, *slot_cells(slot, zone)] for name, slot, zone in zip(_ENDS, (up, down), found.zones, strict=True)]
     print_table(terminal, [Column(""), *SLOT_COLUMNS], rows)
-    tick = format_instant(down.end)
+    zone = found.zones[1]
+    tick = zoned(down.end, zone)
     fires = "both fire" if found.case == 1 else "only the downstream fires"
     terminal.print(
         "",
@@ -63,7 +64,7 @@ def _print(found: Alignment, terminal: Terminal) -> None:
         f"case             {found.case}: {fires} at {tick}",
     )
     if found.at not in {down.end, down.run_after}:
-        asked = format_instant(found.at)
+        asked = zoned(found.at, zone)
         terminal.print(f"at {asked} the downstream does not fire: shown is its last interval that is over by then")
     if up.run_after > down.run_after:
         terminal.print("the upstream runs later: with `partitions: aligned` the downstream waits for it")

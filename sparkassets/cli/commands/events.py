@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from sparkassets.cli.documents import event_document, print_json
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
 from sparkassets.cli.tables import Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.instants import zoned
 from sparkassets.core.journal.announce import no_number
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.phrases import few
@@ -38,7 +40,8 @@ def command() -> None:
 @json_option
 def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> int:
     """List dataset events, the newest last."""
-    found = open_project(folder).events(asset=asset, last=last)
+    project = open_project(folder)
+    found = project.events(asset=asset, last=last)
     if as_json:
         print_json([event_document(event) for event in found])
         return 0
@@ -46,7 +49,7 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
     if not found:
         terminal.print("no events")
         return 0
-    _print(terminal, found)
+    _print(terminal, found, project.spec)
     return 0
 
 
@@ -94,7 +97,7 @@ def add_event(
     if as_json:
         print_json(event_document(event))
     else:
-        _print_added([event], known)
+        _print_added([event], known, project.spec)
     _warn_of_unheard([event], project.spec)
     return 0
 
@@ -112,17 +115,17 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
     if as_json:
         print_json([event_document(event) for event in added])
     elif added:
-        _print_added(added, known)
+        _print_added(added, known, project.spec)
     else:
         Terminal.of(sys.stdout).print("no events")
     _warn_of_unheard(added, project.spec)
     return 0
 
 
-def _print_added(added: Sequence[Event], known: Sequence[Event]) -> None:
+def _print_added(added: Sequence[Event], known: Sequence[Event], project: ProjectSpec) -> None:
     """The events, and below which of them are older ones of the same id."""
     terminal = Terminal.of(sys.stdout)
-    _print(terminal, added)
+    _print(terminal, added, project)
     if numbers := list(dict.fromkeys(str(event["seq"]) for event in known)):
         noun = "event" if len(numbers) == 1 else "events"
         terminal.print(f"known already by its id, so not recorded again: {noun} {few(numbers)}")
@@ -168,24 +171,24 @@ def _value(text: str) -> object:
     return value
 
 
-def _print(terminal: Terminal, found: Sequence[Event]) -> None:
+def _print(terminal: Terminal, found: Sequence[Event], project: ProjectSpec) -> None:
     columns = [
         Column("event", right=True),
-        Column("at (UTC)"),
+        Column("at"),
         Column("dataset", free=True),
         Column("partitions", free=True),
         Column("extra", free=True),
         Column("triggered", free=True),
         Column("included in", free=True),
     ]
-    print_table(terminal, columns, [_row(event) for event in found])
+    print_table(terminal, columns, [_row(event, project) for event in found])
 
 
-def _row(event: Event) -> Row:
+def _row(event: Event, project: ProjectSpec) -> Row:
     extra = ", ".join(f"{key}={_plain(value)}" for key, value in event["extra"].items())
     return [
         str(event["seq"]),
-        event["at"].replace("T", " ").rstrip("Z"),
+        zoned(datetime.fromisoformat(event["at"]), project.timezone, seconds=True),
         event["asset"] or event["uri"],
         ", ".join(event["partitions"]),
         extra,

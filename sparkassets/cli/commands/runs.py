@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
 
 COLUMNS = [
-    Column("started (UTC)", spare=True),
+    Column("started", spare=True),
     Column("run"),
     Column("partitions", free=True),
-    Column("interval (UTC)", spare=True),
+    Column("interval", spare=True),
     Column("status"),
     Column("rows", right=True),
     Column("seconds", right=True),
@@ -60,10 +60,10 @@ def command(folder: Path, asset: str | None, status: RunStatus | None, last: int
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
     return [
-        clock(run.started),
+        clock(run.started, project, seconds=True),
         run.run,
         blocks_text(run.asset, run.blocks, project),
-        "" if run.interval is None else interval_text(*map(instant, run.interval), timezone="UTC"),
+        "" if run.interval is None else interval_text(*map(instant, run.interval), timezone=project.timezone),
         Cell("adopted" if run.adopted else run.status, STATUS_STYLES[run.status]),
         number(run.rows),
         "" if run.seconds is None else f"{run.seconds:.1f}",

@@ -10,26 +10,25 @@ import click
 
 from sparkassets.cli.documents import print_json, status_document
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, clock, in_words, local, number, print_failure
+from sparkassets.cli.render import STATUS_STYLES, clock, in_words, number, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.instants import epoch
 from sparkassets.core.phrases import few
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
-    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.core.spec.model import ProjectSpec
 
 COLUMNS = [
     Column("asset"),
     Column("partitions", free=True),
     Column("state", free=True),
-    Column("last (UTC)"),
-    Column("next (local)"),
+    Column("last"),
+    Column("next"),
 ]
 COUNTS = ("current", "stale", "missing", "failed")
 SHOWN = 2
-MINUTES = len("2013-01-05 06:00")
 
 
 @click.command("status")
@@ -45,28 +44,28 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
         return 0
     terminal = Terminal.of(sys.stdout)
     now = epoch(project.moment(at))
-    print_table(terminal, COLUMNS, [_row(status, project.spec.assets[status.asset], now) for status in found])
+    print_table(terminal, COLUMNS, [_row(status, project.spec, now) for status in found])
     for status in found:
         print_failure(status.asset, status.error or "", "", terminal)
     return 0
 
 
-def _row(status: AssetStatus, asset: AssetSpec, now: int) -> Row:
+def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:
     return [
         status.asset,
         few(status.covered, SHOWN),
         _state(status),
-        clock(status.last_at)[:MINUTES],
-        _next(status.next_at, asset, now),
+        clock(status.last_at, project),
+        _next(status.next_at, project, now),
     ]
 
 
-def _next(at: int | None, asset: AssetSpec, now: int) -> str:
+def _next(at: int | None, project: ProjectSpec, now: int) -> str:
     if at is None:
         return ""
     if at <= now:
         return "due"
-    return f"{local(instant(at), asset.local_zone, offset=True)}, {in_words(at - now)}"
+    return f"{clock(at, project)}, {in_words(at - now)}"
 
 
 def _state(status: AssetStatus) -> Cell:

@@ -18,7 +18,7 @@ from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.timing import due_ticks
-from sparkassets.core.planner.wording import labels, when
+from sparkassets.core.planner.wording import labels
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.timetables import Slot, Timetable
 from sparkassets.core.timetables.align import delta_text
@@ -178,11 +178,11 @@ def _one(
     upstream = look.project.assets[inlet.name]
     if slot is None:
         start = upstream.schedule.timetable.start if upstream.schedule.timetable else None
-        since = f": it starts at {when(start)}" if start is not None else ""
-        reason = f"not wanted: {inlet.name} has no run at or before {when(interval[1])}{since}"
+        since = f": it starts at {look.when(start)}" if start is not None else ""
+        reason = f"not wanted: {inlet.name} has no run at or before {look.when(interval[1])}{since}"
         return Aligned(waiting=(Waiting(asset.name, reason, None, blocks, quiet=True),))
     start, end = epoch(slot.start), epoch(slot.end)
-    which = f"run of {when(start)} (execution delta {delta_text(interval[0] - start)})"
+    which = f"run of {look.when(start)} (execution delta {delta_text(interval[0] - start)})"
     dataset = look.dataset(inlet)
     if upstream.partition is not None:
         ranges = upstream.partition.cover(RangeSet.of([(start, end)])) if start < end else RangeSet()
@@ -196,7 +196,7 @@ def _one(
         return Aligned(waiting=(_wait(look, asset, inlet, which, blocks, slot, ticks=ticks),))
     pin = Pinned(inlet.uri, instance.seq, instance.table_id, instance.version)
     if instance.start != start:  # one run for several intervals
-        which = f"run of {when(instance.start)}..{when(end)}, which is for {which.removeprefix('run of ')}"
+        which = f"run of {look.when(instance.start)}..{look.when(end)}, which is for {which.removeprefix('run of ')}"
     return Aligned({inlet.name: pin}, (f"reads {inlet.name}'s {which}",))
 
 
@@ -238,7 +238,7 @@ def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None, ti
         ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
     end, coming = epoch(slot.end), ticks[inlet.name]
     if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
-        interval = f"{when(epoch(slot.start))}..{when(end)}"
+        interval = f"{look.when(epoch(slot.start))}..{look.when(end)}"
         return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
     if not state.failed or not coming:
         return ""

@@ -9,7 +9,7 @@ from sparkassets.core.planner.gates import gate, open_without_blocks
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.partitioned import limit_of, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.wording import plural, when
+from sparkassets.core.planner.wording import plural
 from sparkassets.core.spec.model import AssetSpec
 
 
@@ -28,7 +28,7 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
     waiting = []
     if blocks.clip(over, None):
         later = blocks.clip(over, None)
-        waiting.append(Waiting(asset.name, f"not over before {when(later.last)}", later.last, later))
+        waiting.append(Waiting(asset.name, f"not over before {look.when(later.last)}", later.last, later))
     if not force:
         current = due & (partition.inside(state.coverage) - found.all_stale)
         due = due - current
@@ -71,7 +71,7 @@ def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] 
     aligned, gated = align_whole(look, asset, interval), open_without_blocks(look, asset, look.now)
     if aligned.waiting or gated.waiting:
         return Plan(look.now, (), (*gated.waiting, *aligned.waiting))
-    over = f" of {when(interval[0])}..{when(interval[1])}" if interval is not None else ""
+    over = f" of {look.when(interval[0])}..{look.when(interval[1])}" if interval is not None else ""
     run = PlannedRun(
         asset=asset.name,
         kind="backfill",
@@ -95,4 +95,4 @@ def _partition(asset: AssetSpec) -> TimePartition:
 
 def _live(look: Look, state: AssetState) -> str | None:
     chain = look.chain(state)
-    return f"running: {chain[-1].entry.run} since {when(chain[-1].at)}" if chain else None
+    return f"running: {chain[-1].entry.run} since {look.when(chain[-1].at)}" if chain else None

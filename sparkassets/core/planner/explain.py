@@ -13,7 +13,7 @@ from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
 from sparkassets.core.planner.partitioned import pending, readiness
 from sparkassets.core.planner.planner import plan
-from sparkassets.core.planner.wording import labels, plural, when
+from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 RUNS_SHOWN = 10
@@ -46,7 +46,7 @@ def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Nod
         children.append(Node(f"{plural(len(runs) - RUNS_SHOWN, 'more run')} after that", holds=True))
     for item in waiting:
         which = f"{labels(item.blocks, asset.partition)}: " if item.blocks and asset.partition else ""
-        until = f" (until {when(item.until)})" if item.until is not None else ""
+        until = f" (until {look.when(item.until)})" if item.until is not None else ""
         children.append(Node(f"{which}{item.reason}{until}", holds=None if item.quiet else False))
     children.append(_schedule(look, asset, state))
     if asset.source is not None:
@@ -54,7 +54,7 @@ def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Nod
     if asset.partition is not None:
         children.append(_partitions(look, asset, asset.partition, state, blocks))
     children += [_inlet(look, asset, state, inlet, blocks) for inlet in asset.inlets.values()]
-    children.append(_history(state))
+    children.append(_history(look, state))
     return Node(asset.name, bool(runs), tuple(children))
 
 
@@ -70,7 +70,7 @@ def _source(look: Look, asset: AssetSpec, state: AssetState) -> list[Node]:
 def _schedule(look: Look, asset: AssetSpec, state: AssetState) -> Node:
     schedule = asset.schedule
     if schedule.timetable is not None:
-        cursor = f"; ran last for the interval that ended {when(state.cursor[1])}" if state.cursor is not None else ""
+        cursor = "" if state.cursor is None else f"; ran last for the interval that ended {look.when(state.cursor[1])}"
         return Node(f"schedule: {schedule.timetable.describe()}{cursor}")
     if schedule.condition is None:
         return Node("schedule: observed" if asset.source else "schedule: manual")
@@ -108,12 +108,12 @@ def _part(look: Look, asset: AssetSpec, state: AssetState, verdict: Verdict[bool
 
 def _ticked(look: Look, leaf: Time, state: AssetState) -> str:
     slot = leaf.timetable.first_after(instant(look.now))
-    coming = f"the next at {when(epoch(slot.run_after))}" if slot is not None else "and none will come"
+    coming = f"the next at {look.when(epoch(slot.run_after))}" if slot is not None else "and none will come"
     tick = passed(look, leaf, state)
     if tick is not None:
-        return f"a tick at {when(tick[0])}, {coming}"
+        return f"a tick at {look.when(tick[0])}, {coming}"
     last = leaf.timetable.last_at(instant(look.now))
-    before = f"the last tick, at {when(epoch(last.run_after))}, is used" if last is not None else "no tick yet"
+    before = f"the last tick, at {look.when(epoch(last.run_after))}, is used" if last is not None else "no tick yet"
     return f"{before}, {coming}"
 
 
@@ -123,7 +123,7 @@ def _newest(look: Look, uri: str, state: AssetState) -> str:
     if not dataset.seq:
         return "nothing came yet"
     run = next((ref.run for ref in dataset.recent if ref.seq == dataset.seq and ref.run is not None), None)
-    said = f"event {dataset.seq} at {when(dataset.at)}" + (f" of {run}" if run else "")
+    said = f"event {dataset.seq} at {look.when(dataset.at)}" + (f" of {run}" if run else "")
     if uri not in state.spec.listens:
         return said
     unused = look.unused(state, [uri])
@@ -180,7 +180,7 @@ def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, bl
 
 def _unquiet(look: Look, inlet: InletSpec) -> str | None:
     until = unquiet_until(look, inlet)
-    return f"was updated lately: quiet enough at {when(until)} (settle)" if until is not None else None
+    return f"was updated lately: quiet enough at {look.when(until)} (settle)" if until is not None else None
 
 
 def _gates(inlet: InletSpec) -> str:
@@ -194,8 +194,8 @@ def _gates(inlet: InletSpec) -> str:
     return ", ".join(gates)
 
 
-def _history(state: AssetState) -> Node:
+def _history(look: Look, state: AssetState) -> Node:
     if state.last is None:
         return Node("never ran")
     rows = f", {state.last.rows:,} rows" if state.last.rows is not None else ""
-    return Node(f"ran last: {state.last.run} at {when(state.last.at)}{rows}")
+    return Node(f"ran last: {state.last.run} at {look.when(state.last.at)}{rows}")

@@ -12,7 +12,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.wording import labels, plural, when
+from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
@@ -96,7 +96,7 @@ def stale_inlet(look: Look, asset: AssetSpec, inlet: InletSpec) -> str | None:
     if inlet.fresh_within.add_to(dataset.at, asset.timezone) >= look.now:
         return None
     return (
-        f"waits for {inlet.name}: its last update, at {when(dataset.at)}, is older than "
+        f"waits for {inlet.name}: its last update, at {look.when(dataset.at)}, is older than "
         f"{inlet.fresh_within.text} (fresh_within)"
     )
 
@@ -153,7 +153,7 @@ def _until_tolerance(look: Look, asset: AssetSpec, inlet: InletSpec, said: Waiti
     if over is None:
         return said
     until = over if said.until is None else min(over, said.until)
-    return Waiting(said.asset, f"{said.reason}; at most until {when(over)} (tolerance)", until, blocks)
+    return Waiting(said.asset, f"{said.reason}; at most until {look.when(over)} (tolerance)", until, blocks)
 
 
 def _over(inlet: InletSpec, due: int, asset: AssetSpec) -> int | None:

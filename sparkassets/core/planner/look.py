@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sparkassets.core.conditions import Leaf
+from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
@@ -60,6 +61,10 @@ class Look:
     decided: dict[str, Decision] = field(default_factory=dict)
     _floors: dict[tuple[str, str], int] = field(default_factory=dict)
     _ends: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def when(self, epoch: int) -> str:
+        """An instant of a sentence, on the project's clock."""
+        return zoned(instant(epoch), self.project.timezone)
 
     def over(self, partition: TimePartition) -> int:
         """The end of the newest partition that is over; epoch seconds."""

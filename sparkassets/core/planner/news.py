@@ -15,7 +15,7 @@ from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.look import Look
-from sparkassets.core.planner.wording import listing, named, when
+from sparkassets.core.planner.wording import listing, named
 
 Passed = tuple[int, tuple[int, int]]
 """A tick of a time leaf: its instant and its data interval, epoch seconds."""
@@ -149,7 +149,7 @@ def causes(look: Look, condition: Condition, state: AssetState) -> Causes:
     uses = uses_of(look, condition, state, times, verdict)
     used = verdict.used()
     ticks = {leaf: tick for leaf, tick in times.items() if tick is not None and leaf in used}
-    said = [f"{named(leaf)} at {when(tick[0])}" for leaf, tick in ticks.items()]
+    said = [f"{named(leaf)} at {look.when(tick[0])}" for leaf, tick in ticks.items()]
     return Causes(
         verdict,
         look.unused(state, uses.named),

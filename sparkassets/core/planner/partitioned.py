@@ -16,7 +16,7 @@ from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.news import Passed, Uses, everything, news_of, next_tick, ticks_of, uses_of
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick, due_ticks
-from sparkassets.core.planner.wording import labels, lacking, listing, plural, when
+from sparkassets.core.planner.wording import labels, lacking, listing, plural
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 
@@ -94,7 +94,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     waiting += _left_out(asset, partition, found.wanted | found.later)
     if found.later:
         first = partition.next(found.later.first)
-        reason = f"{partition.key(found.later.first)} is not over before {when(first)}"
+        reason = f"{partition.key(found.later.first)} is not over before {look.when(first)}"
         waiting += (Waiting(asset.name, reason, first, found.later, quiet=True),)
     if not ready and not chain:
         return Decision((), waiting or (_up_to_date(look, asset, state),), coming, blocked, failure)
@@ -313,7 +313,9 @@ def _run(
         kind=chain[-1].entry.kind if chain and not (blocks & (found.missing | found.all_stale)) else "scheduled",
         strategy=asset.strategy.name if asset.strategy else "",
         write=asset.write or "",
-        reason=", ".join([_reason(asset, state, partition=partition, found=found, tick=tick, blocks=blocks), *notes]),
+        reason=", ".join(
+            [_reason(look, asset, state, partition=partition, found=found, tick=tick, blocks=blocks), *notes]
+        ),
         blocks=blocks,
         schedule_date=tick.run_after if tick else look.now,
         interval=tick.interval if tick else look.interval(events, blocks),
@@ -337,6 +339,7 @@ def _left(found: Pending, uses: Uses, blocks: RangeSet) -> dict[str, RangeSet]:
 
 
 def _reason(
+    look: Look,
     asset: AssetSpec,
     state: AssetState,
     *,
@@ -361,7 +364,7 @@ def _reason(
     failures = RangeSet.union(item.ranges for item in state.failed if item.ranges)
     if failures.overlaps(blocks):
         parts.append(f"{partition.count(failures & blocks)} failed before")
-    return (f"{asset.schedule.text} at {when(tick.run_after)}: " if tick else "") + ", ".join(parts)
+    return (f"{asset.schedule.text} at {look.when(tick.run_after)}: " if tick else "") + ", ".join(parts)
 
 
 def _up_to_date(look: Look, asset: AssetSpec, state: AssetState) -> Waiting:

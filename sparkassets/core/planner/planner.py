@@ -6,7 +6,6 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.planner import partitioned, whole
 from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.wording import when
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
@@ -40,7 +39,7 @@ def decide(look: Look, asset: AssetSpec) -> Decision:
     chain = look.chain(state)
     if chain:
         newest = chain[-1]
-        reason = f"running: {newest.entry.run} since {when(newest.at)} by {newest.driver}"
+        reason = f"running: {newest.entry.run} since {look.when(newest.at)} by {newest.driver}"
         blocks = newest.entry.blocks
         return Decision((), (Waiting(asset.name, reason, None, blocks),), coming=True if blocks is None else blocks)
     unfenced = _unfenced(look, state)

@@ -9,7 +9,7 @@ from heapq import merge
 from itertools import groupby, islice
 
 from sparkassets.core.conditions import Time, alone
-from sparkassets.core.instants import format_instant
+from sparkassets.core.instants import zoned
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
 
@@ -62,7 +62,7 @@ def _ticks(asset: AssetSpec, start: datetime) -> Iterator[str]:
     condition = asset.schedule.condition
     for time in condition.times() if condition is not None else ():
         slot = next(_from(time.timetable, start), None)
-        coming = f"next at {format_instant(slot.run_after)}" if slot is not None else "no more"
+        coming = f"next at {zoned(slot.run_after, asset.local_zone)}" if slot is not None else "no more"
         yield f"; {time.text()} ticks {coming}"
 
 
@@ -77,7 +77,7 @@ def _without(asset: AssetSpec, start: datetime) -> str:
             return f"runs again as soon as it has ended: {described}"
         case Once() if timetable.start is None:
             return f"runs once, at any time: {described}"
-    return f"no run at {format_instant(start)} or later: {described}"
+    return f"no run at {zoned(start, asset.local_zone)} or later: {described}"
 
 
 def untimed(asset: AssetSpec) -> str:

@@ -10,7 +10,6 @@ from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.wording import when
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
@@ -52,20 +51,20 @@ def due_ticks(look: Look, asset: AssetSpec, timetable: Timetable, state: AssetSt
     missed = list(islice(_missed(timetable, newest, state, look.now), MOST_RUNS + 1))
     if not missed:
         return _not_yet(look, asset, timetable)
-    many, first = len(missed) > MOST_RUNS, _tick(missed[0], timetable, state)
+    many, first = len(missed) > MOST_RUNS, _tick(look, missed[0], timetable, state)
     if catchup == "all":
-        ticks = [_tick(slot, timetable, state) for slot in missed[:MOST_RUNS]]
+        ticks = [_tick(look, slot, timetable, state) for slot in missed[:MOST_RUNS]]
         more = (_noted(ticks[-1], "more missed intervals follow"),) if many else (ticks[-1],)
         return (*ticks[:-1], *more)
-    last = _tick(newest, timetable, state)
+    last = _tick(look, newest, timetable, state)
     if len(missed) == 1:
         return (last,)
     if catchup == "latest":
         skipped = f"more than {MOST_RUNS}" if many else f"{len(missed) - 1}"
-        return (_noted(last, f"skips {skipped} earlier since {when(first.interval[0])} (catchup: latest)"),)
+        return (_noted(last, f"skips {skipped} earlier since {look.when(first.interval[0])} (catchup: latest)"),)
     spanned = f"more than {MOST_RUNS}" if many else f"{len(missed)}"
     whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
-    return (_noted(whole, f"spans {spanned} intervals since {when(first.interval[0])} (catchup: rollup)"),)
+    return (_noted(whole, f"spans {spanned} intervals since {look.when(first.interval[0])} (catchup: rollup)"),)
 
 
 def _missed(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
@@ -96,11 +95,11 @@ def _interval(slot: Slot) -> tuple[int, int]:
     return epoch(slot.start), epoch(slot.end)
 
 
-def _tick(slot: Slot, timetable: Timetable, state: AssetState) -> Tick:
+def _tick(look: Look, slot: Slot, timetable: Timetable, state: AssetState) -> Tick:
     start, end = _interval(slot)
     ended = state.cursor[1] if state.cursor is not None else start
     if timetable.abutting and start < ended < end:
-        note = f"the schedule changed: the interval begins where the last one ended, {when(ended)}"
+        note = f"the schedule changed: the interval begins where the last one ended, {look.when(ended)}"
         return Tick(epoch(slot.run_after), (ended, end), (start, end), note)
     return Tick(epoch(slot.run_after), (start, end), (start, end))
 
@@ -115,7 +114,7 @@ def _not_yet(look: Look, asset: AssetSpec, timetable: Timetable) -> Waiting:
         why = "its end has passed" if timetable.end is not None else "it has no more runs"
         return Waiting(asset.name, f"{asset.schedule.text}: {why}", quiet=True)
     until = epoch(coming.run_after)
-    return Waiting(asset.name, f"{asset.schedule.text}: not before {when(until)}", until, quiet=True)
+    return Waiting(asset.name, f"{asset.schedule.text}: not before {look.when(until)}", until, quiet=True)
 
 
 def _once(look: Look, asset: AssetSpec, timetable: Once, state: AssetState) -> tuple[Tick, ...] | Waiting:
@@ -132,7 +131,7 @@ def _once(look: Look, asset: AssetSpec, timetable: Once, state: AssetState) -> t
 def _continuous(look: Look, asset: AssetSpec, timetable: Continuous, state: AssetState) -> tuple[Tick, ...] | Waiting:
     if timetable.start is not None and timetable.start > look.now:
         until = timetable.start
-        return Waiting(asset.name, f"{asset.schedule.text}: not before {when(until)}", until, quiet=True)
+        return Waiting(asset.name, f"{asset.schedule.text}: not before {look.when(until)}", until, quiet=True)
     if timetable.end is not None and timetable.end <= look.now:
         return _not_yet(look, asset, timetable)
     if state.last is not None and look.invocation is not None and state.last.invocation == look.invocation:

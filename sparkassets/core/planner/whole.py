@@ -15,7 +15,7 @@ from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.news import Causes, causes, everything
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import MOST_RUNS, Tick, due_ticks
-from sparkassets.core.planner.wording import lacking, listing, when
+from sparkassets.core.planner.wording import lacking, listing
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 
@@ -123,7 +123,7 @@ def _due(
 
 def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick) -> _Due:
     """The run of a tick; it uses what was updated meanwhile, but that did not trigger it."""
-    reason = f"{asset.schedule.text} at {when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
+    reason = f"{asset.schedule.text} at {look.when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
     at = tick.run_after
     return _Due(reason, at, at, at, tick.interval, tick.cursor, (), everything(look, state))
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from sparkassets.core import phrases
 from sparkassets.core.conditions import Any as AnyOf
 from sparkassets.core.conditions import Condition, Leaf, Time
-from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.phrases import few
 
@@ -62,8 +61,3 @@ def _lacking(condition: Condition, lacks: Callable[[Leaf | Time], bool]) -> tupl
         return "", False
     texts = list(dict.fromkeys(f"({text})" if several and len(found) > 1 else text for text, several in found))
     return phrases.listing(texts, last="or" if isinstance(condition, AnyOf) else "and"), len(texts) > 1 or found[0][1]
-
-
-def when(epoch: int) -> str:
-    """An instant of a sentence, ISO with Z."""
-    return format_instant(instant(epoch))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sparkassets.core.instants import format_instant
+from sparkassets.core.instants import zoned
 from sparkassets.core.timetables.base import Slot, Timetable
 from sparkassets.errors import InputError
 
@@ -56,10 +56,10 @@ def aligned(upstream: Timetable, downstream: Timetable, at: datetime, *, names: 
     """
     own, zones = downstream.last_over(at), (upstream.timezone, downstream.timezone)
     if own is None:
-        raise InputError(f"{names[1]!r} has no run by {format_instant(at)}: {downstream.describe()}")
+        raise InputError(f"{names[1]!r} has no run by {zoned(at, downstream.timezone)}: {downstream.describe()}")
     theirs = upstream.last_over(own.end)
     if theirs is None:
-        when = f"{format_instant(own.end)}, when {names[1]!r} runs"
+        when = f"{zoned(own.end, downstream.timezone)}, when {names[1]!r} runs"
         raise InputError(f"{names[0]!r} has no run by {when}: {upstream.describe()}")
     delta = own.start - theirs.start
     case: Literal[1, 2] = 1 if theirs.end == own.end else 2

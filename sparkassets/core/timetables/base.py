@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
-from sparkassets.core.instants import Duration, format_instant, instant
+from sparkassets.core.instants import Duration, instant, zoned
 from sparkassets.errors import InputError
 
 V = TypeVar("V")
@@ -169,7 +169,7 @@ def described(timetable: Modified) -> str:
     """The rule for people, with its zone, bounds and modifiers."""
     parts = [timetable.text, f"({timetable.timezone})"]
     bounds = (("from", timetable.start), ("until", timetable.end))
-    parts += [f"{word} {format_instant(instant(bound))}" for word, bound in bounds if bound is not None]
+    parts += [f"{word} {zoned(instant(bound), timetable.timezone)}" for word, bound in bounds if bound is not None]
     parts += [f"delayed by {timetable.delay.text}"] if timetable.delay != Duration() else []
     parts += [f"over {timetable.window.text}"] if timetable.window else []
     parts += [f"catchup {timetable.catchup}"] if timetable.catchup else []

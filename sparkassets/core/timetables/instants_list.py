@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
-from sparkassets.core.instants import format_instant, instant
+from sparkassets.core.instants import instant, zoned
 
 _SHOWN = 3
 
@@ -16,9 +16,11 @@ class InstantTicks:
 
     Attributes:
         instants: Epoch seconds; ascending, no two equal.
+        timezone: The zone that they are told in.
     """
 
     instants: tuple[int, ...] = ()
+    timezone: str = "UTC"
 
     def after(self, epoch: int) -> int | None:
         """The first tick later than ``epoch``; None when there is none."""
@@ -38,8 +40,8 @@ class InstantTicks:
         """The first of them, and how many more there are.
 
         >>> InstantTicks((0, 60)).describe()
-        '1970-01-01T00:00:00Z, 1970-01-01T00:01:00Z'
+        '1970-01-01T00:00Z, 1970-01-01T00:01Z'
         """
-        shown = ", ".join(format_instant(instant(each)) for each in self.instants[:_SHOWN])
+        shown = ", ".join(zoned(instant(each), self.timezone) for each in self.instants[:_SHOWN])
         more = len(self.instants) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown

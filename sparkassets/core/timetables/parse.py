@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, TypeVar, get_args
 
-from sparkassets.core.instants import Duration, InstantError, epoch, format_instant, instant, parse_instant, zone
+from sparkassets.core.instants import Duration, InstantError, epoch, instant, parse_instant, zone, zoned
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import Catchup, Ticks, Timetable, TimetableError, read_each
@@ -119,7 +119,7 @@ def parse_timetable(
     elif days:
         built = _on_open_days(built, days, roll)
     if start is not None and end is not None and end <= start:
-        bounds = f"start {format_instant(instant(start))}, end {format_instant(instant(end))}"
+        bounds = f"start {zoned(instant(start), timezone)}, end {zoned(instant(end), timezone)}"
         path = tuple(key for key in ("end", "start") if key in written)[:1]
         message = f"schedule '{built.text}' can never fire: it ends before it starts ({bounds})"
         raise TimetableError(message, path=path)
@@ -241,7 +241,7 @@ def _moments(value: object, key: str, timezone: str) -> tuple[Ticks, str]:
             instants.update(ticks.instants)
         else:
             crons.append(ticks)
-    found = union([*crons, *([InstantTicks(tuple(sorted(instants)))] if instants else [])])
+    found = union([*crons, *([InstantTicks(tuple(sorted(instants)), timezone)] if instants else [])])
     return found, found.describe()
 
 
@@ -266,7 +266,7 @@ def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> 
     """The ticks of a cron or, for ``at``, of an instant."""
     if key == "at" and _DATE.match(text):
         try:
-            return InstantTicks((epoch(parse_instant(text.strip(), zone=timezone)),))
+            return InstantTicks((epoch(parse_instant(text.strip(), zone=timezone)),), timezone)
         except InstantError as error:
             raise TimetableError(str(error.args[0]), hint=error.hint) from error
     if _DATE.match(text):

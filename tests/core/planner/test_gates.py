@@ -35,7 +35,7 @@ def test_a_run_waits_for_a_fresh_inlet():
     assert story.due() == {"r": []}
     time_passes(story, "2025-01-31T12:01")
     (item,) = waiting(story)
-    assert item.reason == "waits for d: its last update, at 2025-01-01T12:00:00Z, is older than 30d (fresh_within)"
+    assert item.reason == "waits for d: its last update, at 2025-01-01T12:00Z, is older than 30d (fresh_within)"
     assert not item.quiet
     story.observed("d")
     assert story.due() == {"r": []}
@@ -52,9 +52,7 @@ def test_a_condition_waits_for_a_fresh_inlet_and_forgets_nothing():
     story.observed("d")
     time_passes(story, "2025-01-01T14:00")
     seq = story.observed("a")
-    assert story.waits("r") == [
-        "waits for d: its last update, at 2025-01-01T12:00:00Z, is older than 1h (fresh_within)"
-    ]
+    assert story.waits("r") == ["waits for d: its last update, at 2025-01-01T12:00Z, is older than 1h (fresh_within)"]
     story.observed("d")
     assert [ref.seq for ref in story.run("r").events] == [seq]
 
@@ -68,7 +66,7 @@ def test_partitions_wait_for_a_fresh_inlet():
     time_passes(story, "2025-01-04")
     (item,) = waiting(story)
     assert story.keys("r", item.blocks) == ["2025-01-01"]
-    assert item.reason == "waits for d: its last update, at 2025-01-02T00:00:00Z, is older than 1d (fresh_within)"
+    assert item.reason == "waits for d: its last update, at 2025-01-02T00:00Z, is older than 1d (fresh_within)"
     story.observed("d")
     assert story.due() == {"r": ["2025-01-01"]}
 
@@ -126,7 +124,7 @@ def test_a_day_waits_for_its_hours_at_most_for_the_tolerance():
     story.now = "2025-01-02T05:59"
     (item,) = waiting(story)
     assert item.reason == (
-        "waits for s: 23 of 24 partitions, missing 2025-01-01T23; at most until 2025-01-02T06:00:00Z (tolerance)"
+        "waits for s: 23 of 24 partitions, missing 2025-01-01T23; at most until 2025-01-02T06:00Z (tolerance)"
     )
     assert item.until == at("2025-01-02T06:00")
     story.now = "2025-01-02T06:00"
@@ -171,7 +169,7 @@ def test_a_count_is_tolerated_too():
     story.now = "2025-01-02T01:00"
     assert story.waits("r")[0] == (
         "waits for s: 10 of 24 partitions, missing 2025-01-01T10..2025-01-01T23 (require: at_least 20); "
-        "at most until 2025-01-02T06:00:00Z (tolerance)"
+        "at most until 2025-01-02T06:00Z (tolerance)"
     )
     story.now = "2025-01-02T07:00"
     assert story.due() == {"r": ["2025-01-01"]}
@@ -184,7 +182,7 @@ def test_an_asset_without_partitions_goes_on_without_what_it_does_not_read():
     assert (item.reason, item.until) == ("waits for flag: nothing is there yet", at("2025-01-02T08:00"))
     story.now = "2025-01-02T08:00"
     (run,) = story.plan().runs
-    assert run.reason == ("0 6 * * * at 2025-01-02T06:00:00Z, goes on without flag: the tolerance of 2h is over")
+    assert run.reason == ("0 6 * * * at 2025-01-02T06:00Z, goes on without flag: the tolerance of 2h is over")
 
 
 def test_the_tolerance_of_a_condition_counts_from_when_it_came_true():
@@ -230,5 +228,5 @@ def test_a_timetable_waits_for_what_is_required_and_keeps_its_tick():
     assert story.waits("r") == ["waits for s: 23 of 24 partitions, missing 2025-01-01T23"]
     story.observed("s", "2025-01-01T23")
     (run,) = story.plan().runs
-    assert run.reason == "0 3 * * * at 2025-01-02T03:00:00Z: 1 partition missing"
+    assert run.reason == "0 3 * * * at 2025-01-02T03:00Z: 1 partition missing"
     assert run.schedule_date == at("2025-01-02T03:00")

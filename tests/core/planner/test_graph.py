@@ -97,7 +97,7 @@ def test_a_live_claim_of_another_driver_is_not_due_and_holds_its_consumers():
     story.observed("s", "2025-01-01")
     claim = story.claim(story.plan().runs[0])
     assert story.due() == {}
-    assert story.waits("a") == [f"running: a-{claim} since 2025-01-01T00:00:00Z by test"]
+    assert story.waits("a") == [f"running: a-{claim} since 2025-01-01T00:00Z by test"]
     assert story.waits("b") == ["waits for a 2025-01-01, which runs first"]
 
 

@@ -61,7 +61,7 @@ def test_a_delay_is_waited_for():
     story.now = "2025-03-22T01:59"
     assert story.plan().runs == ()
     (waiting,) = story.plan().waiting
-    assert waiting.reason.endswith(": not before 2025-03-22T02:00:00Z")
+    assert waiting.reason.endswith(": not before 2025-03-22T02:00Z")
     assert waiting.until == at("2025-03-22T02:00")
 
 
@@ -131,7 +131,7 @@ def test_a_failed_interval_is_not_skipped():
     assert story.due(invocation="i") == {}
     assert story.waits("a", invocation="i") == ["failed: boom"]
     assert intervals(story)[0] == "2025-03-18T00:00..2025-03-19T00:00"
-    assert reasons(story)[0].endswith(" at 2025-03-19T00:00:00Z, failed before")
+    assert reasons(story)[0].endswith(" at 2025-03-19T00:00Z, failed before")
 
 
 def test_more_missed_intervals_than_a_plan_names_follow():
@@ -157,7 +157,7 @@ def test_once_with_a_start_waits_for_it():
     story = story_of({"cron": "@once", "start": "2025-03-22"}, "2025-03-21")
     (waiting,) = story.plan().waiting
     assert waiting.until == at("2025-03-22")
-    assert waiting.reason.endswith("not before 2025-03-22T00:00:00Z")
+    assert waiting.reason.endswith("not before 2025-03-22T00:00Z")
     story.now = "2025-04-01"
     assert intervals(story) == ["2025-03-22T00:00..2025-03-22T00:00"]
 
@@ -173,7 +173,7 @@ def test_once_may_run_until_its_end():
 def test_a_list_of_instants_comes_to_its_end():
     story = story_of({"at": ["2025-03-20T06:00"]}, "2025-03-21")
     story.run("a")
-    assert story.waits("a") == ["at 2025-03-20T06:00:00Z: it has no more runs"]
+    assert story.waits("a") == ["at 2025-03-20T06:00Z: it has no more runs"]
 
 
 def test_continuous_runs_once_an_invocation_and_its_intervals_abut():
@@ -206,8 +206,7 @@ def test_hourly_to_daily_goes_on_where_the_last_hour_ended():
     change(story, all_of("@daily"), "2025-03-22T00:00")
     assert intervals(story) == ["2025-03-20T05:00..2025-03-21T00:00", "2025-03-21T00:00..2025-03-22T00:00"]
     assert reasons(story)[0].endswith(
-        "at 2025-03-21T00:00:00Z; "
-        "the schedule changed: the interval begins where the last one ended, 2025-03-20T05:00:00Z"
+        "at 2025-03-21T00:00Z; the schedule changed: the interval begins where the last one ended, 2025-03-20T05:00Z"
     )
     assert "changed" not in reasons(story)[1]
 
@@ -329,14 +328,14 @@ def test_each_of_several_intervals_with_one_end_runs(value: Any, zone: str, befo
 @pytest.mark.parametrize(
     ("catchup", "noted"),
     [
-        (None, "; skips 2 earlier since 2025-03-18T00:00:00Z (catchup: latest)"),
-        ("rollup", "; spans 3 intervals since 2025-03-18T00:00:00Z (catchup: rollup)"),
+        (None, "; skips 2 earlier since 2025-03-18T00:00Z (catchup: latest)"),
+        ("rollup", "; spans 3 intervals since 2025-03-18T00:00Z (catchup: rollup)"),
         ("all", ""),
     ],
 )
 def test_the_plan_says_what_becomes_of_missed_intervals(catchup: str | None, noted: str):
     story = missed(catchup)
-    assert reasons(story)[-1] == f"0 0 * * * at 2025-03-21T00:00:00Z{noted}"
+    assert reasons(story)[-1] == f"0 0 * * * at 2025-03-21T00:00Z{noted}"
 
 
 def test_a_schedule_that_became_finer_says_what_it_skips():
@@ -344,7 +343,7 @@ def test_a_schedule_that_became_finer_says_what_it_skips():
     story.run("a")
     change(story, "@hourly", "2025-03-20T09:00")
     assert intervals(story) == ["2025-03-20T08:00..2025-03-20T09:00"]
-    assert reasons(story)[0].endswith("; skips 8 earlier since 2025-03-20T00:00:00Z (catchup: latest)")
+    assert reasons(story)[0].endswith("; skips 8 earlier since 2025-03-20T00:00Z (catchup: latest)")
 
 
 def test_more_than_a_plan_names_is_said():
@@ -352,7 +351,7 @@ def test_more_than_a_plan_names_is_said():
     assert len(reasons(story)) == 100
     assert reasons(story)[-1].endswith("; more missed intervals follow")
     story = story_of({"cron": "@hourly", "start": "2025-03-01"}, "2025-03-06")
-    assert reasons(story)[0].endswith("; skips more than 100 earlier since 2025-03-01T00:00:00Z (catchup: latest)")
+    assert reasons(story)[0].endswith("; skips more than 100 earlier since 2025-03-01T00:00Z (catchup: latest)")
 
 
 def test_a_newer_tick_is_a_new_cause():

@@ -170,7 +170,7 @@ asset: a
 schedule: {all: [flights, {at: [2025-01-01], start: 2025-02-01}, {cron: "@daily", timezone: Nowhere}]}
 """,
             """\
-a.yml:2:32: schedule 'at 2025-01-01T00:00:00Z' never fires after its start
+a.yml:2:32: schedule 'at 2025-01-01T00:00Z' never fires after its start
     schedule: {all: [flights, {at: [2025-01-01], start: 2025-02-01}, {cron: "@daily", timezone: Nowhere}]}
                                    ^^^^^^^^^^^^
 a.yml:2:93: unknown time zone 'Nowhere'; expected an IANA name such as Europe/Berlin
@@ -661,7 +661,7 @@ asset: a
 schedule: {at: [2025-01-01], end: 2025-01-01}
 """,
             """\
-a.yml:2:16: schedule 'at 2025-01-01T00:00:00Z' never fires before its end
+a.yml:2:16: schedule 'at 2025-01-01T00:00Z' never fires before its end
     schedule: {at: [2025-01-01], end: 2025-01-01}
                    ^^^^^^^^^^^^
 """,

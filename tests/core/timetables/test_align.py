@@ -50,13 +50,13 @@ def test_between_two_ticks_it_is_the_downstream_run_before() -> None:
 
 def test_upstream_that_starts_too_late_has_no_run() -> None:
     upstream = cron("0 6 * * *", start="2025-03-21T06:00Z")
-    with pytest.raises(InputError, match=r"^'up' has no run by 2025-03-21T06:00:00Z, when 'down' runs: 0 6 \* \* \* "):
+    with pytest.raises(InputError, match=r"^'up' has no run by 2025-03-21T06:00Z, when 'down' runs: 0 6 \* \* \* "):
         alignment(upstream, cron("0 6 * * *"), "2025-03-21T06:00")
     assert upstream.last_over(at("2025-03-22T06:00")) is not None
 
 
 def test_downstream_that_starts_too_late_has_no_alignment() -> None:
-    with pytest.raises(InputError, match=r"^'down' has no run by 2025-03-21T12:00:00Z: @daily \(UTC\) from 2025-03-21"):
+    with pytest.raises(InputError, match=r"^'down' has no run by 2025-03-21T12:00Z: @daily \(UTC\) from 2025-03-21"):
         alignment(cron("@daily"), cron("@daily", start="2025-03-21"), "2025-03-21T12:00")
 
 

@@ -83,7 +83,7 @@ def test_a_delay_moves_the_run_and_nothing_else():
     assert timetable.abutting
     assert runs(timetable, "2025-01-01", "2026-01-01") == [("21 02:00", "20 00:00", "21 00:00")]
     assert timetable.last_at(at("2025-03-21T01:59")) is None
-    assert timetable.describe().endswith("(UTC) from 2025-03-20T00:00:00Z until 2025-03-21T00:00:00Z delayed by 2h")
+    assert timetable.describe().endswith("(UTC) from 2025-03-20T00:00Z until 2025-03-21T00:00Z delayed by 2h")
 
 
 def test_a_window_widens_the_interval_after_the_bounds_judged_it():
@@ -136,13 +136,13 @@ def test_a_list_of_instants():
     assert timetable.first_after(expected[0]).start == expected[1]
     assert timetable.first_after(expected[2]) is None
     assert timetable.last_at(expected[0] - timedelta(seconds=1)) is None
-    assert timetable.text == "at 2025-03-01T00:00:00Z, 2025-06-01T06:00:00Z, 2025-12-24T17:00:00Z"
+    assert timetable.text == "at 2025-03-01T00:00Z, 2025-06-01T06:00Z, 2025-12-24T17:00Z"
 
 
 def test_one_instant_and_many():
-    assert utc({"at": "2025-03-01"}).text == "at 2025-03-01T00:00:00Z"
+    assert utc({"at": "2025-03-01"}).text == "at 2025-03-01T00:00Z"
     days = [f"2025-03-0{day}" for day in range(1, 6)]
-    assert utc({"at": days}).text.endswith("2025-03-03T00:00:00Z and 2 more")
+    assert utc({"at": days}).text.endswith("2025-03-03T00:00Z and 2 more")
 
 
 def test_instants_beside_crons():
@@ -178,7 +178,7 @@ def test_once_at_its_start():
     begin = at("2025-03-21T06:00")
     assert isinstance(timetable, Once)
     assert list(timetable.between(*ALWAYS)) == [Slot(begin, begin, begin)]
-    assert timetable.describe() == "@once (UTC) from 2025-03-21T06:00:00Z"
+    assert timetable.describe() == "@once (UTC) from 2025-03-21T06:00Z"
 
 
 @pytest.mark.parametrize(("text", "kind"), [("@once", Once), ("@continuous", Continuous)])
