@@ -8,6 +8,7 @@ from pathlib import Path
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.project.cache import Cache
+from sparkassets.project.places import check_places
 from sparkassets.project.traces import PROJECT_FILE, Trace, Variables
 
 
@@ -21,7 +22,8 @@ def load(folder: Path, env: Mapping[str, str], *, cache: Path | None = None) -> 
 
     Raises:
         InputError: There is no project file.
-        SpecError: With every problem of every file, in order of place.
+        SpecError: With every problem of every file, in order of place; or with all places that, as the disk has them
+            now, lie in each other.
     """
     if not (folder / PROJECT_FILE).is_file():
         found = "there is no folder" if not folder.is_dir() else f"there is no {PROJECT_FILE} in"
@@ -38,4 +40,5 @@ def load(folder: Path, env: Mapping[str, str], *, cache: Path | None = None) -> 
         # what comes from the environment may be secret: it is not written down; the packages of others may change
         if kept and not trace.variables and not trace.registered:
             kept.keep(project, trace)
+    check_places(project)
     return project

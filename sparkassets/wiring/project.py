@@ -30,7 +30,7 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.timetables import Timetable, parse_timetable
 from sparkassets.core.timetables.align import Alignment, aligned, is_time
 from sparkassets.errors import InputError
-from sparkassets.project import load
+from sparkassets.project import check_places, load
 from sparkassets.runtime.announcing import announce
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
@@ -428,6 +428,7 @@ class Project:
             for name in work.select or ():
                 self.asset(name)
         fixed = self._at(at)
+        check_places(self.spec)  # links may have come since the project was loaded
         invocation = secrets.token_hex(6)
         os.environ["SPARKASSETS_INVOCATION"] = invocation
         self._store.create(project=self.spec.name)

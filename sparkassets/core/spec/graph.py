@@ -1,4 +1,4 @@
-"""The assets as a graph: what depends on what, cycles, the order, and targets that two assets would replace."""
+"""The assets as a graph: what depends on what, cycles, and the order."""
 
 from __future__ import annotations
 
@@ -99,14 +99,3 @@ def _reached(name: str, edges: Mapping[str, Sequence[str]]) -> set[str]:
                 found.add(need)
                 ahead.append(need)
     return found
-
-
-def same_targets(assets: Mapping[str, AssetSpec]) -> Iterator[tuple[AssetSpec, AssetSpec]]:
-    """Pairs of assets that write to one place, the later with the first there, where one of the two replaces it."""
-    writers: dict[str, AssetSpec] = {}
-    for asset in assets.values():
-        if asset.place is None or asset.source:
-            continue
-        first = writers.setdefault(asset.place.path, asset)
-        if first is not asset and "replace" in (first.write, asset.write):
-            yield first, asset

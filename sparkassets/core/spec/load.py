@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkassets.core.spec.bodies import Body, Module, compile_body
-from sparkassets.core.spec.document import SourceFile
+from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
-from sparkassets.core.spec.graph import cycles, ordered, same_targets, upstream
+from sparkassets.core.spec.graph import cycles, ordered, upstream
 from sparkassets.core.spec.inlets import compile_inlets, declared_columns
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule
 from sparkassets.core.spec.paths import absolute
+from sparkassets.core.spec.places import overlaps, project_places
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.strategy import compile_strategy
@@ -57,6 +58,7 @@ def compile_project(
         root=project.root,
         state=absolute(keys.state, root=project.root),
         warehouse=absolute(keys.warehouse, root=project.root),
+        folders=_folders(project),
         assets={name: assets[name] for name in ordered(edges)},
         timezone=project.timezone,
         python=tuple(keys.python),
@@ -151,14 +153,27 @@ def _judge_together(
             if inlet.aligned:
                 _judge_aligned(files.drafts[asset.name], asset, assets[inlet.name])
     warn_of_twins(files, assets)
-    for first, second in same_targets(assets):
-        at = files.drafts[second.name].at
-        if files.drafts[first.name].sure("path", "write", "source") and at.document.failed.isdisjoint(
-            {"path", "write", "source"}
-        ):
-            place = at / ("path" if (at / "path").exists else "asset")
-            what = f"asset {second.name!r} writes to the target of asset {first.name!r} ({first.location})"
-            place.problem(f"{what}, and one of them replaces it")
+    _judge_places(project, files, assets)
+
+
+def _judge_places(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
+    """Refuses what is written where something else is; links are followed when the project is loaded."""
+    sure = {name: asset for name, asset in assets.items() if files.drafts[name].sure("path", "write", "source")}
+    state = (absolute(project.keys.state, root=project.root), project.keys.state)
+    spots = {name: _spot(files.drafts[name].at, "path", "asset") for name in sure}
+    own = _spot(project.at, "state", "project")
+    for found in overlaps(project_places(root=project.root, state=state, folders=_folders(project), assets=sure)):
+        at, other = (spots[place.asset] if place.asset else own for place in (found.place, found.other))
+        told = "" if found.other.role in ("root", "code") else str(other.location)
+        at.problem(found.sentence(told), hint=found.hint)
+
+
+def _spot(at: At, key: str, instead: str) -> At:
+    return at / (key if (at / key).exists else instead)
+
+
+def _folders(project: ProjectDraft) -> tuple[str, ...]:
+    return tuple(absolute(entry, root=project.root) for entry in project.keys.assets)
 
 
 def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> None:

@@ -197,6 +197,7 @@ class ProjectSpec:
     Attributes:
         root: Absolute folder of ``project.yml``.
         state, warehouse: Absolute local paths or object-store URIs.
+        folders: Absolute, of asset files.
         python: Packages that functions may come from.
         spark: Session settings, used only when sparkassets creates the session.
         assets: By name, every inlet before its consumers.
@@ -209,6 +210,7 @@ class ProjectSpec:
     warehouse: str
     assets: Mapping[str, AssetSpec]
     timezone: str = "UTC"
+    folders: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4

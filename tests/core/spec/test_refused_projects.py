@@ -126,9 +126,11 @@ path: ./out//x/
 """,
             },
             """\
-b.yml:3:7: asset 'b' writes to the target of asset 'a' (a.yml:1:8), and one of them replaces it
+b.yml:3:7: the target 'out/x' is also the target of asset 'a', 'out/x' (a.yml:3:7); writing the one would destroy the \
+other
     path: ./out//x/
           ^^^^^^^^^
+  hint: give each asset a path of its own; only assets that all append may share one
 """,
             id="one_target_for_two",
         ),

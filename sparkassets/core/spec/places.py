@@ -1,0 +1,219 @@
+"""Where a project keeps things, and which of these places may not lie in each other.
+
+What is written must have its place to itself: a table that is replaced takes everything below its folder with it, and
+what lies inside a source is read as its data. A place is compared as it is written (`written`), or as an adapter has
+found it on the disk, where links and the case of letters count.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sparkassets.core.patterns import PathPattern
+from sparkassets.core.spec.model import AssetSpec, PythonBody
+
+_SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "azure": "az", "adl": "az"}
+"""Schemes of one store that different libraries call differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A path or URI in a form that can be compared.
+
+    Attributes:
+        store: Scheme and bucket or container; empty for the local disk.
+        account: Of an Azure container, where the URI tells it.
+        folders: What identifies the folders on the way that exist, the outermost first; empty where nobody looked.
+        names: The names on the way, those of ``folders`` too.
+    """
+
+    store: str
+    names: tuple[str, ...]
+    folders: tuple[str, ...] = ()
+    account: str = ""
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        """The names below the innermost folder that is known to exist."""
+        return self.names[len(self.folders) :]
+
+
+def written(path: str) -> Site:
+    """The site of an absolute path or URI, as it is written.
+
+    >>> written("s3a://lake/x/") == written("s3://lake/y/../x")
+    True
+    """
+    scheme, separator, rest = path.partition("://")
+    scheme = scheme.lower()
+    if not separator or scheme == "file":
+        local = rest if separator else path
+        return Site("", _names(local if local.startswith("/") else local[local.find("/") :]))
+    host, _, below = rest.partition("/")
+    container, at, account = host.lower().partition("@")
+    kind = _SCHEMES.get(scheme, scheme)
+    return Site(f"{kind}://{container}", _names(below), (), account.partition(".")[0] if at else "")
+
+
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(name for name in posixpath.normpath(f"/{path}").split("/") if name)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something that a project keeps somewhere.
+
+    Attributes:
+        role: ``code`` is read by sparkassets itself; ``root`` is the project's folder, in which the others may lie.
+        path: Absolute, or a URI; of files the longest part that does not vary.
+        shown: As its file has it.
+        asset: Whose it is; None for those of the project.
+        appended: Whether a target is only ever appended to.
+        pattern: Of a source of files.
+    """
+
+    role: Literal["state", "target", "source", "code", "root"]
+    path: str
+    shown: str
+    asset: str | None = None
+    appended: bool = False
+    pattern: PathPattern | None = None
+
+    @property
+    def written(self) -> bool:
+        """Whether sparkassets writes there."""
+        return self.role in ("state", "target")
+
+    @property
+    def name(self) -> str:
+        """It in a sentence, where nothing says whose it is."""
+        noun = {"state": "the state", "code": "the folder", "root": "the project's own folder"}.get(self.role)
+        return f"{noun or f'the {self.role} of asset {self.asset!r},'} {self.shown!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """A place that is written, and another one that it may not share.
+
+    Attributes:
+        relation: How the first lies to the second.
+    """
+
+    place: Place
+    other: Place
+    relation: Literal["same", "inside", "around"]
+
+    def sentence(self, where: str) -> str:
+        """What is wrong; ``where`` tells where the other place is set, if it is."""
+        how = {"same": "is also", "inside": "lies inside", "around": "holds"}[self.relation]
+        told = f" ({where})" if where else ""
+        return f"the {self.place.role} {self.place.shown!r} {how} {self.other.name}{told}; {self._harm()}"
+
+    def _harm(self) -> str:
+        if self.other.role == "source":
+            return "what is written there would be read as the source's data"
+        return "writing the one would destroy the other"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        if self.relation == "same" and self.place.role == "target" and self.other.role == "source":
+            return f"what asset {self.place.asset!r} writes is read by naming it as an inlet; take the source out"
+        if self.relation == "same" and self.other.role == self.place.role:
+            return "give each asset a path of its own; only assets that all append may share one"
+        return "give one of them another folder"
+
+
+def project_places(
+    *, root: str, state: tuple[str, str], folders: Iterable[str], assets: Mapping[str, AssetSpec]
+) -> list[Place]:
+    """All places of a project.
+
+    Args:
+        root: Absolute folder of the project file.
+        state: Its absolute path or URI, and how messages call it.
+        folders: Absolute folders of asset files; those that hold the project's own are no place apart.
+        assets: By name.
+    """
+    places = [Place("state", *state), Place("root", root, root)]
+    bodies = (asset.body for asset in assets.values() if isinstance(asset.body, PythonBody))
+    packages = (f"{body.search_path.rstrip('/')}/{body.module.partition('.')[0]}" for body in bodies)
+    code = (each for each in dict.fromkeys([*folders, *packages]) if not f"{root}/".startswith(f"{each.rstrip('/')}/"))
+    places += [Place("code", path, posixpath.relpath(path, root)) for path in code]
+    for asset in assets.values():
+        if asset.place is None:
+            continue
+        path, shown = asset.place.path, asset.place.given
+        if asset.source is None:
+            places.append(Place("target", path, shown, asset.name, asset.write == "append"))
+        else:
+            pattern = PathPattern.parse(path) if asset.source.kind != "delta" else None
+            fixed = pattern.root if pattern is not None else path
+            places.append(Place("source", fixed, shown, asset.name, pattern=pattern))
+    return places
+
+
+def overlaps(places: Sequence[Place], locate: Callable[[str], Site] = written) -> Iterator[Overlap]:
+    """Every pair of places that may not share what they share; the first of a pair is written.
+
+    Takes time by the number of places and their depth, not by that of pairs.
+    """
+    sites = [locate(place.path) for place in places]
+    ends: dict[tuple[object, ...], list[int]] = {}
+    for number, site in enumerate(sites):
+        ends.setdefault(_end(site), []).append(number)
+    for number, site in enumerate(sites):
+        for key, below in _prefixes(site):
+            for other in ends.get(key, ()):
+                told_once = other < number or below
+                if other != number and told_once and _same_account(site, sites[other]):
+                    yield from _refused(places[number], places[other], below)
+
+
+def overlap(one: Site, other: Site) -> bool:
+    """Whether one of the two is, or lies in, the other."""
+    return _same_account(one, other) and (
+        any(key == _end(other) for key, _ in _prefixes(one)) or any(key == _end(one) for key, _ in _prefixes(other))
+    )
+
+
+def _end(site: Site) -> tuple[object, ...]:
+    return (site.store, site.folders[-1:], site.rest)
+
+
+def _prefixes(site: Site) -> Iterator[tuple[tuple[object, ...], tuple[str, ...]]]:
+    """Everything that holds the site, itself included, each with the names that lead from there to it."""
+    rest = site.rest
+    for length in range(len(rest) + 1):
+        yield (site.store, site.folders[-1:], rest[:length]), rest[length:]
+    for length in range(len(site.folders)):
+        yield (site.store, site.folders[:length][-1:], ()), site.names[length:]
+
+
+def _same_account(one: Site, other: Site) -> bool:
+    return not (one.account and other.account) or one.account == other.account
+
+
+def _refused(inner: Place, outer: Place, below: tuple[str, ...]) -> Iterator[Overlap]:
+    """The overlap of a place that is (nothing ``below``), or lies in, another one, if they may not."""
+    if not below:
+        first, second = (inner, outer) if inner.written else (outer, inner)
+        if first.written and not (first.appended and second.appended):
+            if second.role == "target" and first.role == "state":
+                first, second = second, first
+            yield Overlap(first, second, "same")
+    elif outer.written and (not inner.written or inner.role == "state"):
+        yield Overlap(outer, inner, "around")
+    elif inner.written and outer.role != "root" and _reaches(outer, below):
+        yield Overlap(inner, outer, "inside")
+
+
+def _reaches(outer: Place, below: tuple[str, ...]) -> bool:
+    """Whether what ``below`` leads to belongs to the outer place; a pattern may find nothing there."""
+    pattern = outer.pattern
+    if pattern is None or not pattern.is_pattern:
+        return True
+    return all(pattern.enters(depth, name) for depth, name in enumerate(below, start=1))

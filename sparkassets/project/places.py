@@ -1,0 +1,80 @@
+"""Where a project's places really are: links followed, folders told by what they are, not by how they are written."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from sparkassets.core.spec.model import NOWHERE, ProjectSpec
+from sparkassets.core.spec.places import Place, Site, overlaps, project_places, written
+from sparkassets.errors import Location, Problem, SpecError
+from sparkassets.project.traces import PROJECT_FILE
+
+
+def check_places(project: ProjectSpec) -> None:
+    """Refuses a project that would write where something else of it is, as the disk has it now.
+
+    Raises:
+        SpecError: With every overlap, at the asset or the project file that it is in.
+    """
+    places = project_places(
+        root=project.root, state=(project.state, project.state), folders=project.folders, assets=project.assets
+    )
+    problems = []
+    for found in overlaps(places, locator()):
+        where = _location(project, found.other)
+        told = "" if where is NOWHERE else str(where)
+        problems.append(Problem(_location(project, found.place), found.sentence(told), found.hint))
+    if problems:
+        raise SpecError(sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message)))
+
+
+def _location(project: ProjectSpec, place: Place) -> Location:
+    if place.asset is not None:
+        return project.assets[place.asset].location
+    if place.role == "state":
+        return Location(os.path.relpath(Path(project.root, PROJECT_FILE)))
+    return NOWHERE
+
+
+def locator() -> Callable[[str], Site]:
+    """What finds the site of an absolute path as the disk has it; looks at each folder once. A URI's is as written."""
+
+    @cache
+    def identity(folder: Path) -> str | None:
+        try:
+            status = folder.stat()
+        except (OSError, ValueError):
+            return None
+        return f"{status.st_dev}:{status.st_ino}"
+
+    @cache
+    def folds(folder: Path) -> bool:
+        """Whether names in a folder that exists are the same in any case, as the names that lead to it are."""
+        told = next((each for each in (folder, *folder.parents) if each.name.swapcase() != each.name), None)
+        return told is not None and identity(told.with_name(told.name.swapcase())) == identity(told)
+
+    @cache
+    def way(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """(The names that lead to a real path, the identities of those folders on the way that exist)."""
+        if not folder.name:
+            return (), ()
+        names, folders = way(folder.parent)
+        name, missing = folder.name, len(names) - len(folders)
+        there = None if missing else identity(folder)
+        if there is not None:
+            return (*names, name), (*folders, there)
+        if folds(folder.parents[missing]):
+            name = unicodedata.normalize("NFC", name).casefold()
+        return (*names, name), folders
+
+    def locate(path: str) -> Site:
+        site = written(path)
+        if site.store:
+            return site
+        return Site("", *way(Path(os.path.realpath(f"/{'/'.join(site.names)}"))))
+
+    return locate
