@@ -231,6 +231,7 @@ class Landed:
         run, epoch, attempt: From its ``userMetadata``.
         version: The table's version that holds it.
         metrics: Delta's operation metrics (``numOutputRows`` and the like).
+        operation: As Delta calls it: ``WRITE``, ``MERGE`` or ``DELETE``; the metrics mean what it says.
     """
 
     run: str
@@ -240,6 +241,7 @@ class Landed:
     table_id: str
     measures: Mapping[str, Any]
     metrics: Mapping[str, int]
+    operation: str = "WRITE"
 
 
 class FenceConflictError(RunError):

@@ -22,6 +22,7 @@ from sparkassets.core.partitions import RangeSet
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.ports import Clock, Engine, Ids, Pin, RunOrder, SourceObserver
 from sparkassets.runtime.execution import Done, Execution, Failed, Outcome, Superseded
@@ -350,7 +351,7 @@ class Driver:
             case Done(landed, attempts):
                 chain = state.assets[asset.name].chain
                 found = next((link for link in chain if link.entry.run == landed.run), claim)
-                extra = {**_counts(landed.metrics), **landed.measures.get("extra", {})}
+                extra = {**row_counts(landed.operation, landed.metrics), **landed.measures.get("extra", {})}
                 return SuccessEntry(
                     asset=asset.name,
                     uri=asset.uri,
@@ -400,7 +401,7 @@ class Driver:
                 return RunResult(**head, status="superseded")
             case Done(landed, attempts):
                 adopted = landed.run if landed.run != claim.entry.run else None
-                rows = _counts(landed.metrics).get("rows")
+                rows = row_counts(landed.operation, landed.metrics).get("rows")
                 return RunResult(
                     **head, status="success", attempts=attempts, rows=rows, version=landed.version, adopted=adopted
                 )
@@ -451,14 +452,6 @@ def _newest(state: State, asset: str, claim: int) -> bool:
 def _clean(active: _Active) -> bool:
     """A claim that was never started leaves nothing to fence, unless it was to recover older ones."""
     return not active.run.recovers
-
-
-def _counts(metrics: Mapping[str, int]) -> dict[str, int]:
-    names = {"numOutputRows": "rows", "numFiles": "files", "numOutputBytes": "bytes"}
-    counts = {short: metrics[name] for name, short in names.items() if name in metrics}
-    if counts.get("files") == 0:
-        counts.setdefault("rows", 0)  # Delta does not count the rows of a replacement by nothing
-    return counts
 
 
 def _previous(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[datetime, datetime] | None:

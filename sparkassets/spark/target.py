@@ -176,4 +176,5 @@ def _landed(told: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str
         table_id=table_id,
         measures=told["measures"],
         metrics=metrics,
+        operation=commit.get("operation") or "WRITE",
     )

@@ -5,6 +5,7 @@ from datetime import date
 import pytest
 from deltalake import DeltaTable
 
+from sparkassets.core.row_counts import row_counts
 from sparkassets.errors import RunError
 from tests.integration.orders import execute, newest, order, rows, save, span, sql, table
 
@@ -25,6 +26,16 @@ def test_replace_by_blocks_touches_no_other_block(engine, spark, flights, tmp_pa
     spark.sql(f"UPDATE delta.`{flights.place.path}` SET delay = 0")  # noqa: S608 - a table of the test's own
     execute(engine, daily_of(flights, daily, "2013-01-02"))
     assert rows(spark, daily) == [(date(2013, 1, 1), 20), (date(2013, 1, 2), 0)]
+
+
+def test_rows_of_other_blocks_that_delta_copies_are_not_those_of_the_run(engine, spark, flights, tmp_path):
+    daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
+    save(spark.read.format("delta").load(flights.place.path).coalesce(1), daily)
+    run = daily_of(flights, daily, "2013-01-02")
+    execute(engine, run)
+    (landed,) = engine.landed(daily, [run.run], app_id=run.app_id)
+    counts = row_counts(landed.operation, landed.metrics)
+    assert (counts["rows"], counts["deleted"], counts["copied"]) == (2, 2, 4)
 
 
 def test_a_block_that_has_no_rows_any_more_is_emptied(engine, spark, flights, tmp_path):

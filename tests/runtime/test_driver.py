@@ -40,6 +40,10 @@ def test_a_cascade_runs_in_one_invocation_and_a_second_has_nothing_to_do():
             {"rows": 7, "files": 2, "bytes": 9},
         ),
         ({"numFiles": 0, "numOutputBytes": 0}, {"rows": 0, "files": 0, "bytes": 0}),
+        (
+            {"numOutputRows": 33, "numCopiedRows": 30, "numDeletedRows": 10, "numFiles": 3, "numOutputBytes": 2317},
+            {"rows": 3, "deleted": 10, "copied": 30, "files": 3, "bytes": 2317},
+        ),
         ({"numFiles": 1}, {"files": 1}),
         ({}, {}),
     ],
