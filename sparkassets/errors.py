@@ -100,6 +100,10 @@ class SourceError(SparkAssetsError):
     """What others write cannot be read: it vanished, changed under the reader, or does not fit its declaration."""
 
 
+class SourceChangedError(SourceError):
+    """A source is no longer what the run was planned with: only a new plan can succeed, no attempt with these pins."""
+
+
 class RunError(SparkAssetsError):
     """One run failed because of its code, its data or its target."""
 

@@ -12,8 +12,8 @@ from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
+from sparkassets.files import File, list_files
 from sparkassets.ports import Observation
-from sparkassets.sources.listing import File, list_files
 
 _NAMED = 5
 """How many misnamed files are listed by name."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from sparkassets.core.partitions import RangeSet
-from sparkassets.core.patterns import PathPattern, fingerprint, hidden
+from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
-from sparkassets.errors import RunError, SourceError
+from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.files import list_files
 from sparkassets.ports import Pin
 from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.failures import run_error
@@ -27,12 +26,6 @@ _PATH = "__sparkassets_path"
 _SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
 """Spark writes ``file:/a`` and ``file:///a``, as the reader pleases."""
 _SHOWN = 5
-
-
-class SourceChangedError(SourceError):
-    """Files are no longer what the run was planned with: plan anew."""
-
-    retryable = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +68,10 @@ class PinnedFiles:
             raise SourceError(f"the source {self.asset.name!r} has no path")
         pattern = PathPattern.parse(self.asset.place.path)
         pinned = self.pin.files
-        files = (self._file(pattern, *found) for found in _listing(pattern, self.asset.name))
+        found = list_files(pattern)
+        if found is None:
+            raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
+        files = (self._file(pattern, *each) for each in found)
         kept = (file for file in files if file is not None and (pinned is None or file.key in pinned))
         return sorted(kept, key=lambda file: file.path)
 
@@ -115,33 +111,6 @@ class PinnedFiles:
             return ""
         shown = ", ".join(partition.key(int(key)) for key in sorted(keys)[:_SHOWN])
         return f": {shown}" + (", …" if len(keys) > _SHOWN else "")
-
-
-def _listing(pattern: PathPattern, asset: str) -> Iterator[tuple[str, int, int]]:
-    """Path relative to the pattern's root, size and last change of every file below it that may match."""
-    from pyarrow import fs
-
-    scheme, separator, rest = pattern.root.partition("://")
-    try:
-        store, root = (
-            fs.FileSystem.from_uri(f"{scheme}://{quote(rest, safe='/@:~')}")
-            if separator
-            else (fs.LocalFileSystem(), pattern.root)
-        )
-        found = store.get_file_info(root)
-        if found.type == fs.FileType.File:
-            yield found.base_name, found.size, found.mtime_ns
-            return
-        infos = store.get_file_info(fs.FileSelector(root, recursive=True))
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise SourceError(f"the source {asset!r} cannot be read: {pattern.root}: {reason}") from error
-    for info in infos:
-        folders = info.path[len(root) :].lstrip("/").split("/")
-        name = folders.pop()
-        entered = all(not hidden(each) and pattern.enters(depth, each) for depth, each in enumerate(folders, start=1))
-        if info.type == fs.FileType.File and entered and not hidden(name):
-            yield "/".join([*folders, name]), info.size, info.mtime_ns
 
 
 def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:

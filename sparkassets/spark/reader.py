@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec, InletSpec
-from sparkassets.errors import RunError, SourceError
+from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.ports import Pin, RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.context import Watermark
@@ -93,7 +93,7 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
     if table is None or asset.place is None:
         raise SourceError(f"{owner} vanished: there is no Delta table at {asset.place.path if asset.place else '?'}")
     if pin.table_id is not None and table.table_id != pin.table_id:
-        raise SourceError(f"{owner} was re-created since the run was planned")
+        raise SourceChangedError(f"{owner} was re-created since the run was planned")
     frame = session.read.format("delta").option("versionAsOf", pin.version).load(asset.place.path)
     if pin.ranges is None or asset.partition is None:
         return frame

@@ -6,27 +6,39 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from sparkassets.core.partitions import TimePartition
 from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.errors import SourceError
-from sparkassets.sources.listing import list_files
+from sparkassets.files import list_files, listing
+from sparkassets.files.stores import open_store
 from tests.sources.looks import Source, write
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture(params=["", "file://"], ids=["local", "store"])
-def landing(request, tmp_path):
+@pytest.fixture(params=["", "file://", "s3a://"], ids=["local", "uri", "store"])
+def landing(request, tmp_path, monkeypatch):
     """The same folder, listed by the operating system and through an object store's interface."""
     root = tmp_path / "landing"
     root.mkdir()
+    if request.param == "s3a://":
+        store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
+        monkeypatch.setattr(listing, "open_store", lambda uri: (store, uri.removeprefix("s3a://bucket/")))
+        return "s3a://bucket/landing", root
     return request.param + str(root), root
 
 
 def touch(path, *, age, now=NOW):
     at = (now - timedelta(seconds=age)).timestamp()
     os.utime(path, (at, at))
+
+
+def names(path):
+    """The files that are listed and match, by path."""
+    pattern = PathPattern.parse(path)
+    return sorted(name for name, _, _ in list_files(pattern) if pattern.match(name) is not None)
 
 
 # --------------------------------------------------------------------------- what is new
@@ -205,8 +217,79 @@ def test_links_to_folders_are_followed_but_not_in_circles(tmp_path):
     root.mkdir()
     (root / "20130105").symlink_to(tmp_path / "elsewhere")
     (root / "20130106").symlink_to(root)
-    assert list_files(PathPattern.parse(f"{root}/**/*.csv")) == []
+    assert names(f"{root}/**/*.csv") == ["20130105/a.csv"]
     source = Source(f"{root}/{{day:%Y%m%d}}/*.csv")
+    assert source.keys(source.look().changed) == ["2013-01-05"]
+
+
+def test_below_two_stars_a_folder_is_entered_once_by_its_own_name(tmp_path):
+    root = tmp_path / "landing"
+    write(root, "2013-01-05/x/a.csv")
+    write(tmp_path, "partner/b.csv")
+    (root / "1-latest").symlink_to("2013-01-05")
+    (root / "2013-01-05" / "up").symlink_to("../..")
+    (root / "q").symlink_to(tmp_path / "partner")
+    (root / "p").symlink_to(tmp_path / "partner")
+    (root / "self").symlink_to("self")
+    assert names(f"{root}/**/*.csv") == ["2013-01-05/up/partner/b.csv", "2013-01-05/x/a.csv"]
+    shutil.rmtree(root / "2013-01-05")
+    assert names(f"{root}/**/*.csv") == ["p/b.csv"]
+
+
+def test_each_folder_that_the_path_names_is_entered_by_whatever_links_lead_to_it(tmp_path):
+    write(tmp_path, "elsewhere/x/a.csv")
+    for day in ("20130105", "20130106"):
+        (tmp_path / day).symlink_to("elsewhere")
+    assert names(f"{tmp_path}/{{day:%Y%m%d}}/**/*.csv") == ["20130105/x/a.csv", "20130106/x/a.csv"]
+
+
+def test_a_folder_without_a_pattern_is_entered_once_too(tmp_path):
+    write(tmp_path, "country=nl/a.csv")
+    (tmp_path / "country=nl" / "again=1").symlink_to("..")
+    assert names(str(tmp_path)) == ["country=nl/a.csv"]
+
+
+def test_what_is_no_regular_file_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "2013-01-05.csv")
+    assert names(f"{tmp_path}/{{day}}.csv") == []
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path, monkeypatch):
+    write(tmp_path, "20130105/a.csv")
+    locked = f"{tmp_path}/20130105/"
+    real = os.scandir
+
+    def scandir(folder):
+        if folder == locked:
+            raise PermissionError(13, "Permission denied", folder)
+        return real(folder)
+
+    monkeypatch.setattr(listing.os, "scandir", scandir)  # root may list everything
+    with pytest.raises(SourceError, match=f"^cannot list '{locked}': Permission denied$"):
+        Source(f"{tmp_path}/{{day:%Y%m%d}}/*.csv").look()
+
+
+def test_a_folder_that_goes_while_it_is_listed_has_no_files(tmp_path, monkeypatch):
+    write(tmp_path, "20130105/a.csv")
+    write(tmp_path, "20130106/a.csv")
+    real = os.scandir
+
+    def scandir(folder):
+        if str(folder).endswith("20130105/"):
+            shutil.rmtree(folder)
+        return real(folder)
+
+    monkeypatch.setattr(listing.os, "scandir", scandir)
+    assert names(f"{tmp_path}/{{day:%Y%m%d}}/*.csv") == ["20130106/a.csv"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "100%", "a#b?c", "[x]", "{y}", "Ä", "A\u0308", "a\nb", "a'b\"c", "a\\b", "a+b&c=d"]
+)
+def test_any_character_in_a_name_stands_for_itself(landing, name):
+    uri, root = landing
+    write(root, f"{name}/2013-01-05 {name}.csv")
+    source = Source(uri + "/*/{day} *.csv")
     assert source.keys(source.look().changed) == ["2013-01-05"]
 
 
@@ -296,8 +379,28 @@ def test_a_file_in_the_place_of_the_folder_is_an_error(landing):
 
 
 def test_a_store_that_is_not_known_is_an_error():
-    with pytest.raises(SourceError, match=r"^cannot list 'ftp://host/landing': Unrecognized filesystem type in URI"):
+    with pytest.raises(SourceError) as error:
         Source("ftp://host/landing/{day}.csv").look()
+    assert str(error.value) == (
+        "cannot look at 'ftp://host/landing': no store of files is known for 'ftp://'\n"
+        "  hint: known are paths on a disk, file://, s3:// and s3a://, gs://, abfs:// and abfss://, hdfs://"
+    )
+
+
+@pytest.mark.parametrize(
+    ("uri", "store", "path"),
+    [
+        ("s3a://bucket/my files/100%", "s3", "bucket/my files/100%"),
+        ("s3://bucket/landing", "s3", "bucket/landing"),
+        ("abfss://container@account.dfs.core.windows.net/landing", "abfs", "container/landing"),
+        ("gs://bucket/landing", "gcs", "bucket/landing"),
+    ],
+)
+def test_hadoops_names_of_a_store_are_known(monkeypatch, uri, store, path):
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:1")  # else the bucket is asked for its region
+    opened, found = open_store(uri)
+    assert (opened.type_name, found) == (store, path)
 
 
 def test_spaces_and_percent_signs_in_a_folder_are_just_characters(tmp_path):

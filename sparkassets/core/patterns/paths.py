@@ -122,6 +122,15 @@ class PathPattern:
             names += [_regex([name]) for name in more]
         return tuple(re.compile(name) for name in names)
 
+    @property
+    def fixed_folders(self) -> int:
+        """How many folders deep the pattern names each folder by itself; below it enters whatever there is.
+
+        >>> [PathPattern.parse(f"in/{text}").fixed_folders for text in ("{day}/*.csv", "{day}/**/*.csv", "")]
+        [2, 1, 0]
+        """
+        return len(self._folders) if self.tokens else 0
+
     def enters(self, depth: int, name: str) -> bool:
         """Whether files may match below a folder called ``name``; ``depth`` is 1 for a folder directly in the root.
 
