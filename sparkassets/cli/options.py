@@ -64,8 +64,8 @@ def last_option(default: int) -> Callable[[F], F]:
     )
 
 
-def open_project(folder: Path) -> Project:
-    """The checked project of that folder.
+def open_project(folder: Path, *, tables: bool = False) -> Project:
+    """The checked project of that folder; with ``tables`` the columns of tables that others write are checked, too.
 
     Raises:
         InputError: There is none.
@@ -76,4 +76,4 @@ def open_project(folder: Path) -> Project:
         raise InputError("there is no project: neither conf/project.yml nor ./project.yml exists", hint=hint)
     from sparkassets.wiring import Project
 
-    return Project.load(folder)
+    return Project.load(folder, tables=tables)

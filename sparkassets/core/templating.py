@@ -12,6 +12,7 @@ from jinja2 import StrictUndefined, TemplateAssertionError, TemplateSyntaxError,
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from sparkassets.core.columns import KnownColumns
 from sparkassets.core.statements import refuse_unless_select
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import InputError
@@ -163,7 +164,7 @@ def check(
     template: Template,
     *,
     asset: str,
-    columns: Mapping[str, Collection[str]],
+    columns: Mapping[str, KnownColumns],
     params: Collection[str],
     dimensions: Collection[str],
     events: Collection[str] | None,
@@ -174,7 +175,7 @@ def check(
     Args:
         template: Parsed.
         asset: The only name that may follow ``outlets.``.
-        columns: The declared columns by inlet; of an inlet that is not among the keys every column is taken.
+        columns: The known columns by inlet; of an inlet that is not among the keys every column is taken.
         params: What may follow ``params.``.
         dimensions: What may follow ``partition.``: the partition's column, if there is one.
         events: What may follow ``triggering_events.``: the datasets of which an update can trigger the asset, by each
@@ -229,6 +230,14 @@ class Template:
         return found
 
     @cached_property
+    def columns(self) -> frozenset[str]:
+        """The assets of which a column is named, as ``inlets.<name>.<column>``."""
+        inner = (node.node for node in self.members if member_of(node))
+        owned = ((node, node.node) for node in inner if isinstance(node, nodes.Getattr | nodes.Getitem))
+        named = (member_of(node) for node, owner in owned if isinstance(owner, nodes.Name) and owner.name == "inlets")
+        return frozenset(name for name in named if name)
+
+    @cached_property
     def members(self) -> list[Member]:
         """Every ``a.b`` and ``a[b]``, in order of appearance, the outer one before what it is taken from."""
         return list(cast("Iterable[Member]", self.tree.find_all((nodes.Getattr, nodes.Getitem))))
@@ -261,7 +270,7 @@ def member_of(node: Member) -> str | None:
 class _Judge:
     template: Template
     asset: str
-    columns: Mapping[str, Collection[str]]
+    columns: Mapping[str, KnownColumns]
     params: Collection[str]
     dimensions: Collection[str]
     events: Collection[str] | None
@@ -365,9 +374,9 @@ class _Judge:
             return
         inlet = member_of(relation) or ""
         known = self.columns.get(inlet)
-        if known is not None and column not in known:
-            hint = did_you_mean(column, known) or "add it to the 'columns' of that asset"
-            yield self._fault(node, column, f"asset {inlet!r} declares no column {column!r}", hint)
+        refused = known.refuse(column) if known is not None else None
+        if refused:
+            yield self._fault(node, column, *refused)
 
     def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> Fault:
         line, column = self.template.place(node, word)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sparkassets.core.spec.asset_file import read_asset_files
 from sparkassets.core.spec.bodies import Module, WantedModule, WantedSql, wanted
+from sparkassets.core.spec.columns import Tables
 from sparkassets.core.spec.document import SourceFile
 from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
 from sparkassets.core.spec.load import compile_project
@@ -21,13 +22,14 @@ from sparkassets.project.traces import PROJECT_FILE, Trace
 _YAML = (".yml", ".yaml")
 
 
-def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str]) -> ProjectSpec:
+def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: Tables | None = None) -> ProjectSpec:
     """The project in a folder, compiled.
 
     Args:
         root: Absolute; holds the project file.
         trace: Everything is read through it.
         env: Variables for ``${…}``.
+        tables: Is asked for the columns of Delta tables that others write.
 
     Raises:
         SpecError: With every problem of every file, in order of place.
@@ -41,7 +43,7 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str]) -> Proje
     assets = read_asset_files(asset_files, project=project, environment=env)
     sql, modules = _code(project, assets, reader)
     assets = AssetFiles(assets.drafts, assets.unreadable, (*assets.problems, *reader.problems))
-    return compile_project(project, assets, sql=sql, modules=modules, timetables=Installed(trace))
+    return compile_project(project, assets, sql=sql, modules=modules, timetables=Installed(trace), tables=tables)
 
 
 class _Reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
@@ -11,14 +12,20 @@ from sparkassets.project.cache import Cache
 from sparkassets.project.places import check_places
 from sparkassets.project.traces import PROJECT_FILE, Trace, Variables
 
+if TYPE_CHECKING:
+    from sparkassets.core.spec.columns import Tables
 
-def load(folder: Path, env: Mapping[str, str], *, cache: Path | None = None) -> ProjectSpec:
+
+def load(
+    folder: Path, env: Mapping[str, str], *, cache: Path | None = None, tables: Tables | None = None
+) -> ProjectSpec:
     """The project in a folder, compiled.
 
     Args:
         folder: Holds ``project.yml``; messages name files from where people stand.
         env: Variables for ``${…}``.
         cache: Folder that keeps compiled projects; None compiles anew.
+        tables: Is asked for the columns of Delta tables that others write.
 
     Raises:
         InputError: There is no project file.
@@ -36,7 +43,7 @@ def load(folder: Path, env: Mapping[str, str], *, cache: Path | None = None) -> 
         from sparkassets.project.folder import compile_folder
 
         trace = Trace()
-        project = compile_folder(root, trace, env=Variables(env, trace))
+        project = compile_folder(root, trace, env=Variables(env, trace), tables=tables)
         # what comes from the environment may be secret: it is not written down; the packages of others may change
         if kept and not trace.variables and not trace.registered:
             kept.keep(project, trace)

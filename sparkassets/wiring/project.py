@@ -37,6 +37,7 @@ from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.progress import Progress, Silent, Summary
 from sparkassets.sources import observer
+from sparkassets.sources.columns import table_columns, told_by_table
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of
 from sparkassets.wiring.failures import explain_failure
@@ -79,13 +80,24 @@ class Project:
             self._engine = None
 
     @classmethod
-    def load(cls, folder: str | Path = "conf", *, env: Mapping[str, str] | None = None) -> Project:
+    def load(
+        cls, folder: str | Path = "conf", *, env: Mapping[str, str] | None = None, tables: bool = False
+    ) -> Project:
         """Reads and checks the project in ``folder``.
+
+        Args:
+            folder: Holds ``project.yml``.
+            env: Variables for ``${…}``; by default the process's own.
+            tables: Whether Delta tables on a local disk that others write are asked for their columns, too.
 
         Raises:
             SpecError: Something is wrong with its files; holds every problem.
         """
-        return cls(load(Path(folder), os.environ if env is None else env, cache=kept()))
+        variables = os.environ if env is None else env
+        spec = load(Path(folder), variables, cache=kept())
+        if tables and any(told_by_table(asset) for asset in spec.assets.values()):
+            spec = load(Path(folder), variables, tables=table_columns)
+        return cls(spec)
 
     # ------------------------------------------------------------------ looking
 

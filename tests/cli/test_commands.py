@@ -4,7 +4,9 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from sparkassets.core.spec import json_schema
 
@@ -63,6 +65,18 @@ def test_validate_tells_every_problem_at_once(shop, said):
         ("conf/assets/best_shops.sql", 1),
     }
     assert all(set(item) == {"file", "line", "column", "message", "hint"} for item in problems)
+
+
+def test_validate_asks_a_table_that_others_write_for_its_columns(shop, said):
+    (shop / "assets/rates.yml").write_text("asset: rates\nsource: delta\npath: rates\n")
+    (shop / "assets/today.yml").write_text("asset: today\nsql: SELECT {{ inlets.rates.rat }} FROM {{ inlets.rates }}\n")
+    assert said("validate")[0] == 0  # there is no table yet
+    write_deltalake(str(shop / "rates"), pa.table({"day": ["2025-01-01"], "rate": [1.5]}))
+    code, out, err = said("validate")
+    assert (code, out) == (2, "")
+    assert "conf/assets/today.yml:2:29: the table of asset 'rates' has no column 'rat'\n" in err
+    assert "did you mean 'rate'?" in err
+    assert said("plan")[0] == 0  # only `validate` asks
 
 
 @pytest.mark.parametrize("verb", ["plan", "run", "status", "runs", "validate"])

@@ -2,6 +2,7 @@ import pytest
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
+from sparkassets.core.columns import KnownColumns
 from sparkassets.core.templating import NAMES, Fault, Template, TemplateError, check, environment, inlets_of
 
 
@@ -174,7 +175,7 @@ def test_unknown_names_beside_an_unknown_filter():
 
 def test_columns_of_inlets_that_declare_them():
     sql = "SELECT {{ inlets.a.dep_dely }}, {{ inlets.a['day'] }}, {{ inlets.b.anything }}, {{ inlets.a.x1 }}"
-    assert messages(sql, columns={"a": ("day", "dep_delay")}) == [
+    assert messages(sql, columns={"a": KnownColumns.declared("a", ("day", "dep_delay"))}) == [
         (1, 20, 8, "asset 'a' declares no column 'dep_dely'", "did you mean 'dep_delay'?"),
         (1, 93, 2, "asset 'a' declares no column 'x1'", "known are day, dep_delay"),
     ]

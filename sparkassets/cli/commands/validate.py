@@ -25,7 +25,7 @@ def command(folder: Path, as_json: bool) -> int:
     With --json: {"problems": [{file, line, column, message, hint}], "warnings": [likewise]}.
     """
     try:
-        project = open_project(folder).spec
+        project = open_project(folder, tables=True).spec
     except SpecError as error:
         if not as_json:
             raise

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Final, Protocol
 
+from sparkassets.core.columns import KnownColumns
 from sparkassets.core.instants import Duration, InstantError
 from sparkassets.core.partitions import Mapping as PartitionMapping
 from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition, WindowMapping
@@ -36,13 +37,16 @@ class Place(Protocol):
         """The place."""
 
 
-def compile_inlets(draft: AssetDraft, named: Mapping[str, Mention], assets: AssetFiles) -> dict[str, InletSpec]:
+def compile_inlets(
+    draft: AssetDraft, named: Mapping[str, Mention], assets: AssetFiles, *, columns: Mapping[str, KnownColumns]
+) -> dict[str, InletSpec]:
     """The inlets by name: the listed ones first, then in the order in which the code names them.
 
     Args:
         draft: The asset; what is wrong becomes its problems.
         named: The assets that its code names.
         assets: All assets.
+        columns: By asset, of those that are known.
     """
     found: dict[str, InletSpec] = {}
     for name, (at, options) in _listed(draft).items():
@@ -53,13 +57,13 @@ def compile_inlets(draft: AssetDraft, named: Mapping[str, Mention], assets: Asse
         elif name in assets.drafts and assets.drafts[name].shares_dataset(draft):
             at.key_problem(_SAME.format(draft.name, name, draft.uri), hint=_OWN_HINT)
         elif name in assets.drafts:
-            inlet = _Inlet(draft, assets.drafts[name], options, at)
+            inlet = _Inlet(draft, assets.drafts[name], options, at, columns.get(name))
             found[name] = inlet.compile(waits_only=name not in named, location=at.key_location)
     for name, mention in named.items():
         if refused := _refuse(draft, name, assets):
             draft.at.document.problems.append(mention.problem(refused[0], hint=refused[1]))
         elif name not in found and name in assets.drafts:
-            inlet = _Inlet(draft, assets.drafts[name], InletMap(), draft.at / "partition")
+            inlet = _Inlet(draft, assets.drafts[name], InletMap(), draft.at / "partition", None)
             found[name] = inlet.compile(waits_only=False, location=mention.location)
     return found
 
@@ -98,11 +102,14 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
 class _Inlet:
     """One inlet while it is compiled; ``at`` is where its options stand, or what its defaults are judged by."""
 
-    def __init__(self, draft: AssetDraft, other: AssetDraft, options: InletMap, at: At) -> None:
+    def __init__(
+        self, draft: AssetDraft, other: AssetDraft, options: InletMap, at: At, columns: KnownColumns | None
+    ) -> None:
         self.draft = draft
         self.other = other
         self.options = options
         self.at = at
+        self.columns = columns
 
     def compile(self, *, waits_only: bool, location: Location) -> InletSpec:
         """The inlet, with problems where its options do not fit."""
@@ -117,10 +124,8 @@ class _Inlet:
             (self.at / "window").key_problem("'window' has no meaning beside 'partitions: aligned'")
         if options.read and waits_only and self.draft.sure("sql", "python"):
             (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
-        if options.read and self.other.keys.columns and options.read.after not in self._columns():
-            hint = did_you_mean(options.read.after, self._columns())
-            message = f"asset {self.other.name!r} declares no column {options.read.after!r}"
-            (self.at / "read" / "after").problem(message, hint=hint)
+        if options.read and self.columns and (refused := self.columns.refuse(options.read.after)):
+            (self.at / "read" / "after").problem(refused[0], hint=refused[1])
         unpartitioned_inlet = down is not None and up is None
         return InletSpec(
             name=self.other.name,
@@ -150,9 +155,6 @@ class _Inlet:
             return seconds(self.at / "settle", self.options.settle, positive=False)
         source = self.other.source
         return source.settle_seconds if source and source.kind in ("delta", "events") else 0
-
-    def _columns(self) -> list[str]:
-        return declared_columns(self.other)
 
     def _mapping(self, down: TimePartition, up: TimePartition) -> PartitionMapping | None:
         window = self.options.window
@@ -200,13 +202,6 @@ class _Inlet:
                     f"{message}: at most {most} map to one of {self.draft.name!r}"
                 )
         return Require("at_least", require.at_least)
-
-
-def declared_columns(draft: AssetDraft) -> list[str]:
-    """The columns that an asset declares, and the one that its path gives; empty where it declares none."""
-    columns = list(draft.keys.columns)
-    partition = draft.partition.column if draft.partition else None
-    return [*columns, partition] if columns and partition and partition not in columns else columns
 
 
 def _meets(mapping: PartitionMapping, down: TimePartition, up: TimePartition) -> bool:

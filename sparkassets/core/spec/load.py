@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sparkassets.core.columns import KnownColumns
+from sparkassets.core.spec.bare import bare_names
 from sparkassets.core.spec.bodies import Body, Module, compile_body
+from sparkassets.core.spec.columns import Tables, check_own, known_columns
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.graph import cycles, ordered, upstream
-from sparkassets.core.spec.inlets import compile_inlets, declared_columns
+from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.places import overlaps, project_places
@@ -28,6 +31,7 @@ def compile_project(
     sql: Mapping[str, SourceFile],
     modules: Mapping[str, Module],
     timetables: Mapping[str, Factory],
+    tables: Tables | None = None,
 ) -> ProjectSpec:
     """The compiled project.
 
@@ -37,13 +41,16 @@ def compile_project(
         sql: The SQL files that the assets want and that exist, by their path from the project's folder.
         modules: The Python modules that they want and that exist, by name.
         timetables: Those that other packages registered, by name; asked for those only that the assets name.
+        tables: Is asked for the columns of Delta tables that others write; None asks of none.
 
     Raises:
         SpecError: With every problem of every file, in order of place.
     """
+    drafts = files.drafts
+    bodies = {name: compile_body(draft, project, sql=sql, modules=modules) for name, draft in drafts.items()}
+    columns = known_columns(drafts, bodies, tables)
     assets = {
-        draft.name: _compile(draft, project, files, compile_body(draft, project, sql=sql, modules=modules), timetables)
-        for draft in files.drafts.values()
+        name: _compile(draft, project, files, bodies[name], timetables, columns) for name, draft in drafts.items()
     }
     edges = upstream(assets)
     _judge_together(project, files, assets, edges)
@@ -69,17 +76,23 @@ def compile_project(
 
 
 def _compile(
-    draft: AssetDraft, project: ProjectDraft, files: AssetFiles, body: Body, timetables: Mapping[str, Factory]
+    draft: AssetDraft,
+    project: ProjectDraft,
+    files: AssetFiles,
+    body: Body,
+    timetables: Mapping[str, Factory],
+    columns: Mapping[str, KnownColumns],
 ) -> AssetSpec:
     keys, own = draft.keys, draft.own
     inlets: dict[str, InletSpec] = {}
     strategy = write = None
     schedule = Schedule()
     if not keys.source and draft.sure("source"):
-        inlets = compile_inlets(draft, body.named, files)
+        inlets = compile_inlets(draft, body.named, files, columns=columns)
         schedule = compile_schedule(draft, inlets, files, installed=timetables)
         strategy, write = compile_strategy(draft, inlets)
-        _check_template(draft, body, inlets, schedule, files)
+        _check_template(draft, body, inlets, schedule, files, columns)
+        check_own(draft, body)
     partition = draft.partition
     return AssetSpec(
         name=draft.name,
@@ -112,11 +125,15 @@ def _compile(
 
 
 def _check_template(
-    draft: AssetDraft, body: Body, inlets: Mapping[str, InletSpec], schedule: Schedule, files: AssetFiles
+    draft: AssetDraft,
+    body: Body,
+    inlets: Mapping[str, InletSpec],
+    schedule: Schedule,
+    files: AssetFiles,
+    columns: Mapping[str, KnownColumns],
 ) -> None:
     if body.sql is None:
         return
-    columns = {name: declared_columns(files.drafts[name]) for name in inlets if files.drafts[name].keys.columns}
     faults = check(
         body.sql.template,
         asset=draft.name,
@@ -126,6 +143,7 @@ def _check_template(
         events=_awaited(inlets, schedule, files) if draft.sure("schedule", "inlets") else None,
         watermarked=any(inlet.read for inlet in inlets.values()),
     )
+    faults += bare_names(body.sql.template.text, asset=draft.name, assets=files.names)
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
 
 

@@ -19,7 +19,7 @@ partition: {by: day, column: day}
 """
 
 
-def compiled(files, env=None, timetables=None):
+def compiled(files, env=None, timetables=None, tables=None):
     """The model of a project: `files` by path, a plain project file where there is none."""
     read = {path: SourceFile(path, path, dedent(text).lstrip("\n")) for path, text in files.items()}
     file = read.get("project.yml") or SourceFile("project.yml", "project.yml", "project: shop\n")
@@ -29,7 +29,7 @@ def compiled(files, env=None, timetables=None):
     wants = [wanted(draft, project) for draft in assets.drafts.values()]
     paths = [path for want in wants if isinstance(want, WantedSql) for path in want.paths]
     sql = {path: read[path] for path in paths if path in read}
-    return compile_project(project, assets, sql=sql, modules={}, timetables=timetables or {})
+    return compile_project(project, assets, sql=sql, modules={}, timetables=timetables or {}, tables=tables)
 
 
 def one(text, *, sql="SELECT 1", env=None, name="a", **more):
@@ -38,10 +38,10 @@ def one(text, *, sql="SELECT 1", env=None, name="a", **more):
     return compiled(files, env).assets[name]
 
 
-def errors(files, env=None):
+def errors(files, env=None, **more):
     """The text of the error that a project is refused with."""
     with pytest.raises(SpecError) as error:
-        compiled(files, env)
+        compiled(files, env, **more)
     return str(error.value)
 
 

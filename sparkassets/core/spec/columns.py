@@ -1,0 +1,59 @@
+"""Which columns the assets have, as far as their declarations, their SQL and their tables tell before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from sparkassets.core.columns import KnownColumns
+from sparkassets.core.selects import columns_of
+from sparkassets.core.spec.bodies import Body
+from sparkassets.core.spec.drafts import AssetDraft
+
+Tables = Callable[[str], Sequence[str] | None]
+"""From the place of a Delta table to its columns; None where it cannot tell."""
+
+
+def known_columns(
+    drafts: Mapping[str, AssetDraft], bodies: Mapping[str, Body], tables: Tables | None
+) -> dict[str, KnownColumns]:
+    """The columns of those assets of which all are known."""
+    asked = set(_named(drafts, bodies)) if tables is not None else set[str]()
+    found = ((name, _columns(draft, bodies[name], tables if name in asked else None)) for name, draft in drafts.items())
+    return {name: columns for name, columns in found if columns is not None}
+
+
+def _named(drafts: Mapping[str, AssetDraft], bodies: Mapping[str, Body]) -> Iterator[str]:
+    """The assets of which a column is named: by ``inlets.a.column``, or by the ``read`` of an inlet."""
+    for name, body in bodies.items():
+        inlets = drafts[name].keys.inlets
+        if isinstance(inlets, dict):
+            yield from (each for each, options in inlets.items() if options and options.read)
+        yield from body.sql.template.columns if body.sql is not None else ()
+
+
+def _columns(draft: AssetDraft, body: Body, tables: Tables | None) -> KnownColumns | None:
+    if draft.keys.columns:
+        return KnownColumns.declared(draft.name, _with_partition(draft, list(draft.keys.columns)))
+    if body.sql is not None:
+        selected = columns_of(body.sql.template.text)
+        return KnownColumns.selected(draft.name, selected) if selected else None
+    if tables is not None and draft.source is not None and draft.source.kind == "delta" and draft.place is not None:
+        stored = tables(draft.place.path)
+        return KnownColumns.stored(draft.name, stored) if stored else None
+    return None
+
+
+def _with_partition(draft: AssetDraft, columns: list[str]) -> list[str]:
+    """With the one that its path gives."""
+    partition = draft.partition.column if draft.partition else None
+    return columns if partition is None or partition in columns else [*columns, partition]
+
+
+def check_own(draft: AssetDraft, body: Body) -> None:
+    """Refuses a SELECT without the column that holds the partition: none of its rows could be told a block."""
+    column = draft.partition.column if draft.partition else None
+    selected = columns_of(body.sql.template.text) if body.sql is not None and column else None
+    if column is None or not selected or not draft.sure("partition"):
+        return
+    if refused := KnownColumns.selected(draft.name, selected).refuse(column):
+        (draft.at / "partition" / "column").problem(f"{refused[0]}, by which it is partitioned", hint=refused[1])

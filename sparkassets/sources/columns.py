@@ -1,0 +1,25 @@
+"""The columns of a Delta table as it is now, for whoever checks a project before anything runs."""
+
+from __future__ import annotations
+
+from sparkassets.core.spec.model import AssetSpec
+
+
+def told_by_table(asset: AssetSpec) -> bool:
+    """Whether only the table of this source tells its columns, and asking it is cheap: it is on a local disk."""
+    if asset.source is None or asset.source.kind != "delta" or asset.columns or asset.place is None:
+        return False
+    return "://" not in asset.place.path
+
+
+def table_columns(path: str) -> list[str] | None:
+    """The columns of the table in a local folder, in order; None where there is none that can be read."""
+    if "://" in path:
+        return None
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return [field.name for field in DeltaTable(path).schema().fields]
+    except (DeltaError, OSError, ValueError):
+        return None
