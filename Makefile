@@ -19,9 +19,9 @@ stop_if = $(if $(strip $(1)),$(error $(strip $(1))))
 help:
 	@echo 'make demo     run the demo project on real flights'
 	@echo 'make test     tests without Spark, lint, tests with Spark'
-	@echo 'make lint     ruff, mypy, import-linter, drift of the JSON Schema'
+	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'
 	@echo 'make bench    the budgets, measured'
-	@echo 'make schema   write conf/schema.json anew'
+	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
 	@echo 'make clean    remove everything that these commands made'
 
 demo: java .venv/.ready
@@ -46,12 +46,18 @@ lint: .venv/.ready
 	@.venv/bin/lint-imports
 	@.venv/bin/sparkassets schema | diff conf/schema.json - \
 		|| { echo 'conf/schema.json is not what `sparkassets schema` prints: make schema' >&2; exit 1; }
+	@.venv/bin/sparkassets schema --markdown | diff docs/reference.md - \
+		|| { echo 'docs/reference.md is not what `sparkassets schema --markdown` prints: make schema' >&2; exit 1; }
+	@.venv/bin/python -m sparkassets.cli.manual | diff docs/cli.md - \
+		|| { echo 'docs/cli.md is not what the commands say of themselves: make schema' >&2; exit 1; }
 
 bench: java .venv/.ready
 	@for bench in tests/benchmark/bench_*.py; do echo "== $$bench"; .venv/bin/python -m $$(echo $${bench%.py} | tr / .) || exit 1; done
 
 schema: .venv/.ready
 	@.venv/bin/sparkassets schema > conf/schema.json
+	@.venv/bin/sparkassets schema --markdown > docs/reference.md
+	@.venv/bin/python -m sparkassets.cli.manual > docs/cli.md
 
 lock: .venv/.ready
 	@.venv/bin/uv lock --default-index https://pypi.org/simple

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.journal import events
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from sparkassets.runtime.progress import RunResult, Summary
 
 
-def print_json(document: object, stream: TextIO | None = None) -> None:
-    """Prints one document and a line end on ``stream`` (default: stdout)."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    (stream or sys.stdout).write(text + "\n")
+def print_json(document: object) -> None:
+    """Prints one document and a line end on stdout."""
+    sys.stdout.write(json_text(document))
+
+
+def json_text(document: object) -> str:
+    """One document and a line end."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:

@@ -7,28 +7,28 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.documents import print_json
+from sparkassets.cli.documents import json_text, print_json
 from sparkassets.cli.options import json_option
 from sparkassets.errors import InputError
 
 
 @click.command("schema")
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write it there instead of to stdout.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Every key as tables for people instead.")
 @json_option
-def command(out: Path | None, as_json: bool) -> int:
+def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:
     """Print the JSON Schema of a project's files, for editors.
 
     It is JSON with or without --json.
     """
-    from sparkassets.core.spec import json_schema
+    from sparkassets.core.spec import json_schema, markdown
 
-    schema = json_schema()
+    text = markdown() if as_markdown else json_text(json_schema())
     if out is None:
-        print_json(schema)
+        sys.stdout.write(text)
         return 0
     try:
-        with out.open("w", encoding="utf-8") as file:
-            print_json(schema, file)
+        out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {str(out)!r}: {error.strerror}") from error
     if as_json:

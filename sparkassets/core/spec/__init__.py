@@ -10,3 +10,10 @@ def json_schema() -> dict[str, Any]:
     from sparkassets.core.spec.editors import json_schema
 
     return json_schema()
+
+
+def markdown() -> str:
+    """Every key of these files as Markdown; see `reference`."""
+    from sparkassets.core.spec.reference import markdown
+
+    return markdown()

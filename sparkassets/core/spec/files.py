@@ -44,10 +44,14 @@ class _Map(BaseModel):
 class DefaultsMap(_Map):
     """What assets do that do not say otherwise."""
 
-    retries: Natural = 1
-    retry_delay: DurationText = "30s"
-    timeout: DurationText = "2h"
-    lease: DurationText = "10m"
+    retries: Natural = Field(default=1, description="How often a failed run is tried again before it counts as failed.")
+    retry_delay: DurationText = Field(
+        default="30s", description="Pause before the first of these; twice as long before each next one."
+    )
+    timeout: DurationText = Field(default="2h", description="A run that takes longer is cancelled and has failed.")
+    lease: DurationText = Field(
+        default="10m", description="How long a silent driver on another host keeps its claim on an asset."
+    )
 
 
 class ProjectFile(_Map):
@@ -67,7 +71,7 @@ class ProjectFile(_Map):
     )
     spark: dict[str, Plain] = Field(default={}, description="Settings of a session that sparkassets itself creates.")
     max_parallel_runs: Count = Field(default=4, description="Assets that run side by side.")
-    defaults: DefaultsMap = DefaultsMap()
+    defaults: DefaultsMap = Field(default=DefaultsMap(), description="What assets do that do not say otherwise.")
 
 
 # --------------------------------------------------------------------------- an asset
@@ -82,7 +86,7 @@ class ReadMap(_Map):
 class RequireMap(_Map):
     """A number of the mapped inlet partitions."""
 
-    at_least: Count
+    at_least: Count = Field(description="So many of them.")
 
 
 class InletMap(_Map):
@@ -108,7 +112,7 @@ class InletMap(_Map):
             Annotated[Literal["all", "any", "none"], Tag("<text>")] | Annotated[RequireMap, Tag("<map>")],
             by_kind("all, any, none or {at_least: n}"),
         ]
-    ] = Field(default=None, description="How many of the mapped inlet partitions must be there.")
+    ] = Field(default=None, description="How many of the mapped inlet partitions must be there; all by default.")
     partitions: Maybe[Literal["aligned"]] = Field(
         default=None, description="aligned: what its run of the same tick, or of the last one before, has written."
     )
@@ -117,9 +121,15 @@ class InletMap(_Map):
         default=None, description="How long past due `require` is waited for; then what is there is taken."
     )
     settle: Maybe[DurationText] = Field(default=None, description="It must have been quiet for so long.")
-    read: Maybe[Annotated[ReadMap, a_map("{after: column}")]] = None
+    read: Maybe[Annotated[ReadMap, a_map("{after: column}")]] = Field(
+        default=None, description="Only rows above the highest value that was read before; with `write: append`."
+    )
     on_update: Maybe[Literal["rerun", "ignore"]] = Field(
-        default=None, description="Whether an update makes stale what was computed from it."
+        default=None,
+        description=(
+            "Whether an update makes stale what was computed from it. ignore is the default for an inlet without "
+            "partitions where the asset has some, and for an aligned one."
+        ),
     )
 
 
@@ -173,7 +183,7 @@ class ScheduleMap(_Map):
     catchup: Maybe[Literal["all", "latest", "rollup"]] = Field(
         default=None, description="Each missed interval in order, only the newest, or one run that spans them all."
     )
-    timezone: Maybe[ZoneText] = None
+    timezone: Maybe[ZoneText] = Field(default=None, description="Whose wall clock it follows; the asset's by default.")
     start: Maybe[InstantText] = Field(default=None, description="No interval begins before it; one may begin at it.")
     end: Maybe[InstantText] = Field(default=None, description="No interval begins at it or after.")
 
@@ -186,8 +196,10 @@ class RegisteredMap(_Map):
     timetable: Text = Field(description="Its name in the entry point group `sparkassets.timetables`.")
     delay: Maybe[DurationText] = Field(default=None, description="Runs start so much later; same interval.")
     window: Maybe[DurationText] = Field(default=None, description="The interval is so long, up to its end.")
-    catchup: Maybe[Literal["all", "latest", "rollup"]] = None
-    timezone: Maybe[ZoneText] = None
+    catchup: Maybe[Literal["all", "latest", "rollup"]] = Field(
+        default=None, description="Each missed interval in order, only the newest, or one run that spans them all."
+    )
+    timezone: Maybe[ZoneText] = Field(default=None, description="Whose wall clock it follows; the asset's by default.")
     start: Maybe[InstantText] = Field(default=None, description="No interval begins before it; one may begin at it.")
     end: Maybe[InstantText] = Field(default=None, description="No interval begins at it or after.")
 
@@ -195,24 +207,26 @@ class RegisteredMap(_Map):
 class PartitionMap(_Map):
     """A partition by time."""
 
-    by: Literal["hour", "day", "week", "month", "quarter", "year"]
+    by: Literal["hour", "day", "week", "month", "quarter", "year"] = Field(description="How long each is.")
     column: Maybe[Text] = Field(default=None, description="Column that holds the partition.")
-    timezone: Maybe[ZoneText] = None
-    start: Maybe[InstantText] = None
-    end: Maybe[InstantText] = None
+    timezone: Maybe[ZoneText] = Field(default=None, description="Whose days and hours; the asset's by default.")
+    start: Maybe[InstantText] = Field(default=None, description="The first that is wanted; the asset's by default.")
+    end: Maybe[InstantText] = Field(default=None, description="None is wanted from there on; the asset's by default.")
 
 
 class DateRangeMap(_Map):
     """Options of the strategy."""
 
     lookback: Maybe[DurationText] = Field(default=None, description="So much before every gap is computed again too.")
-    max_partitions_per_run: Count = 366
+    max_partitions_per_run: Count = Field(default=366, description="What is due beyond that is another run.")
 
 
 class StrategyMap(_Map):
     """A strategy with options."""
 
-    date_range: Annotated[DateRangeMap, a_map("a map of its options")]
+    date_range: Annotated[DateRangeMap, a_map("a map of its options")] = Field(
+        description="What is missing or stale in a range of time, as few runs as the cap allows."
+    )
 
 
 def _kind_of_schedule(value: object) -> str | None:
@@ -229,8 +243,8 @@ class AssetFile(_Map):
 
     asset: Name = Field(description="Its name, unique in the project.")
     type: Text = Field(default="dataset", description="dataset, model, report or any word.")
-    description: Text = ""
-    owner: Text = ""
+    description: Text = Field(default="", description="What it is, for people.")
+    owner: Text = Field(default="", description="Who answers for it.")
     extra: dict[str, Any] = Field(default={}, description="Free facts about the asset; no credentials.")
     columns: dict[str, Annotated[str, Expected("a Spark SQL type such as bigint or decimal(12,2)")]] = Field(
         default={}, description="Column to Spark SQL type."
@@ -250,7 +264,10 @@ class AssetFile(_Map):
             | Annotated[dict[str, InletMap | None], Tag("<map>")],
             by_kind("a list of asset names, or a map of them to options"),
         ]
-    ] = Field(default=None, description="What is only named here is waited for, not read.")
+    ] = Field(
+        default=None,
+        description="What it reads or waits for; what its code names need not be here, what is only here is not read.",
+    )
     schedule: Maybe[
         Annotated[
             Annotated[str, Tag("<text>")]
@@ -266,28 +283,36 @@ class AssetFile(_Map):
             Annotated[PartitionText, Tag("<text>")] | Annotated[PartitionMap, Tag("<map>")],
             by_kind("none, or a map such as {by: day, column: day}"),
         ]
-    ] = None
+    ] = Field(default=None, description="The slices that are tracked and computed on their own; @daily is {by: day}.")
     strategy: Maybe[
         Annotated[
             Annotated[Literal["full_refresh", "every_instance", "latest_only", "date_range"], Tag("<text>")]
             | Annotated[StrategyMap, Tag("<map>")],
             by_kind("full_refresh, every_instance, latest_only, date_range or {date_range: {…}}"),
         ]
-    ] = Field(default=None, description="Which blocks a run processes.")
-    write: Maybe[Literal["replace", "append"]] = Field(default=None, description="How rows land.")
+    ] = Field(
+        default=None,
+        description=(
+            "Which blocks a run processes; date_range with a partition, latest_only with a `read`, else full_refresh."
+        ),
+    )
+    write: Maybe[Literal["replace", "append"]] = Field(
+        default=None,
+        description="How rows land: instead of those of the run's blocks (or of all), or added; replace by default.",
+    )
     sql: Maybe[Text] = Field(
         default=None, description="A file ending .sql, or the SELECT itself; <asset>.sql by default."
     )
     python: Maybe[FunctionText] = Field(default=None, description="A function, as package.module:function.")
     params: dict[str, Any] = Field(default={}, description="What `params` holds in a template or function.")
-    timezone: Maybe[ZoneText] = None
-    start: Maybe[InstantText] = None
-    end: Maybe[InstantText] = None
+    timezone: Maybe[ZoneText] = Field(default=None, description="Of its schedule, partition and times; the project's.")
+    start: Maybe[InstantText] = Field(default=None, description="Where it begins; of schedule and partition both.")
+    end: Maybe[InstantText] = Field(default=None, description="Where it ends; of schedule and partition both.")
     settle: Maybe[DurationText] = Field(
         default=None, description="Of a source: what was updated more lately than this is left alone."
     )
     paused: bool = Field(default=False, description="Stops runs, not events.")
-    retries: Maybe[Natural] = None
-    retry_delay: Maybe[DurationText] = None
-    timeout: Maybe[DurationText] = None
-    lease: Maybe[DurationText] = None
+    retries: Maybe[Natural] = Field(default=None, description="As in the project's `defaults`; so the next three.")
+    retry_delay: Maybe[DurationText] = Field(default=None, description="Pause before a failed run is tried again.")
+    timeout: Maybe[DurationText] = Field(default=None, description="A run that takes longer has failed.")
+    lease: Maybe[DurationText] = Field(default=None, description="How long a silent driver keeps its claim.")

@@ -61,23 +61,28 @@ def by_kind(words: str, kind: Callable[[Any], str | None] = kind_of) -> Discrimi
     return Discriminator(kind, custom_error_type=EXPECTED, custom_error_message=words)
 
 
+@dataclass(frozen=True, slots=True)
+class OfKind:
+    """Says in words what is right where the value is of another kind; inside it the errors are its own."""
+
+    kind: str
+    words: str
+
+    def __call__(self, value: object) -> object:
+        """The value, which is of that kind."""
+        if kind_of(value) != self.kind:
+            raise PydanticCustomError(EXPECTED, self.words)
+        return value
+
+
 def a_map(words: str) -> BeforeValidator:
-    """Says in words what is right where the value is no map; inside a map the errors are its own."""
-    return _of_kind("<map>", words)
+    """Takes maps only; ``words`` say what is right."""
+    return BeforeValidator(OfKind("<map>", words))
 
 
 def a_list(words: str) -> BeforeValidator:
-    """Says in words what is right where the value is no list; inside a list the errors are its own."""
-    return _of_kind("<list>", words)
-
-
-def _of_kind(kind: str, words: str) -> BeforeValidator:
-    def check(value: object) -> object:
-        if kind_of(value) != kind:
-            raise PydanticCustomError(EXPECTED, words)
-        return value
-
-    return BeforeValidator(check)
+    """Takes lists only; ``words`` say what is right."""
+    return BeforeValidator(OfKind("<list>", words))
 
 
 Text = Annotated[str, Expected("text")]

@@ -1,0 +1,35 @@
+"""The reference of every key, made from the models."""
+
+import pytest
+from pydantic import BaseModel
+
+from sparkassets.core.spec import files, markdown
+
+MODELS = [each for each in vars(files).values() if isinstance(each, type) and issubclass(each, BaseModel)]
+KEYS = [(model, name) for model in MODELS for name in model.model_fields]
+
+
+@pytest.mark.parametrize(("model", "name"), KEYS, ids=lambda each: getattr(each, "__name__", each))
+def test_every_key_is_described_and_in_a_table(model, name):
+    assert model.model_fields[name].description
+    assert f"\n| `{name}` | " in markdown()
+
+
+def test_values_are_told_as_messages_tell_them():
+    rows = markdown().splitlines()
+    assert (
+        "| `on_update` | `rerun`, `ignore` |  | Whether" in next(row for row in rows if row.startswith("| `on_up"))[:99]
+    )
+    assert "| `paused` | `true` or `false` | `false` | Stops runs, not events. |" in rows
+    assert "| `at_least` | a whole number of at least 1 | must be given | So many of them. |" in rows
+    assert "| `after` | text | must be given | Column whose highest processed value is the watermark. |" in rows
+    assert any(row.startswith("| `window` | a duration such as 7d, or two of them such as [-6d, 0d] |") for row in rows)
+
+
+def test_no_cell_is_broken():
+    assert {row.replace("\\|", "").count("|") for row in markdown().splitlines() if row.startswith("|")} == {5}
+
+
+def test_what_is_refused_by_name_is_listed():
+    assert "- `write.upsert`\n" in markdown()
+    assert "- a list of params as `params`\n" in markdown()
