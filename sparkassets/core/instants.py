@@ -209,6 +209,14 @@ class Offsets:
                 found += changes[bisect_left(instants, start) : bisect_left(instants, end)]
         return found
 
+    def steady(self, epoch: int) -> tuple[int, int, int]:
+        """Time around an instant in which the clocks do not change: (start, end, offset); not always the longest."""
+        number = epoch >> _BITS
+        instants, offsets, _ = self._chunks.get(number) or self._learn(number)
+        i = bisect_right(instants, epoch)
+        start = instants[i - 1] if i else number << _BITS
+        return start, instants[i] if i < len(instants) else (number + 1) << _BITS, offsets[i]
+
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """``[start, end)`` cut at the clock changes: (start, end, offset), oldest first, none empty."""
         for change in self.changes(start + 1, end):

@@ -80,23 +80,35 @@ class TimePartition:
 
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""
+        grid = _grid(self.by, self.timezone)
+        floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
+        reached = -(1 << 63)
         for start, end in ranges.pairs():
-            if not ends or start >= ends[-1]:
-                low = self.floor(start)
-                if ends and low == ends[-1]:
-                    ends[-1] = self.ceil(end)
-                else:
-                    starts.append(low)
-                    ends.append(self.ceil(end))
-            elif end > ends[-1]:
-                ends[-1] = self.ceil(end)
+            if end <= reached:
+                continue
+            low = floor(start) if start >= reached else reached
+            reached = end if floor(end) == end else following(end)
+            if ends and low == ends[-1]:
+                ends[-1] = reached
+            else:
+                starts.append(low)
+                ends.append(reached)
         return RangeSet(tuple(starts), tuple(ends))
 
     def inside(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that lies in one of the ranges wholly."""
-        return RangeSet.of((self.ceil(start), self.floor(end)) for start, end in ranges.pairs())
+        grid = _grid(self.by, self.timezone)
+        floor, following = grid.floor, grid.next
+        starts: list[int] = []
+        ends: list[int] = []
+        for start, end in ranges.pairs():
+            low, high = start if floor(start) == start else following(start), floor(end)
+            if low < high:
+                starts.append(low)
+                ends.append(high)
+        return RangeSet(tuple(starts), tuple(ends))
 
     def slots(self, ranges: RangeSet) -> Iterator[tuple[int, int]]:
         """The slots that lie in one of the ranges wholly, as (start, end), oldest first."""

@@ -10,6 +10,8 @@ from sparkassets.core.instants import DAY, Duration, local_datetime, local_secon
 from sparkassets.core.partitions.grains import PartitionError
 
 HOUR = 3600
+_APART = 3 * DAY
+"""So far from a clock change no local hour is skipped or repeated by it (tests/core/test_instants.py)."""
 _KEY = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)([+-]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
 
 
@@ -19,20 +21,28 @@ class HourGrid:
     Instants and local times are seconds; an edge is the start or the end of a slot.
     """
 
-    __slots__ = ("_clock", "_timezone")
+    __slots__ = ("_clock", "_steady", "_timezone")
 
     def __init__(self, timezone: str) -> None:
         self._clock = offsets(timezone)
         self._timezone = timezone
+        self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
 
     def floor(self, epoch: int) -> int:
         """The start of the slot that holds an instant."""
+        low, high, offset = self._steady
+        if low <= epoch < high:
+            return epoch - (epoch + offset) % HOUR
+        self._steady = _within(self._clock.steady(epoch))
         start = epoch - (epoch + self._clock.at(epoch)) % HOUR
         changes = self._clock.changes(start + 1, epoch + 1)
         return changes[-1].at if changes else start
 
     def next(self, epoch: int) -> int:
         """The end of the slot that holds an instant."""
+        low, high, offset = self._steady
+        if low <= epoch < high:
+            return epoch - (epoch + offset) % HOUR + HOUR
         end = epoch - (epoch + self._clock.at(epoch)) % HOUR + HOUR
         changes = self._clock.changes(epoch + 1, end)
         return changes[0].at if changes else end
@@ -45,6 +55,9 @@ class HourGrid:
 
     def count(self, low: int, high: int) -> int:
         """The number of slots between two edges; takes time by clock changes, not by slots."""
+        steady, until, offset = self._steady
+        if steady <= low and high < until:
+            return -(-(high + offset) // HOUR) - (low + offset) // HOUR
         stretches = self._clock.stretches(low, high)
         return sum(-(-(end + offset) // HOUR) - (start + offset) // HOUR for start, end, offset in stretches)
 
@@ -60,6 +73,11 @@ class HourGrid:
         """
         if not duration.months and not duration.days:
             return edge + duration.seconds
+        if not duration.months:
+            low, high, _ = self._steady
+            moved = edge + duration.days * DAY
+            if low + _APART <= min(edge, moved) and max(edge, moved) + _APART < high:
+                return moved + duration.seconds
         local = self._shown(edge, late=late)
         moved = duration.add_to_local(local)
         if duration.months:  # several days may have moved onto the last one of a short month
@@ -121,3 +139,9 @@ class HourGrid:
         hours, rest = divmod(abs(seconds), HOUR)
         minutes, rest = divmod(rest, 60)
         return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}" + (f":{rest:02}" if rest else "")
+
+
+def _within(steady: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The instants whose slot lies in a steady stretch; in time around an instant that may begin within a slot."""
+    start, end, offset = steady
+    return start + HOUR, end - HOUR, offset

@@ -20,6 +20,10 @@ _BACK = 7 * 3600
 class Overlap:
     """A block needs the inlet partitions that overlap its time; so a day needs its 23, 24 or 25 hours."""
 
+    def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:  # noqa: ARG002 - as the others
+        """The time of which the block ``[start, end)`` needs the inlet partitions."""
+        return start, end
+
     def up(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
         return up.cover(down.cover(blocks))
@@ -60,13 +64,18 @@ class WindowMapping:
             raise PartitionError(f"window '{length.text}' is empty; expected a positive duration such as 7d")
         return cls(-length, Duration(), from_end=True)
 
+    def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
+        """The time of which the block ``[start, end)`` needs the inlet partitions; both ends ascend with the blocks."""
+        low = down.shift(end if self.from_end else start, self.low)
+        return low, max(down.shift(end, self.high, late=True), low + 1)
+
     def up(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
         runs = down.cover(blocks)
         if self._seamless(down):
             windows = [(self._low(down, start), self._high(down, down.floor(end - 1))) for start, end in runs.pairs()]
         else:
-            windows = [(self._low(down, start), self._high(down, start)) for start, _ in down.slots(runs)]
+            windows = [self.window(start, end, down=down) for start, end in down.slots(runs)]
         return up.cover(RangeSet.of(windows))
 
     def down(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
@@ -80,12 +89,12 @@ class WindowMapping:
         return first, after
 
     def _low(self, down: TimePartition, start: int) -> int:
-        """Where the window of the block with that start begins; ascends with the blocks."""
-        return down.shift(down.next(start) if self.from_end else start, self.low)
+        """Where the window of the block with that start begins."""
+        return self.window(start, down.next(start), down=down)[0]
 
     def _high(self, down: TimePartition, start: int) -> int:
-        """Where the window of the block with that start ends; ascends with the blocks."""
-        return max(down.shift(down.next(start), self.high, late=True), self._low(down, start) + 1)
+        """Where the window of the block with that start ends."""
+        return self.window(start, down.next(start), down=down)[1]
 
     def _seamless(self, down: TimePartition) -> bool:
         """Whether the windows of neighbouring blocks surely touch."""

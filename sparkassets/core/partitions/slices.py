@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from sparkassets.core.instants import DAY, Duration, offsets
 from sparkassets.core.partitions.grains import GRAINS, PartitionError
 
+_REGULAR = {"day": (DAY, 0), "week": (7 * DAY, 3 * DAY)}
+"""Slices of one length while the clocks do not change: that, and how far one begins before 1970-01-01."""
+_APART = 3 * DAY
+"""So far from a clock change no local midnight is skipped or repeated by it (tests/core/test_instants.py)."""
+
 
 class SliceGrid:
     """Slices of whole local days: a slot begins where the clocks leave the slice before for good.
@@ -14,20 +19,35 @@ class SliceGrid:
     Instants and local times are seconds; an edge is the start or the end of a slot. Slices are numbered as in `grains`.
     """
 
-    __slots__ = ("_by", "_clock", "_grain", "_timezone")
+    __slots__ = ("_by", "_clock", "_grain", "_regular", "_steady", "_timezone")
 
     def __init__(self, by: str, timezone: str) -> None:
         self._by = by
         self._clock = offsets(timezone)
         self._grain = GRAINS[by]
         self._timezone = timezone
+        self._regular = _REGULAR.get(by)
+        self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
 
     def floor(self, epoch: int) -> int:
         """The start of the slot that holds an instant."""
+        if self._regular is not None:
+            length, shift = self._regular
+            low, high, offset = self._steady
+            start = epoch - (epoch + offset + shift) % length
+            if low <= start and epoch < high:
+                return start
+            self._steady = _within(self._clock.steady(epoch))
         return self._edge(self._number(epoch))
 
     def next(self, epoch: int) -> int:
         """The end of the slot that holds an instant."""
+        if self._regular is not None:
+            length, shift = self._regular
+            low, high, offset = self._steady
+            start = epoch - (epoch + offset + shift) % length
+            if low <= start and start + length < high:
+                return start + length
         return self._edge(self._number(epoch) + 1)
 
     def edges(self, low: int, high: int) -> Iterator[int]:
@@ -92,3 +112,9 @@ class SliceGrid:
     def _edge(self, number: int) -> int:
         """The start of a slice; equal to the next one's where the clocks skip it."""
         return self._clock.boundary(self._grain.first_day(number) * DAY)
+
+
+def _within(steady: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The edges that no clock change moves."""
+    start, end, offset = steady
+    return start + _APART, end - _APART, offset

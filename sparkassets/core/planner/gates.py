@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.counted import having
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import labels, plural
@@ -186,12 +187,7 @@ def lacking_blocks(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: Range
             return blocks
         return inlet.mapping.down(lacking, down=down, up=up) & blocks if lacking else RangeSet()
     least = max(1, inlet.require.count)
-    few = [
-        slot
-        for slot in down.slots(blocks)
-        if up.count(inlet.mapping.up(RangeSet.of([slot]), down=down, up=up) & there) < least
-    ]
-    return RangeSet.of(few)
+    return blocks - having(blocks, there, least=least, mapping=inlet.mapping, down=down, up=up)
 
 
 def _there(look: Look, inlet: InletSpec, up: TimePartition) -> RangeSet:

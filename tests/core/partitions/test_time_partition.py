@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration, InstantError, epoch, parse_instant
 from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition
+from sparkassets.core.partitions.hours import HourGrid
+from sparkassets.core.partitions.slices import SliceGrid
 from tests.core.clocks import ZONES, instants_near_changes, offset, telling_changes, wall_clock, zones
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "partitions.json").read_text())
@@ -367,6 +369,23 @@ def test_wrong_ranges_of_keys(text, message):
     with pytest.raises(PartitionError) as error:
         TimePartition("month", "UTC").parse_keys(text)
     assert str(error.value) == message
+
+
+@given(st.data(), grains, zones, st.lists(st.integers(-40, 40), min_size=1, max_size=6))
+def test_a_grid_answers_alike_whatever_it_was_asked_before(data, by, zone, steps):
+    def anew():
+        return HourGrid(zone) if by == "hour" else SliceGrid(by, zone)
+
+    used, near = anew(), data.draw(instants_near_changes(zone))
+    days, late = Duration(days=data.draw(st.integers(-9, 9)), seconds=data.draw(st.sampled_from([0, 90]))), True
+    for instant in (near + step * 21_600 for step in steps):
+        edge = anew().floor(instant)
+        assert used.floor(instant) == edge
+        assert used.next(instant) == anew().next(instant)
+        assert used.shift(edge, days, late=late) == anew().shift(edge, days, late=late)
+        until = anew().floor(instant + 5 * DAY)
+        assert used.count(edge, until) == anew().count(edge, until)
+        assert list(used.edges(edge, until)) == list(anew().edges(edge, until))
 
 
 # ------------------------------------------------------------------ shifts

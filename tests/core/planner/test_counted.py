@@ -1,0 +1,62 @@
+"""`require: any` and `at_least`: by ranges, and equal to a count of each block's own inlet partitions."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import Overlap, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.planner.counted import having
+from tests.builders import at
+from tests.core.partitions.test_mappings import neighbours
+from tests.work import calls_of
+
+HOURS, DAYS = TimePartition("hour", "UTC"), TimePartition("day", "UTC")
+
+
+def plain(blocks, there, *, least, mapping, down, up):
+    """The blocks one by one, and of each its inlet partitions one by one."""
+    slots = set(up.slots(there))
+    return RangeSet.of(
+        block
+        for block in down.slots(blocks)
+        if sum(slot in slots for slot in up.slots(mapping.up(RangeSet.of([block]), down=down, up=up))) >= least
+    )
+
+
+@st.composite
+def cases(draw):
+    """Blocks near a clock change, some of their inlet partitions, and others that are there only in part."""
+    mapping, down, up, blocks, elsewhere = draw(neighbours())
+    slots = list(up.slots(mapping.up(blocks, down=down, up=up)))
+    kept = draw(st.lists(st.sampled_from(slots), max_size=2 * len(slots)))
+    cut = draw(st.lists(st.sampled_from(slots), max_size=2))
+    part = RangeSet.of((start, (start + end) // 2) for start, end in cut)
+    there = (RangeSet.of(kept) | elsewhere) - part if draw(st.booleans()) else RangeSet.of(kept) | part
+    return mapping, down, up, blocks, there
+
+
+@given(cases(), st.integers(1, 40))
+def test_having_counts_what_each_block_needs(case, least):
+    mapping, down, up, blocks, there = case
+    found = having(blocks, there, least=least, mapping=mapping, down=down, up=up)
+    assert found == plain(blocks, there, least=least, mapping=mapping, down=down, up=up)
+
+
+def test_any_takes_time_by_ranges_and_not_by_partitions():
+    day = WindowMapping.trailing(Duration.parse("1d"))
+
+    def work(days: int) -> int:
+        blocks = RangeSet.span(at("2015-01-01"), at("2015-01-01") + days * 86_400)
+        there = RangeSet.span(at("2015-01-01"), at("2015-01-02"))
+        return calls_of(lambda: having(blocks, there, least=1, mapping=day, down=HOURS, up=HOURS))
+
+    assert work(3_650) < 1.2 * work(365)
+
+
+def test_at_least_counts_where_something_is_there_only():
+    def work(days: int) -> int:
+        blocks = RangeSet.span(at("2015-01-01"), at("2015-01-01") + days * 86_400)
+        there = RangeSet.span(at("2015-02-01"), at("2015-02-02"))
+        return calls_of(lambda: having(blocks, there, least=20, mapping=Overlap(), down=DAYS, up=HOURS))
+
+    assert work(3_650) < 1.2 * work(365)
