@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,25 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What is random by a seed: another one looks elsewhere, and more of it looks longer."""
+    seed, count = os.environ.get("FUZZ_SEED", "1"), os.environ.get("FUZZ_COUNT", "500")
+    parser.addoption("--fuzz-seed", type=int, default=int(seed), help="of mutated projects and templates")
+    parser.addoption("--fuzz-count", type=int, default=int(count), help="how many mutated projects")
+
+
+@pytest.fixture
+def fuzz_seed(request: pytest.FixtureRequest) -> int:
+    """Of what is random by a seed."""
+    return int(request.config.getoption("--fuzz-seed"))
+
+
+@pytest.fixture
+def fuzz_count(request: pytest.FixtureRequest) -> int:
+    """How many mutated projects are tried."""
+    return int(request.config.getoption("--fuzz-count"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -144,6 +144,9 @@ def zone(name: str) -> ZoneInfo:
     return found
 
 
+_LONGEST_ZONE = 100
+"""Characters of a name that may be a mistyped one."""
+
 _OTHER_FILES = frozenset({"Factory", "localtime", "posix", "posixrules", "right"})
 """What lies beside the zones: what differs from machine to machine, and copies that count leap seconds."""
 
@@ -158,7 +161,7 @@ def _zone_meant(name: str) -> str | None:
     cities = {key.rpartition("/")[2]: each for key, each in names.items() if "/" in key}
     wanted = name.lower().replace(" ", "_")
     among, alike = (names, 0.6) if "/" in wanted else (cities, 0.8)
-    near = get_close_matches(wanted, among, n=1, cutoff=alike)
+    near = get_close_matches(wanted, among, n=1, cutoff=alike) if len(wanted) < _LONGEST_ZONE else []
     return names.get(wanted) or (among[near[0]] if near else None)
 
 

@@ -10,15 +10,16 @@ _EXPRESSION: Final = "\0"
 """Stands for every character of a Jinja expression, whose text is not known before it is rendered."""
 
 _OPAQUE = re.compile(
-    r"(?P<expression>\{\{.*?\}\})|\{%.*?%\}|\{#.*?#\}"
-    r"|--[^\n]*|/\*.*?\*/"
-    r"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`",
+    r"(?P<expression>\{\{.*?(?:\}\}|\Z))|\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z)"
+    r"|--[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\\?\Z)|`[^`]*(?:`|\Z)",
     re.DOTALL,
 )
-_FIRST_WORD = re.compile(r"[\s(;]*([A-Za-z_]+)")
+"""What is not closed reaches to the end, so that no character is looked at again from a later beginning."""
+_FIRST_WORD = re.compile(r"[\s(;]*+([A-Za-z_]+)")
 _QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
-_WRITE = re.compile(r"\b(?:INSERT\s+(?:INTO|OVERWRITE)|MERGE\s+INTO)\b", re.IGNORECASE)
-_SECOND = re.compile(r";[\s;]*([^\s;]+)")
+_WRITE = re.compile(r"\b(?:INSERT\s++(?:INTO|OVERWRITE)|MERGE\s++INTO)\b", re.IGNORECASE)
+_SECOND = re.compile(r";[\s;]*+(?:([^\s;]+)|\Z)")
 _HINT: Final = "write the SELECT only; sparkassets writes its rows as `write` says"
 
 
@@ -53,7 +54,7 @@ def refuse_unless_select(sql: str) -> NotASelect | None:
     if write := _WRITE.search(words):
         found = " ".join(write[0].split())
         return NotASelect(write.start(), len(write[0]), f"the SQL holds {found!r}; expected one SELECT", _HINT)
-    if second := _SECOND.search(words):
+    if (second := _SECOND.search(words)) and second[1]:
         found = second[1].rstrip(_EXPRESSION)
         return NotASelect(second.start(1), max(1, len(found)), "a second statement follows; expected one SELECT")
     return None

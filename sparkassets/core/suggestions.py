@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Final
+
+_LONGEST: Final = 100
+"""Characters of a name that somebody may have mistyped: comparing takes as long as both lengths multiplied."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
@@ -30,6 +34,8 @@ def meant_by(name: str, known: Iterable[str]) -> str | None:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The one of ``known`` that looks most like ``name``, whatever its case; None when none does."""
-    candidates = {each.casefold(): each for each in sorted(known, reverse=True)}
+    if len(name) > _LONGEST:
+        return None
+    candidates = {each.casefold(): each for each in sorted(known, reverse=True) if len(each) <= _LONGEST}
     close = get_close_matches(name.casefold(), candidates, n=1, cutoff=0.6)
     return candidates[close[0]] if close else None

@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
+from functools import cached_property
+from typing import Final, cast
 
-from jinja2 import StrictUndefined, TemplateAssertionError, TemplateSyntaxError, Undefined, meta, nodes
-from jinja2.exceptions import SecurityError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import TemplateAssertionError, TemplateSyntaxError, nodes
 
 from sparkassets.core.columns import KnownColumns
+from sparkassets.core.sandbox import FUNCTIONS, environment, undeclared_names
 from sparkassets.core.statements import refuse_unless_select
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import InputError
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 NAMES: Final = frozenset(
     {
@@ -49,9 +45,6 @@ NAMES: Final = frozenset(
 
 _KNOWN: Final = "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run"
 
-FUNCTIONS: Final = ("range",)
-"""Of Jinja's own functions, those that a query may need."""
-
 _WATERMARK: Final = ("low", "high")
 _OF_MAPPINGS: Final = frozenset({"get", "items", "keys", "values"})
 _LOADING: Final[dict[type[nodes.Node], str]] = {
@@ -80,6 +73,15 @@ class Fault:
     hint: str | None = None
 
 
+MOST_NESTED: Final = 40
+"""Levels of a template's syntax tree: Python cannot compile more than 200 brackets in each other."""
+MOST_BLOCKS: Final = 15
+"""Blocks in each other: Python cannot compile more than 20 loops."""
+
+_BLOCKS: Final = (nodes.For, nodes.If, nodes.With, nodes.Macro, nodes.CallBlock, nodes.FilterBlock, nodes.AssignBlock)
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
+
 _TOO_DEEP: Final = Fault(1, 1, 1, "the template is broken: it is nested too deep")
 
 
@@ -93,59 +95,6 @@ class TemplateError(InputError):
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message, hint=fault.hint)
         self.fault = fault
-
-
-@runtime_checkable
-class Explains(Protocol):
-    """A value of a run that says why it lacks something."""
-
-    def why_missing(self, name: str) -> str:
-        """Why it has no such member."""
-
-
-class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, in which an asset or a parameter may have the name of a method of dicts: ``copy``, ``items``."""
-
-    def getattr(self, obj: object, attribute: str) -> object:
-        """A mapping's own key, else what Jinja makes of ``obj.attribute``."""
-        if isinstance(obj, Mapping) and attribute in obj:
-            return obj[attribute]
-        return self._told(obj, attribute, super().getattr(obj, attribute))
-
-    def getitem(self, obj: object, argument: object) -> object:
-        """What Jinja makes of ``obj[argument]``."""
-        return self._told(obj, argument, super().getitem(obj, argument))
-
-    def _told(self, obj: object, name: object, found: object) -> object:
-        """What was found; undefined with the reason where it is not there."""
-        if not isinstance(found, Undefined) or found._undefined_exception is SecurityError:  # noqa: SLF001  no other sign
-            return found
-        reason = obj.why_missing(str(name)) if isinstance(obj, Explains) else _why_missing(obj, name)
-        return found if reason is None else self.undefined(hint=reason, obj=obj, name=str(name))
-
-
-def _why_missing(obj: object, name: object) -> str | None:
-    """Why a plain value has no such member."""
-    match obj:
-        case None:
-            return f"there is no {name!r}: what should have it is empty, like 'source_run' of an event without a run"
-        case Mapping():
-            known = did_you_mean(str(name), map(str, obj)) if obj else "nothing is in it"
-            return f"there is no {name!r}; {known}" if known else f"there is no {name!r}"
-        case list() | tuple() if isinstance(name, int):
-            return f"there is no element {name}: the list has {len(obj)}"
-        case list() | tuple():
-            return f"a list has no {name!r}; take one of its elements, as [-1] takes the last"
-    return None
-
-
-@lru_cache(maxsize=1)
-def environment() -> Environment:
-    """The sandbox that parses and renders templates: names must exist, nothing is loaded, values cannot be changed."""
-    sandbox = _Sandbox(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
-    sandbox.globals = {name: sandbox.globals[name] for name in FUNCTIONS}
-    del sandbox.filters["attr"]
-    return sandbox
 
 
 def inlets_of(text: str) -> list[str]:
@@ -185,10 +134,7 @@ def check(
     judge = _Judge(template, asset, columns, params, dimensions, events, watermarked)
     loading = list(judge.loading())
     statement = () if loading else _statement(template.text)
-    try:
-        return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.members()])
-    except RecursionError:  # Jinja's compiler goes deeper than its parser
-        return [_TOO_DEEP]
+    return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.members()])
 
 
 @dataclass(frozen=True)
@@ -212,11 +158,15 @@ class Template:
         """
         try:
             template = cls(text, environment().parse(text))
-            _ = template.members  # whoever walks the tree later may trust that it is not too deep
+            if _too_deep(template.tree):
+                raise TemplateError(_TOO_DEEP)
         except TemplateSyntaxError as error:
             raise TemplateError(_broken(text, error)) from None
         except RecursionError:
             raise TemplateError(_TOO_DEEP) from None
+        except ValueError:  # Python's limit for the digits of a number, which Jinja does not know
+            message = "the template is broken: a number in it has more than 4,300 digits"
+            raise TemplateError(Fault(1, 1, 1, message)) from None
         return template
 
     @cached_property
@@ -226,7 +176,7 @@ class Template:
         for node in self.members:
             name = member_of(node)
             if name is not None and isinstance(node.node, nodes.Name) and node.node.name == "inlets":
-                found.setdefault(name, self.place(node, name))
+                found[name] = found.get(name) or self.place(node, name)
         return found
 
     @cached_property
@@ -252,11 +202,43 @@ class Template:
 
     def place(self, node: nodes.Node, word: str) -> tuple[int, int]:
         """Line and column of ``word`` in the node's line; Jinja keeps the lines only."""
-        line = _line(self.text, node.lineno)
-        opened = line.find("{{") if "{{" in line else line.find("{%")
-        pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
-        found = pattern.search(line, max(0, opened)) or pattern.search(line)
-        return node.lineno, found.start() + 1 if found else 1
+        words = self._columns.get(node.lineno)
+        if words is None:
+            words = self._columns[node.lineno] = _columns_of(_line(self.lines, node.lineno))
+        if word in words:
+            return node.lineno, words[word]
+        return node.lineno, max(0, _line(self.lines, node.lineno).find(word)) + 1
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Of its text, as Jinja counts them."""
+        return self.text.splitlines()
+
+    @cached_property
+    def _columns(self) -> dict[int, dict[str, int]]:
+        return {}
+
+
+def _columns_of(line: str) -> dict[str, int]:
+    """Where each word of a line stands first, inside of ``{{ }}`` or else before it; counted from 1."""
+    opened = max(0, line.find("{{") if "{{" in line else line.find("{%"))
+    inside = [(found[0], found.start() + 1) for found in _WORD.finditer(line, opened)]
+    before = [(found[0], found.start() + 1) for found in _WORD.finditer(line, 0, opened)]
+    return dict(reversed([*inside, *before]))
+
+
+def _too_deep(tree: nodes.Template) -> bool:
+    """Whether the tree is nested deeper than what walks and compiles it can go."""
+    left: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
+    while left:
+        node, levels, blocks = left.pop()
+        if levels > MOST_NESTED or blocks > MOST_BLOCKS:
+            return True
+        inside = blocks + isinstance(node, _BLOCKS)
+        left += [(child, levels + 1, inside) for child in node.iter_child_nodes()]
+        if isinstance(node, nodes.If):  # to Python, each `elif` is inside the one before
+            left += [(each, levels + turn, inside) for turn, each in enumerate(node.elif_)]
+    return False
 
 
 def member_of(node: Member) -> str | None:
@@ -288,7 +270,7 @@ class _Judge:
         names = list(self.template.tree.find_all(nodes.Name))
         unknown = {node.name for node in names if node.ctx == "load"} - NAMES - set(FUNCTIONS)
         if unknown and self._compiles() is None:
-            unknown &= meta.find_undeclared_variables(self.template.tree)
+            unknown &= undeclared_names(self.template.tree)
         else:
             unknown -= {node.name for node in names if node.ctx != "load"}
         reported: set[str] = set()
@@ -308,7 +290,7 @@ class _Judge:
     def _compiles(self) -> TemplateAssertionError | None:
         """Why the template, which can be parsed, cannot be compiled; None where it can."""
         try:
-            meta.find_undeclared_variables(self.template.tree)
+            undeclared_names(self.template.tree)
         except TemplateAssertionError as error:
             return error
         return None
@@ -393,12 +375,11 @@ def _statement(text: str) -> Iterator[Fault]:
 
 def _broken(text: str, error: TemplateSyntaxError) -> Fault:
     """What Jinja says of a line; it knows no columns."""
-    line = _line(text, error.lineno)
+    line = _line(text.splitlines(), error.lineno)
     column = len(line) - len(line.lstrip()) + 1
     message = f"the template is broken: {(error.message or '').rstrip('.')}"
     return Fault(error.lineno, column, max(1, len(line.strip())), message)
 
 
-def _line(text: str, number: int) -> str:
-    lines = text.splitlines()
+def _line(lines: list[str], number: int) -> str:
     return lines[number - 1] if 0 < number <= len(lines) else ""

@@ -6,17 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jinja2 import StrictUndefined, Template, TemplateError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
+from jinja2 import StrictUndefined, TemplateError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
 
+from sparkassets.core.sandbox import FILE, render
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.statements import refuse_unless_select
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.templating import Template as Parsed
-from sparkassets.core.templating import environment
 from sparkassets.errors import RunError
 from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.context import Context
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from sparkassets.ports import RunOrder
 
-_FILE = "<sql>"
 _RELATION = re.compile("\x00(\\d+)\x00")
 
 
@@ -63,10 +61,8 @@ def run_sql(
 
 
 def _render(body: SqlBody, relations: _Relations) -> str:
-    sandbox = environment()
     try:
-        code: CodeType = sandbox.compile(body.template, filename=_FILE)
-        return Template.from_code(sandbox, code, sandbox.make_globals({})).render(relations.names())
+        return render(body.template, relations.names())
     except RunError as error:
         raise RunError(f"{_where(body, error)}: {error.args[0]}", hint=error.hint) from error
     except SecurityError as error:
@@ -78,6 +74,8 @@ def _render(body: SqlBody, relations: _Relations) -> str:
         raise RunError(f"{_at(body, error.lineno)}: {error}") from error
     except TemplateError as error:
         raise RunError(f"{_where(body, error)}: {error}") from error
+    except RecursionError as error:
+        raise RunError(f"{_at(body, _line_of(error))}: the template calls itself too deep") from error
     except Exception as error:
         raise RunError(f"{_at(body, _line_of(error))}: {type(error).__name__}: {error}") from error
 
@@ -86,7 +84,7 @@ def _line_of(error: BaseException) -> int:
     """The line of the template that was being rendered."""
     line, step = 1, error.__traceback__
     while step is not None:
-        if step.tb_frame.f_code.co_filename == _FILE:
+        if step.tb_frame.f_code.co_filename == FILE:
             line = step.tb_lineno
         step = step.tb_next
     return line

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
+from sparkassets.core.sandbox import render
 from sparkassets.core.spec.model import Schedule
-from sparkassets.core.templating import environment
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark.context import Context, context_of
@@ -37,7 +37,7 @@ def context(*, schedule: Schedule | None = None, **more: Any) -> Context:
 
 
 def rendered(text: str, events: dict[str, Any]) -> str:
-    return environment().from_string(text).render(triggering_events=TriggeringEvents(events))
+    return render(text, {"triggering_events": TriggeringEvents(events)})
 
 
 def test_the_interval_of_the_success_before_is_in_the_zone_of_the_asset():
