@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,15 @@ from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
+from sparkassets.sources.delta_changes import Changes, TableTime, flat_adds
 from sparkassets.sources.delta_log import Commit, DeltaLog
-from sparkassets.sources.delta_time import FileTimes, Span, TimeColumn, time_column
+from sparkassets.sources.delta_time import FileTimes, TimeColumn, time_column
 
 if TYPE_CHECKING:
-    from arro3.core import Table
     from deltalake import DeltaTable
 
 _NAMED = 5
-"""How many unreadable partition values are named."""
+"""How many values that name no slot are named."""
 
 
 class DeltaObserver:
@@ -47,7 +47,8 @@ class DeltaObserver:
         At the first look it is all the time that the table holds. ``whole`` is set where the log does not tell what
         changed, with the ``reason`` in ``extra``; then ``changed`` is all the time that the table holds now, and
         ``removed`` what of ``coverage`` it does not hold any more. Otherwise ``extra`` has the ``operations``, the
-        number of ``versions`` and of ``files_added`` and ``files_removed``.
+        number of ``versions`` and of ``files_added`` and ``files_removed``. ``files_read`` counts the data files that
+        had to be read because neither a physical partition nor statistics tell one slot.
 
         Raises:
             SourceError: The table was there before and is gone, is none, cannot be read, or lacks the column.
@@ -107,36 +108,34 @@ class _Look:
     def _anew(self, table: DeltaTable, *, reason: str | None) -> Observation:
         """Everything that the table holds; without a ``reason`` at the first look, which misses nothing."""
         column = self._column(table)
-        times = self._times(column)
-        adds = _flat_adds(table)
-        spans = [span for _, span in times.of_live(adds)] if times else []
-        held = RangeSet.of(span for span in spans if span)
-        told = reason is not None and times is not None and None not in spans
+        time = self._time(column)
+        held = time.held(table) if time else RangeSet()
         extra: dict[str, Any] = {} if reason is None else {"reason": reason}
-        extra["files"] = adds.num_rows
+        extra["files"] = flat_adds(table).num_rows
         return Observation(
             asset=self.asset.name,
             changed=held,
-            removed=self.coverage - held if told else RangeSet(),
-            whole=reason is not None or times is None or None in spans,
+            removed=self.coverage - held if time and reason is not None else RangeSet(),
+            whole=reason is not None or time is None,
             table_id=_id(table),
             version=table.version(),
             cursor=self._cursor(DeltaLog(self.path), table.version(), column),
-            extra=extra | _unread(times, spans.count(None)),
+            extra=extra | _read_of(time),
         )
 
     def _changes(
         self, commits: Sequence[Commit], column: TimeColumn | None, log: DeltaLog, seen: int
     ) -> Observation | None:
-        """What the commits after version ``seen`` did, if their actions tell."""
+        """What the commits after version ``seen`` did."""
         version = commits[-1].version if commits else seen
+        known = column
         for commit in commits:
-            if commit.operation == "RESTORE":
-                return self._anew(self._open(), reason="the table was restored to an earlier version")
             if commit.metadata is not None:
                 if commit.metadata["id"] != self.table_id:
                     return self._anew(self._open(), reason="another table stands there now")
                 column = self._column_of(commit.metadata["schemaString"])
+        if column != known:
+            return self._anew(self._open(), reason="the partition's column is stored in another way now")
         cursor = self._cursor(log, version, column)
         if not commits and all(self.cursor.get(key) == value for key, value in cursor.items()):
             return None
@@ -148,53 +147,22 @@ class _Look:
             "files_added": sum(file.added for file in files),
             "files_removed": sum(not file.added for file in files),
         }
-        times = self._times(column)
-        changed, removed, unknown = self._times_of(commits, times, version) if times else (RangeSet(), RangeSet(), 0)
-        if unknown:
-            extra["reason"] = "files without statistics of the partition's column"
+        time = self._time(column)
+        changes = Changes(RangeSet(), RangeSet())
+        if time and files:
+            changes = time.between(commits, seen=seen, version=version, coverage=self.coverage)
+        if changes.untold:
+            extra |= {"reason": "files are gone and do not tell what they held", "untold": changes.untold}
         return Observation(
             asset=self.asset.name,
-            changed=changed,
-            removed=removed,
-            whole=bool(unknown) or (times is None and bool(files)),
+            changed=changes.changed,
+            removed=changes.removed,
+            whole=time is None and bool(files),
             table_id=self.table_id,
             version=version,
             cursor=cursor,
-            extra=extra | _unread(times, unknown),
+            extra=extra | _read_of(time),
         )
-
-    def _times_of(self, commits: Sequence[Commit], times: FileTimes, version: int) -> tuple[RangeSet, RangeSet, int]:
-        """Time that changed, time that is gone, and the number of files of which the time is not known."""
-        touched: list[Span | None] = []
-        alive: dict[str, Span | None] = {}
-        by_path: dict[str, Span] = {}
-        before: dict[str, Span | None] | None = None
-        for commit in commits:
-            for file in commit.files:
-                span = times.of_action(file.partition, file.stats) if file.added else None
-                if span is not None:
-                    by_path[file.path] = span
-            for file in commit.files:
-                if file.added:
-                    alive[file.key] = by_path.get(file.path)
-                    touched.append(alive[file.key])
-            for file in commit.files:
-                if file.added:
-                    continue
-                span = times.of_action(file.partition, file.stats) or by_path.get(file.path)
-                if span is None:
-                    before = self._before(times) if before is None else before
-                    span = before.get(file.path)
-                touched.append(span)
-                alive.pop(file.key, None)
-        unknown = touched.count(None)
-        changed = RangeSet.of(span for span in touched if span)
-        emptied = changed - RangeSet.of(span for span in alive.values() if span)
-        if not emptied and not unknown:
-            return changed, RangeSet(), 0
-        live = RangeSet.of(span for _, span in times.of_live(_flat_adds(self._open(version))) if span)
-        gone = emptied - live
-        return (changed - gone) | (live if unknown else RangeSet()), gone, unknown
 
     # ------------------------------------------------------------------ reading
 
@@ -226,13 +194,6 @@ class _Look:
         except DeltaError as error:
             raise SourceError(f"cannot read the Delta table at '{self.path}': {error}") from error
 
-    def _before(self, times: FileTimes) -> dict[str, Span | None]:
-        """Path and time of every file of the version seen before; empty when the log no longer holds it."""
-        try:
-            return dict(times.of_live(_flat_adds(self._open(self.version))))
-        except SourceError:
-            return {}
-
     def _column(self, table: DeltaTable) -> TimeColumn | None:
         return self._column_of(table.schema().to_json())
 
@@ -249,12 +210,14 @@ class _Look:
         known, partition = self.cursor.get("column"), self.asset.partition
         return (known[0] if known else None) == (partition.column if partition else None)
 
-    def _times(self, column: TimeColumn | None) -> FileTimes | None:
+    def _time(self, column: TimeColumn | None) -> TableTime | None:
         partition = self.asset.partition
-        return None if column is None or partition is None else FileTimes(column, partition)
+        if column is None or partition is None:
+            return None
+        return TableTime(self.asset.name, self.path, FileTimes(column, partition), self._open)
 
     def _cursor(self, log: DeltaLog, version: int, column: TimeColumn | None) -> dict[str, Any]:
-        stored = None if column is None else [column.name, column.kind, column.physical]
+        stored = None if column is None else list(astuple(column))
         return {"log": log.token(version), "column": stored}
 
 
@@ -262,15 +225,11 @@ def _id(table: DeltaTable) -> str:
     return str(table.metadata().id)
 
 
-def _flat_adds(table: DeltaTable) -> Table:
-    return table.get_add_actions(flatten=True)
-
-
-def _unread(times: FileTimes | None, without_statistics: int) -> dict[str, Any]:
-    unread: dict[str, Any] = {"without_statistics": without_statistics} if without_statistics else {}
-    if times and times.ignored:
-        unread |= {
-            "ignored": [writable(value) for value in sorted(times.ignored)[:_NAMED]],
-            "ignored_count": len(times.ignored),
-        }
-    return unread
+def _read_of(time: TableTime | None) -> dict[str, Any]:
+    """How many files were read, and which values name no slot."""
+    if time is None:
+        return {}
+    read: dict[str, Any] = {"files_read": time.read} if time.read else {}
+    if ignored := time.times.ignored:
+        read |= {"ignored": [writable(value) for value in sorted(ignored)[:_NAMED]], "ignored_count": len(ignored)}
+    return read

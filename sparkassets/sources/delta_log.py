@@ -14,20 +14,22 @@ from typing import Any, Protocol
 from sparkassets.errors import SourceError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FileAction:
-    """A data file that came into the table or left it, by an action that changed data.
+    """A data file that came into the table or left it, by an action that changed data; told apart by identity.
 
     Attributes:
         key: Path and deletion vector: the same for the add and the remove of one logical file.
-        partition: Value as text (or None) by the column's physical name; empty where the action does not tell.
+        vector: Whether rows of it are deleted by a deletion vector.
+        partition: Value as text (or None) by the column's physical name; None where the action does not tell.
         stats: The statistics, an empty mapping without any.
     """
 
     added: bool
     path: str
     key: str
-    partition: Mapping[str, str | None]
+    vector: bool
+    partition: Mapping[str, str | None] | None
     stats: Mapping[str, Any]
 
 
@@ -38,12 +40,14 @@ class Commit:
     Attributes:
         operation: As its writer called it, such as ``WRITE`` or ``OPTIMIZE``; empty when it did not say.
         files: Those that changed data, in the log's order.
+        moved: Whether it moved rows to other files too, as ``OPTIMIZE`` does, which changes no data.
         metadata: The table's new metadata, where the commit sets it.
     """
 
     version: int
     operation: str
     files: tuple[FileAction, ...]
+    moved: bool
     metadata: Mapping[str, Any] | None
 
 
@@ -88,21 +92,24 @@ class DeltaLog:
             return -1
 
     def _commit(self, version: int, data: bytes) -> Commit:
-        operation, metadata, files = "", None, []
+        operation, metadata, files, moved = "", None, [], False
         try:
             for line in data.splitlines():
                 if not line.strip():
                     continue
                 ((kind, action),) = json.loads(line).items()
-                if kind in {"add", "remove"} and action.get("dataChange", True):
-                    files.append(_file(kind, action))
+                if kind in {"add", "remove"}:
+                    if action.get("dataChange", True):
+                        files.append(_file(kind, action))
+                    else:
+                        moved = True
                 elif kind == "commitInfo":
                     operation = str(action.get("operation") or "")
                 elif kind == "metaData":
                     metadata = action
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error
-        return Commit(version, operation, tuple(files), metadata)
+        return Commit(version, operation, tuple(files), moved, metadata)
 
 
 class _LocalFiles:
@@ -152,6 +159,7 @@ def _file(kind: str, action: Mapping[str, Any]) -> FileAction:
         added=kind == "add",
         path=action["path"],
         key=json.dumps([action["path"], *mark]),
-        partition=action.get("partitionValues") or {},
+        vector=bool(mark),
+        partition=action.get("partitionValues"),
         stats=json.loads(action.get("stats") or "{}"),
     )

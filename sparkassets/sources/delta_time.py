@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
@@ -21,9 +21,7 @@ Value = date | str | None
 """Of the partition's column: text as in the log, or a date or datetime as Arrow reads it."""
 
 Span = tuple[int, int]
-"""Epoch seconds, half-open, whole slots; ``NOWHEN`` for a file whose rows have no time."""
-
-NOWHEN: Span = (0, 0)
+"""Epoch seconds, half-open: one slot, or both of a local hour that is repeated where the value tells no offset."""
 
 _KINDS = ("date", "timestamp", "timestamp_ntz", "string")
 
@@ -35,11 +33,40 @@ class TimeColumn:
     Attributes:
         kind: ``date``, ``timestamp``, ``timestamp_ntz`` or ``string`` (the partition's key).
         physical: Its name in the log, another one where the table maps its columns.
+        field_id: Its number in the data files, where the table maps its columns.
     """
 
     name: str
     kind: str
     physical: str
+    field_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileTime:
+    """The time of a file's rows as far as the log tells it.
+
+    Attributes:
+        start, end: From the slot of the least value to that of the greatest; equal where no row has a time.
+        exact: Whether all of it is one slot.
+        rows: How many rows have a time, None where that is not told; with a deletion vector there are fewer.
+        nulls: Whether other rows may have none.
+    """
+
+    start: int
+    end: int
+    exact: bool = True
+    rows: int | None = None
+    nulls: bool = False
+
+    @property
+    def span(self) -> Span:
+        """From ``start`` to ``end``."""
+        return self.start, self.end
+
+
+NOWHEN = FileTime(0, 0, rows=0)
+"""Of a file whose rows have no time."""
 
 
 def time_column(schema: str, partition: TimePartition, *, source: str) -> TimeColumn:
@@ -68,8 +95,9 @@ def time_column(schema: str, partition: TimePartition, *, source: str) -> TimeCo
             f"the column '{partition.column}' of the source '{source}' is of type {kind}, which tells no"
             f" {partition.by}; expected {dates}a timestamp or the partition's key as text"
         )
-    physical = (found.get("metadata") or {}).get("delta.columnMapping.physicalName", partition.column)
-    return TimeColumn(partition.column, kind, physical)
+    mapped = found.get("metadata") or {}
+    physical = mapped.get("delta.columnMapping.physicalName", partition.column)
+    return TimeColumn(partition.column, kind, physical, mapped.get("delta.columnMapping.id"))
 
 
 @dataclass(slots=True)
@@ -77,7 +105,7 @@ class FileTimes:
     """Tells the time of files; remembers what could not be read.
 
     Attributes:
-        ignored: Values of physical partitions that name no slot: their files are skipped.
+        ignored: Values that name no slot: their rows are skipped.
     """
 
     column: TimeColumn
@@ -85,31 +113,30 @@ class FileTimes:
     ignored: set[str] = field(default_factory=set)
     _known: dict[Value, Span | None] = field(default_factory=dict)
 
-    def of_partition(self, value: Value) -> Span:
+    def of_partition(self, value: Value, *, rows: int | None) -> FileTime:
         """The time of a file in the physical partition ``value``."""
-        if value is None:
-            return NOWHEN
-        span = self._slot(value)
-        if span is None:
-            self.ignored.add(str(value))
-        return span or NOWHEN
+        span = None if value is None else self.of_value(value)
+        return NOWHEN if span is None else FileTime(*span, rows=rows)
 
-    def of_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> Span | None:
+    def of_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> FileTime | None:
         """The time from the least to the greatest value in a file; None where its statistics do not tell."""
         if rows == 0 or (low is None and rows is not None and rows == nulls):
             return NOWHEN
         first, last = (None if bound is None else self._slot(bound) for bound in (low, high))
-        return None if first is None or last is None else (min(first[0], last[0]), max(first[1], last[1]))
+        if first is None or last is None:
+            return None
+        timed = None if rows is None or nulls is None else rows - nulls
+        return FileTime(min(first[0], last[0]), max(first[1], last[1]), first == last, timed, nulls != 0)
 
-    def of_action(self, partition: Mapping[str, str | None], stats: Mapping[str, Any]) -> Span | None:
+    def of_action(self, partition: Mapping[str, str | None], stats: Mapping[str, Any]) -> FileTime | None:
         """The time of a file by its action in the log; None where it does not tell."""
-        name = self.column.physical
+        name, rows = self.column.physical, stats.get("numRecords")
         if name in partition:
-            return self.of_partition(partition[name])
+            return self.of_partition(partition[name], rows=rows)
         low, high, nulls = (stats.get(part, {}).get(name) for part in ("minValues", "maxValues", "nullCount"))
-        return self.of_bounds(low, high, rows=stats.get("numRecords"), nulls=nulls)
+        return self.of_bounds(low, high, rows=rows, nulls=nulls)
 
-    def of_live(self, adds: Table) -> Iterable[tuple[str, Span | None]]:
+    def of_live(self, adds: Table) -> dict[str, FileTime | None]:
         """Path and time of every file in an Arrow table of a Delta table's flattened add actions."""
         names, missing = adds.schema.names, [None] * adds.num_rows
 
@@ -117,12 +144,29 @@ class FileTimes:
             return list(adds.column(name).to_pylist()) if name in names else missing
 
         paths, physical = column("path"), self.column.physical
+        counts = column("num_records")
         if f"partition.{self.column.name}" in names:
             values = column(f"partition.{self.column.name}")
-            return [(path, self.of_partition(value)) for path, value in zip(paths, values, strict=True)]
-        parts = (f"min.{physical}", f"max.{physical}", "num_records", f"null_count.{physical}")
-        bounds = zip(paths, *(column(part) for part in parts), strict=True)
-        return [(path, self.of_bounds(low, high, rows=rows, nulls=nulls)) for path, low, high, rows, nulls in bounds]
+            found = zip(paths, values, counts, strict=True)
+            return {path: self.of_partition(value, rows=rows) for path, value, rows in found}
+        parts = (column(part) for part in (f"min.{physical}", f"max.{physical}", f"null_count.{physical}"))
+        bounds = zip(paths, *parts, counts, strict=True)
+        return {path: self.of_bounds(low, high, rows=rows, nulls=nulls) for path, low, high, nulls, rows in bounds}
+
+    def of_value(self, value: date | str) -> Span | None:
+        """The slot of one value; None for one that names no slot, which is noted."""
+        span = self._slot(value)
+        if span is None:
+            self.ignored.add(str(value))
+        return span
+
+    def of_instant(self, seconds: int) -> Span | None:
+        """The slot that holds an instant; None, and noted, beyond the ends of the calendar."""
+        try:
+            return self.partition.floor(seconds), self.partition.next(seconds)
+        except (ValueError, OverflowError, PartitionError):
+            self.ignored.add(f"{seconds} s")
+            return None
 
     def _slot(self, value: Value) -> Span | None:
         if value not in self._known:
@@ -144,8 +188,8 @@ def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span:
     return partition.floor(at), partition.next(at)
 
 
-def _of_local_timestamp(partition: TimePartition, value: datetime | str) -> Span:
-    local = datetime.fromisoformat(value) if isinstance(value, str) else value
+def _of_local_timestamp(partition: TimePartition, value: date | str) -> Span:
+    local = datetime.fromisoformat(str(value)) if not isinstance(value, datetime) else value
     both = [local_to_epoch(local, partition.timezone, fold=fold) for fold in (0, 1)]
     return partition.floor(min(both)), partition.next(max(both))
 

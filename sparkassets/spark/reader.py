@@ -13,7 +13,7 @@ from sparkassets.spark.context import Watermark
 from sparkassets.spark.files import FoundFile, PinnedFiles, read_files
 from sparkassets.spark.predicates import inside
 from sparkassets.spark.schemas import column_type, declared_schema
-from sparkassets.spark.target import target_of
+from sparkassets.spark.target import table_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,10 +89,10 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
                 f"{owner} has not been written yet, so its columns are unknown", hint="declare its 'columns'"
             )
         return session.createDataFrame([], declared_schema(session, asset.columns))
-    table = target_of(asset)
-    if table is None or asset.place is None:
+    found = table_id(asset)
+    if found is None or asset.place is None:
         raise SourceError(f"{owner} vanished: there is no Delta table at {asset.place.path if asset.place else '?'}")
-    if pin.table_id is not None and table.table_id != pin.table_id:
+    if pin.table_id is not None and found != pin.table_id:
         raise SourceChangedError(f"{owner} was re-created since the run was planned")
     frame = session.read.format("delta").option("versionAsOf", pin.version).load(asset.place.path)
     if pin.ranges is None or asset.partition is None:

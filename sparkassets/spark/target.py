@@ -46,6 +46,12 @@ def path_of(asset: AssetSpec) -> str:
     return asset.place.path
 
 
+def table_id(asset: AssetSpec) -> str | None:
+    """The id of the asset's table, None when there is none; its history, which a clone does not tell, is not asked."""
+    table = _open(path_of(asset))
+    return None if table is None else str(table.metadata().id)
+
+
 def target_of(asset: AssetSpec) -> Target | None:
     """The asset's table, None when there is none."""
     table = _open(path_of(asset))

@@ -1,17 +1,22 @@
+import contextlib
 import json
 import shutil
+import struct
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
-from hypothesis import HealthCheck, given, settings
+from deltalake.exceptions import DeltaError
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import TimePartition
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
+from sparkassets.sources import delta_rows
 from tests.sources.looks import DAYS, Source, write
 
 
@@ -81,7 +86,7 @@ def test_the_first_look_tells_all_that_the_table_holds(place, layout):
     assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02", "2013-01-05"]
     assert seen.whole is False
     assert (seen.table_id, seen.version) == (DeltaTable(path).metadata().id, 1)
-    assert seen.extra == {"files": 3 if layout else 2}
+    assert seen.extra == ({"files": 3} if layout else {"files": 2, "files_read": 1})
 
 
 def test_nothing_new_is_none_and_opens_no_table(place, layout, opened):
@@ -121,7 +126,8 @@ def test_replaced_and_updated_days_are_changed(path, layout):
     seen = source.look()
     assert source.keys(seen.changed) == ["2013-01-02", "2013-01-03"]
     assert not seen.removed
-    assert seen.extra == {"operations": ["WRITE", "UPDATE"], "versions": 2, "files_added": 2, "files_removed": 2}
+    told = {"operations": ["WRITE", "UPDATE"], "versions": 2, "files_added": 2, "files_removed": 2}
+    assert seen.extra == (told if layout else told | {"files_read": 2})  # deltalake's removes have no statistics
 
 
 def test_a_merge_tells_the_days_of_the_files_that_it_rewrote(path, layout):
@@ -159,15 +165,15 @@ def test_a_day_that_loses_one_of_its_files_is_changed(path, layout):
     assert not seen.removed
 
 
-def test_what_came_and_went_between_two_looks_is_removed(path, layout):
+def test_what_came_and_went_between_two_looks_did_nothing(path, layout):
     add(path, 1, partition_by=layout)
     source = delta(path)
     source.look()
     add(path, 2, partition_by=layout)
     DeltaTable(path).delete("day = '2013-01-02'")
     seen = source.look()
-    assert source.keys(seen.removed) == ["2013-01-02"]
-    assert not seen.changed
+    assert (source.keys(seen.changed), source.keys(seen.removed), seen.version) == ([], [], 2)
+    assert source.look() is None
 
 
 def test_an_overwrite_removes_what_it_does_not_bring(path, layout):
@@ -227,16 +233,16 @@ def test_without_partition_any_change_of_data_is_the_whole(path):
 # --------------------------------------------------------------------------- when the log does not tell
 
 
-def test_a_restored_table_is_looked_at_as_a_whole(path, layout):
+def test_a_restored_table_tells_what_came_back_and_what_went(path, layout):
     add(path, 1, partition_by=layout)
-    add(path, 2, partition_by=layout)
+    DeltaTable(path).delete("day = '2013-01-01'")
+    add(path, 2, 3, partition_by=layout)
     source = delta(path)
     source.look()
     DeltaTable(path).restore(0)
     seen = source.look()
-    assert seen.whole is True
-    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01"], ["2013-01-02"])
-    assert seen.extra == {"reason": "the table was restored to an earlier version", "files": 1}
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01"], ["2013-01-02", "2013-01-03"])
+    assert (seen.whole, seen.extra["operations"]) == (False, ["RESTORE"])
     assert source.look() is None
 
 
@@ -327,17 +333,6 @@ def test_what_was_deleted_while_nobody_looked_is_removed_although_the_log_was_cl
     assert source.keys(source.coverage) == ["2013-01-01", "2013-01-03"]
 
 
-def test_what_a_restored_table_lacks_is_not_told_where_files_do_not_tell_their_time(path):
-    add(path, 1)
-    add(path, 2)
-    rewrite(path, 0, lambda actions: [_without(action, "add", ["stats"]) for action in actions])
-    source = delta(path)
-    source.look()
-    DeltaTable(path).restore(0)
-    seen = source.look()
-    assert (seen.whole, source.keys(seen.changed), source.keys(seen.removed)) == (True, [], [])
-
-
 def test_a_log_that_lost_the_very_version_after_is_looked_at_as_a_whole(path):
     add(path, 1)
     source = delta(path)
@@ -361,20 +356,113 @@ def test_a_cleaned_log_without_news_is_nothing_new_again_and_again(path):
     assert source.look() is None
 
 
-def test_a_file_without_statistics_makes_the_whole_table_change(path):
+@pytest.mark.parametrize(
+    "settings_", [{"delta.dataSkippingNumIndexedCols": "0"}, {"delta.dataSkippingStatsColumns": "x"}]
+)
+def test_a_file_without_statistics_of_the_column_is_read(path, settings_):
+    add(path, 1, 3, configuration=settings_)
+    source = delta(path)
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-01", "2013-01-03"]
+    assert (seen.whole, seen.extra) == (False, {"files": 1, "files_read": 1})
+    add(path, 5)
+    DeltaTable(path).delete("day = '2013-01-03'")
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-05"], ["2013-01-03"])
+
+
+def test_a_column_past_the_first_32_is_read(path):
+    table = rows(1, 3)
+    for number in range(40):
+        table = table.add_column(0, f"c{number}", pa.array([1, 1]))
+    write_deltalake(path, table)
+    assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-03"]
+
+
+def test_a_file_that_tells_nothing_and_cannot_be_read_is_named(path):
+    add(path, 1, 3)
+    (file,) = Path(path).glob("*.parquet")
+    file.unlink()
+    assert message(delta(path)) == (
+        f"the log of the source 'landed' does not tell the days in '{file.name}', and the file cannot be read:"
+        " No such file or directory\n"
+        "  hint: let its log have statistics of 'day' (delta.dataSkippingStatsColumns), or be partitioned by it"
+    )
+    file.write_bytes(b"PAR1 no longer")
+    assert "and the file cannot be read: " in message(delta(path))
+
+
+def test_a_file_that_was_vacuumed_and_told_nothing_may_have_held_all_that_was_there(path):
+    """Its days are changed or removed, by what was there before and what is there now."""
+    add(path, 1, 2, 3, configuration={"delta.dataSkippingNumIndexedCols": "0"})
+    add(path, 4)
+    source = delta(path)
+    source.look()
+    first = next(action["add"] for action in _actions(path, 0) if "add" in action)
+    DeltaTable(path).delete("day = '2013-01-02'")
+    Path(path, first["path"]).unlink()
+    delta_rows._remembered.cache_clear()
+    seen = source.look()
+    assert source.keys(seen.removed) == ["2013-01-02"]
+    assert source.keys(seen.changed) == ["2013-01-01", "2013-01-03", "2013-01-04"]
+    assert (seen.extra["untold"], seen.extra["reason"]) == (1, "files are gone and do not tell what they held")
+
+
+def test_a_vacuumed_file_is_known_by_the_version_that_held_it(path):
     add(path, 1)
     add(path, 2)
     source = delta(path)
     source.look()
-    add(path, 5)
-    rewrite(path, 2, lambda actions: [_without(action, "add", {"stats"}) for action in actions])
+    DeltaTable(path).delete("day = '2013-01-02'")
+    DeltaTable(path).vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False)
     seen = source.look()
-    assert seen.whole is True
-    assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02"]
-    assert seen.extra["reason"] == "files without statistics of the partition's column"
-    assert seen.extra["without_statistics"] == 1
-    assert delta(path).look().extra == {"files": 3, "without_statistics": 1}
-    assert delta(path).look().whole is True
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == ([], ["2013-01-02"])
+    assert "untold" not in seen.extra
+
+
+def test_what_was_compacted_and_then_deleted_between_two_looks_is_removed(path):
+    """The rows left by way of a file that the look never saw come."""
+    add(path, 1)
+    add(path, 5)
+    source = delta(path)
+    source.look()
+    add(path, 5)
+    DeltaTable(path).optimize.compact()
+    DeltaTable(path).delete("day = '2013-01-05'")
+    seen = source.look()
+    assert source.keys(seen.removed) == ["2013-01-05"]
+    assert source.keys(source.coverage) == ["2013-01-01"]
+
+
+def test_only_the_days_that_lost_rows_are_changed_by_a_delete(path):
+    write_deltalake(path, pa.table({"day": [date(2013, 1, day) for day in (1, 1, 2, 3)], "x": [1, 2, 1, 1]}))
+    source = delta(path)
+    source.look()
+    DeltaTable(path).delete("x = 2 or day = '2013-01-03'")
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01"], ["2013-01-03"])
+
+
+def test_all_rows_deleted_are_all_days_removed(path, layout):
+    add(path, 1, 2, partition_by=layout)
+    add(path, 3, partition_by=layout)
+    source = delta(path)
+    source.look()
+    DeltaTable(path).delete()
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == ([], ["2013-01-01", "2013-01-02", "2013-01-03"])
+
+
+def test_a_column_that_is_stored_in_another_way_starts_over(path):
+    add(path, 1)
+    source = delta(path)
+    source.look()
+    table = pa.table({"day": ["2013-01-02"], "x": [1]})
+    write_deltalake(path, table, mode="overwrite", schema_mode="overwrite")
+    seen = source.look()
+    assert seen.extra["reason"] == "the partition's column is stored in another way now"
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-02"], ["2013-01-01"])
+    assert source.look() is None
 
 
 def test_another_partition_column_starts_over(path):
@@ -426,9 +514,58 @@ def test_the_column_tells_the_slot(tmp_path, layout, values, type_, by, expected
     assert seen.whole is False
 
 
-def test_statistics_cover_from_the_least_to_the_greatest(path):
+def test_days_between_the_least_and_the_greatest_are_not_there_for_that(path):
     add(path, 1, 4)
-    assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-02", "2013-01-03", "2013-01-04"]
+    assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-04"]
+
+
+def test_of_a_file_only_the_footer_is_read_where_its_row_groups_tell(path, monkeypatch):
+    add(path, 1, 4)
+    (file,) = Path(path).glob("*.parquet")
+    pq.write_table(rows(1, 1, 4, 4), file, row_group_size=2)
+    monkeypatch.setattr(delta_rows, "spans_of", None)
+    assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-04"]
+
+
+def test_a_file_is_read_once(path, monkeypatch):
+    add(path, 1, 4)
+    delta(path).look()
+    monkeypatch.setattr(delta_rows, "_read", None)
+    assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-04"]
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "by", "expected"),
+    [
+        ([*STAMPS, STAMPS[1]], pa.timestamp("us", "UTC"), "hour", ["2024-11-03T01-04:00", "2024-11-03T01-05:00"]),
+        (
+            [STAMPS[0], datetime(1969, 12, 31, 23, 59, 59, 999999, UTC)],
+            pa.timestamp("us", "UTC"),
+            "day",
+            ["1969-12-31", "2024-11-03"],
+        ),
+        (
+            [LOCAL, LOCAL.replace(hour=5), None],
+            pa.timestamp("us"),
+            "hour",
+            ["2024-11-03T01-04:00", "2024-11-03T01-05:00", "2024-11-03T05"],
+        ),
+        (["2024-11-03", "2024-11-05", "later"], pa.string(), "day", ["2024-11-03", "2024-11-05"]),
+        ([date(2024, 12, 30), date(2024, 1, 1), None], pa.date32(), "month", ["2024-01", "2024-12"]),
+    ],
+)
+@pytest.mark.parametrize("statistics", [True, False])
+def test_the_values_of_a_file_tell_its_slots(tmp_path, values, type_, by, expected, statistics):
+    path = str(tmp_path / "table")
+    write_deltalake(path, pa.table({"t": pa.array(values, type_)}))
+    if not statistics:
+        (file,) = Path(path).glob("*.parquet")
+        table = pa.table({"t": pa.array(values, type_)})
+        pq.write_table(table, file, write_statistics=False, use_dictionary=True, use_deprecated_int96_timestamps=True)
+    source = delta(path, TimePartition(by, "America/New_York", column="t"))
+    seen = source.look()
+    assert source.keys(seen.changed) == expected
+    assert seen.extra.get("ignored") == (["later"] if "later" in values else None)
 
 
 def test_partition_values_that_are_no_keys_are_named_and_skipped(path):
@@ -448,34 +585,91 @@ def test_the_ends_of_the_calendar_are_days_or_nothing_but_no_accident(path):
     assert "2013-01-05" in delta(path).keys(delta(path).look().changed)
 
 
-def test_a_deletion_vector_changes_the_days_of_its_file(path):
+def _actions(path, version):
+    return [json.loads(line) for line in Path(path, "_delta_log", f"{version:020d}.json").read_text().splitlines()]
+
+
+def _commit_actions(path, version, *actions):
+    write(path, f"_delta_log/{version:020d}.json", "\n".join(json.dumps(action) for action in actions))
+
+
+def _vector(*numbers):
+    """A deletion vector of these rows: one array container of a roaring bitmap, inline, in Z85."""
+    head = struct.pack("<IqIIIHHI", 1681511377, 1, 0, 12346, 1, 0, len(numbers) - 1, 16)
+    data = head + b"".join(struct.pack("<H", number) for number in numbers)
+    padded = data + bytes(-len(data) % 4)
+    words = [word for (word,) in struct.iter_unpack(">I", padded)]
+    text = "".join(Z85[word // 85**digit % 85] for word in words for digit in (4, 3, 2, 1, 0))
+    return {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(data), "cardinality": len(numbers)}
+
+
+Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+WITH_VECTORS = {
+    "protocol": {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["deletionVectors"],
+        "writerFeatures": ["deletionVectors"],
+    }
+}
+
+
+def _delete_by_vector(path, version, *numbers, before=None, operation="DELETE"):
     """As Spark writes it: the same path leaves and comes, and the remove has no bounds."""
-    add(path, 1, 2)
-    add(path, 5)
+    (named,) = [action["add"] for action in _actions(path, 0) if "add" in action]
+    gone = {"path": named["path"], "dataChange": True, "partitionValues": {}, "stats": '{"numRecords":4}'}
+    _commit_actions(
+        path,
+        version,
+        WITH_VECTORS,
+        {"add": named | {"deletionVector": _vector(*numbers)}},
+        {"remove": gone | ({"deletionVector": _vector(*before)} if before else {})},
+        {"commitInfo": {"operation": operation}},
+    )
+
+
+@pytest.mark.parametrize("operation", ["DELETE", "UPDATE", "MERGE"])
+def test_a_deletion_vector_tells_the_days_of_the_rows_that_it_deletes(path, operation):
+    add(path, 1, 1, 2, 3)
     source = delta(path)
     source.look()
-    (named,) = [
-        json.loads(line)["add"]
-        for line in Path(path, "_delta_log", f"{0:020d}.json").read_text().splitlines()
-        if "add" in json.loads(line)
-    ]
-    vector = {
-        "storageType": "u",
-        "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
-        "offset": 4,
-        "sizeInBytes": 40,
-        "cardinality": 1,
-    }
-    actions = [
-        {"add": named | {"deletionVector": vector}},
-        {"remove": {"path": named["path"], "dataChange": True, "stats": '{"numRecords":2}'}},
-        {"commitInfo": {"operation": "DELETE"}},
-    ]
-    Path(path, "_delta_log", f"{2:020d}.json").write_text("\n".join(json.dumps(action) for action in actions))
+    _delete_by_vector(path, 1, 0, operation=operation)
     seen = source.look()
-    assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02"]
-    assert not seen.removed
-    assert seen.whole is False
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01"], [])
+    _delete_by_vector(path, 2, 0, 2, before=[0], operation=operation)
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == ([], ["2013-01-02"])
+    assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-03"]
+    _delete_by_vector(path, 3, 0, before=[0, 2], operation="RESTORE")
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01", "2013-01-02", "2013-01-03"], [])
+
+
+def test_a_file_all_of_whose_rows_are_deleted_by_a_vector_holds_no_day(path):
+    add(path, 1, 1, 1, 1)
+    add(path, 2)
+    source = delta(path)
+    source.look()
+    _delete_by_vector(path, 2, 0, 1, 2, 3)
+    assert source.keys(source.look().removed) == ["2013-01-01"]
+    assert delta(path).keys(delta(path).look().changed) == ["2013-01-02"]
+
+
+def test_a_clone_has_the_files_of_its_source(tmp_path):
+    """As Spark writes a shallow clone: URIs of one slash, and ``readVersion`` -1."""
+    origin, path = str(tmp_path / "origin table"), str(tmp_path / "clone")
+    add(origin, 1, 1, 2, 3)
+    actions = _actions(origin, 0)
+    for action in actions:
+        if "add" in action:
+            action["add"] |= {
+                "path": f"file:{tmp_path}/origin%20table/{action['add']['path']}",
+                "deletionVector": _vector(2),
+            }
+        if "commitInfo" in action:
+            action["commitInfo"] |= {"readVersion": -1, "operation": "CLONE"}
+    _commit_actions(path, 0, *(WITH_VECTORS if "protocol" in action else action for action in actions))
+    assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-03"]
 
 
 @pytest.mark.parametrize("layout", [["day"], None], ids=["partitioned", "statistics"])
@@ -632,30 +826,52 @@ def test_a_damaged_commit_is_an_error(path):
 
 # --------------------------------------------------------------------------- any sequence of commits
 
-COMMITS = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(["append", "replace", "delete", "update"]), st.integers(1, 4)),
-        st.tuples(st.sampled_from(["compact", "vacuum", "checkpoint"]), st.just(0)),
-    ),
-    max_size=3,
-)
+DAYS_OF = st.lists(st.integers(1, 6), min_size=1, max_size=4)
+VERBS = [
+    "append",
+    "append",
+    "overwrite",
+    "replace",
+    "delete",
+    "delete",
+    "delete_one",
+    "update",
+    "move",
+    "merge",
+    "truncate",
+    "restore",
+    "compact",
+    "compact",
+    "vacuum",
+    "checkpoint",
+]
+COMMITS = st.lists(st.tuples(st.sampled_from(VERBS), DAYS_OF), max_size=4)
+LAYOUTS = {
+    "partitioned": {"partition_by": ["day"]},
+    "statistics": {},
+    "none": {"configuration": {"delta.dataSkippingNumIndexedCols": "0"}},
+}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from([["day"], None]), st.lists(COMMITS, max_size=4))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(LAYOUTS)), st.lists(COMMITS, max_size=4))
+@example("none", [[("append", [2]), ("compact", [1]), ("overwrite", [1])]])  # the compacted file held what passed
+@example("none", [[("append", [1]), ("compact", [1]), ("vacuum", [1])]])  # what came is not there to read
 def test_the_observations_add_up_to_what_is_there(tmp_path, layout, rounds):
     path = str(tmp_path / "table")
     shutil.rmtree(path, ignore_errors=True)
-    add(path, 1, partition_by=layout)
+    add(path, 1, **LAYOUTS[layout])
     source, before, value = delta(path), {}, 1
     for steps in [[], *rounds]:
-        for verb, day in steps:
+        for verb, days in steps:
             value += 1
-            _commit(path, verb, day, value, layout)
+            _commit(path, verb, days, value, LAYOUTS[layout])
         after = _by_day(path)
+        delta_rows._remembered.cache_clear()  # as another process looks
         seen = source.look()
         changed = set(source.keys(seen.changed)) if seen else set()
-        assert {day for day in after if after[day] != before.get(day)} <= changed
+        assert {day for day in after if after[day] != before.get(day)} <= changed <= set(after)
+        assert set(source.keys(seen.removed) if seen else ()) == before.keys() - after.keys()
         assert set(source.keys(source.coverage)) == set(after)
         assert source.version == DeltaTable(path).version()
         assert seen is None or not seen.whole
@@ -663,22 +879,34 @@ def test_the_observations_add_up_to_what_is_there(tmp_path, layout, rounds):
         before = after
 
 
-def _commit(path, verb, day, value, layout):
-    table, where = DeltaTable(path), f"day = '2013-01-0{day}'"
-    if verb == "append":
-        write_deltalake(path, rows(day, value=value), mode="append", partition_by=layout)
-    elif verb == "replace":
-        write_deltalake(path, rows(day, value=value), mode="overwrite", predicate=where)
-    elif verb == "delete":
-        table.delete(where)
-    elif verb == "update":
-        table.update({"x": str(value)}, predicate=where)
-    elif verb == "compact" and layout:  # else one file holds all days, and a day's changes touch the others
-        table.optimize.compact()
-    elif verb == "vacuum":
-        table.vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False)
-    elif verb == "checkpoint":
-        table.create_checkpoint()
+def _commit(path, verb, days, value, layout):
+    table, where = DeltaTable(path), f"day = '2013-01-0{days[0]}'"
+    {
+        "append": lambda: add(path, *days, **layout),
+        "overwrite": lambda: write_deltalake(path, rows(*days, value=value), mode="overwrite", **layout),
+        "replace": lambda: write_deltalake(path, rows(days[0], value=value), mode="overwrite", predicate=where),
+        "delete": lambda: table.delete(where),
+        "delete_one": lambda: table.delete(f"{where} and x = {value - 1}"),
+        "update": lambda: table.update({"x": str(value)}, predicate=where),
+        "move": lambda: table.update({"day": f"date '2013-01-0{days[-1]}'"}, predicate=where),
+        "merge": lambda: _merge(table, rows(*sorted(set(days)), value=value)),
+        "truncate": table.delete,
+        "restore": lambda: _restore(table, days[0]),
+        "compact": table.optimize.compact,
+        "vacuum": lambda: table.vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False),
+        "checkpoint": table.create_checkpoint,
+    }[verb]()
+
+
+def _merge(table, new):
+    merge = table.merge(new, "t.day = s.day", source_alias="s", target_alias="t")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+def _restore(table, steps):
+    """To an earlier version, unless its files were vacuumed."""
+    with contextlib.suppress(DeltaError, FileNotFoundError):
+        table.restore(max(0, table.version() - steps))
 
 
 def _by_day(path):

@@ -1,0 +1,343 @@
+"""The time that a Delta table's rows lie in: all that it holds, and what changed or went between two versions.
+
+Exact to the slot. The log tells it where a file is in one physical partition or its statistics lie in one slot; the
+other files are read (`sparkassets.sources.delta_rows`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.phrases import writable
+from sparkassets.errors import SourceError
+from sparkassets.sources.delta_log import Commit, FileAction
+from sparkassets.sources.delta_rows import DataFiles, Rows
+from sparkassets.sources.delta_time import FileTime, FileTimes, Span
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+    from deltalake import DeltaTable
+    from pyarrow import Array
+
+_ONLY_LESS = frozenset({"DELETE"})
+"""Operations after which a slot with as many rows as before has the same rows."""
+_VECTORS_GROW = frozenset({"DELETE", "UPDATE", "MERGE"})
+"""Operations after which a file whose slot lost no row by its deletion vector has the same rows there."""
+_AT_ONCE = 64
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/+")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened to the rows between two versions.
+
+    Attributes:
+        changed: Slots some of whose rows came, went or changed, and that still hold some.
+        removed: Slots that held rows and hold none now.
+        untold: Files that are gone and told too little: what they may have held counts as changed.
+    """
+
+    changed: RangeSet
+    removed: RangeSet
+    untold: int = 0
+
+
+@dataclass(slots=True)
+class TableTime:
+    """The time of one table's rows.
+
+    Attributes:
+        source: The asset's name, for messages.
+        path: Absolute local path or object-store URI.
+        opened: Opens the table at a version, None for the newest.
+        read: How many data files were read so far.
+    """
+
+    source: str
+    path: str
+    times: FileTimes
+    opened: Callable[[int | None], DeltaTable]
+    read: int = 0
+    _versions: dict[int, DeltaTable] = field(default_factory=dict)
+
+    def held(self, table: DeltaTable) -> RangeSet:
+        """Every slot that a row of the table lies in.
+
+        Raises:
+            SourceError: A file does not tell, and cannot be read.
+        """
+        rows = self._rows(self.times.of_live(flat_adds(table)), kept_rows(table))
+        return RangeSet.of(span for path in rows for span in self._readable(path, rows[path]))
+
+    def lost(self, slots: RangeSet, version: int) -> RangeSet:
+        """What of ``slots`` no row of that version lies in; reads files only as long as that is open.
+
+        Raises:
+            SourceError: A file does not tell, and cannot be read.
+        """
+        table = self._at(version)
+        kept = kept_rows(table)
+        open_: dict[str, FileTime | None] = {}
+        told: list[Span] = []
+        for path, time in self.times.of_live(flat_adds(table)).items():
+            known = _known(time, kept.get(path))
+            if known is None:
+                open_[path] = time
+            else:
+                told += known
+        left = slots - RangeSet.of(told)
+        while left:
+            near = [path for path, time in open_.items() if time is None or left.overlaps(RangeSet.span(*time.span))]
+            if not near:
+                break
+            rows = self._rows({path: open_.pop(path) for path in near[:_AT_ONCE]}, kept)
+            left = left - RangeSet.of(span for path in rows for span in self._readable(path, rows[path]))
+        return left
+
+    def between(self, commits: Sequence[Commit], *, seen: int, version: int, coverage: RangeSet) -> Changes:
+        """What the commits after version ``seen``, up to ``version``, did in the end.
+
+        What came and went meanwhile did nothing. ``coverage`` is the time that was held by ``seen``, for files that
+        are gone and of which nothing is told any more; it may be empty where that is not known.
+
+        Raises:
+            SourceError: A file does not tell, and cannot be read.
+        """
+        gone, came, passed = _net(commits)
+        moved = any(commit.moved for commit in commits)
+        before, after = self._of_gone(gone, commits, seen), self._of_came(came, version)
+        lost, maybe = _apart(before)
+        new, unread = _apart(after)
+        if unread and not moved:
+            self._readable(came[unread[0]].path, after[unread[0]])
+        were = RangeSet.of(span for rows in lost.values() for span in rows)
+        are = RangeSet.of(span for rows in new.values() for span in rows)
+        if unread:  # these were compacted and vacuumed since they came
+            are = are | self.held(self._at(version))
+        if maybe:
+            times = self._before(seen)
+            were = were | RangeSet.union(_within(times.get(gone[key].path), coverage) for key in maybe)
+        if moved or passed or maybe or unread:
+            touched = were | are
+        else:
+            touched = _touched(commits, {gone[key]: lost[key] for key in lost}, {came[key]: new[key] for key in new})
+        if not gone:
+            return Changes(touched, RangeSet(), len(unread))
+        empty = self.lost(were | are if moved else were - are, version)
+        removed = self._held_before(empty, seen, coverage) if moved else empty
+        return Changes(touched - empty, removed, len(maybe) + len(unread))
+
+    def _held_before(self, slots: RangeSet, seen: int, coverage: RangeSet) -> RangeSet:
+        """What of ``slots`` was held by version ``seen``; a file that moved may hold rows that came since."""
+        if not slots or coverage:
+            return slots & coverage
+        try:
+            return slots - self.lost(slots, seen)
+        except SourceError:  # the log, or a file, is not there any more
+            return RangeSet()
+
+    # ------------------------------------------------------------------ the files of one version
+
+    def _of_gone(
+        self, gone: Mapping[str, FileAction], commits: Sequence[Commit], seen: int
+    ) -> dict[str, Rows | OSError]:
+        """The rows that went with these files, by their keys."""
+        told = {file.path: self._time(file) for commit in commits for file in commit.files if file.added}
+        times = {key: self._time(file) or told.get(file.path) for key, file in gone.items()}
+        if any(times[key] is None and file.partition is None for key, file in gone.items()):
+            times = self._looked_up(gone, times, seen)
+        kept: Mapping[str, Array] = {}
+        if any(file.vector for file in gone.values()):
+            with suppress(SourceError):  # where the log goes back that far no more, more rows went than did
+                kept = kept_rows(self._at(seen))
+        rows = self._by_key(gone, times, kept)
+        deleted = [key for key, each in rows.items() if isinstance(each, OSError)]
+        if deleted:
+            old = {key: gone[key] for key in deleted}
+            rows |= {key: _known(time, None) or rows[key] for key, time in self._looked_up(old, times, seen).items()}
+        return rows
+
+    def _looked_up(
+        self, gone: Mapping[str, FileAction], times: Mapping[str, FileTime | None], seen: int
+    ) -> dict[str, FileTime | None]:
+        """The times of these files with what the version seen before tells of those that tell nothing themselves."""
+        before = self._before(seen)
+        return {key: times[key] or before.get(file.path) for key, file in gone.items()}
+
+    def _of_came(self, came: Mapping[str, FileAction], version: int) -> dict[str, Rows | OSError]:
+        kept = kept_rows(self._at(version)) if any(file.vector for file in came.values()) else {}
+        return self._by_key(came, {key: self._time(file) for key, file in came.items()}, kept)
+
+    def _by_key(
+        self, files: Mapping[str, FileAction], times: Mapping[str, FileTime | None], kept: Mapping[str, Array]
+    ) -> dict[str, Rows | OSError]:
+        plain = {files[key].path: time for key, time in times.items() if not files[key].vector}
+        cut = {files[key].path: time for key, time in times.items() if files[key].vector}
+        rows = self._rows(plain, {})
+        fewer = {
+            path: each if path in kept or isinstance(each, OSError) else dict.fromkeys(each)  # some of them
+            for path, each in self._rows(cut, kept).items()
+        }
+        return {key: (fewer if file.vector else rows)[file.path] for key, file in files.items()}
+
+    def _rows(self, files: Mapping[str, FileTime | None], kept: Mapping[str, Array]) -> dict[str, Rows | OSError]:
+        """The rows of files by path, each read if the log does not tell."""
+        found: dict[str, Rows | OSError] = {}
+        unknown = []
+        for path, time in files.items():
+            known = _known(time, kept.get(path))
+            if known is None:
+                unknown.append(path)
+            else:
+                found[path] = known
+        if unknown:
+            self.read += len(unknown)
+            read, ignored = DataFiles(self.path, self.times.column, self.times.partition).read(unknown, kept=kept)
+            self.times.ignored |= ignored
+            found |= zip(unknown, read, strict=True)
+        return found
+
+    def _readable(self, path: str, rows: Rows | OSError) -> Rows:
+        if not isinstance(rows, OSError):
+            return rows
+        by, column = self.times.partition.by, self.times.column.name
+        reason = str(rows.strerror or rows).partition("\n")[0]
+        raise SourceError(
+            f"the log of the source '{self.source}' does not tell the {by}s in '{writable(path)}', and the file cannot"
+            f" be read: {reason}",
+            hint=f"let its log have statistics of '{column}' (delta.dataSkippingStatsColumns), or be partitioned by it",
+        )
+
+    def _time(self, file: FileAction) -> FileTime | None:
+        return self.times.of_action(file.partition or {}, file.stats)
+
+    def _before(self, seen: int) -> dict[str, FileTime | None]:
+        """Path and time of every file of the version seen before; empty when the log no longer holds it."""
+        try:
+            return self.times.of_live(flat_adds(self._at(seen)))
+        except SourceError:
+            return {}
+
+    def _at(self, version: int) -> DeltaTable:
+        if version not in self._versions:
+            self._versions[version] = self.opened(version)
+        return self._versions[version]
+
+
+def flat_adds(table: DeltaTable) -> Table:
+    """The live files, a column for each part of an add action.
+
+    Raises:
+        SourceError: deltalake cannot tell them.
+    """
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return table.get_add_actions(flatten=True)
+    except DeltaError as error:
+        raise SourceError(f"cannot read the log of the Delta table at '{table.table_uri}': {error}") from error
+
+
+def kept_rows(table: DeltaTable) -> dict[str, Array]:
+    """For each live file with a deletion vector, by its path in the log, which of its rows are left.
+
+    Raises:
+        SourceError: deltalake cannot tell them.
+    """
+    import pyarrow as pa
+    from deltalake.exceptions import DeltaError
+
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return {}
+    paths = {_place(table, path): path for path in flat_adds(table).column("path").to_pylist()}
+    kept: dict[str, Array] = {}
+    try:
+        for each in table.deletion_vectors():
+            batch = pa.record_batch(each)
+            for uri, rows in zip(batch.column("filepath").to_pylist(), batch.column("selection_vector"), strict=True):
+                kept[paths[_SCHEME.sub("", uri)]] = rows.values
+    except (DeltaError, KeyError) as error:
+        raise SourceError(f"cannot read the deletion vectors of '{table.table_uri}': {error}") from error
+    return kept
+
+
+def _place(table: DeltaTable, path: str) -> str:
+    """Where a live file is, without the scheme: a clone has the files of its source as URIs, ``file:/`` in short."""
+    return _SCHEME.sub("", path if _SCHEME.match(path) else table.table_uri + path)
+
+
+def _net(commits: Sequence[Commit]) -> tuple[dict[str, FileAction], dict[str, FileAction], bool]:
+    """By key the files that were there before and are no longer, those that are there now and were not.
+
+    And whether some came and went.
+    """
+    first: dict[str, FileAction] = {}
+    last: dict[str, FileAction] = {}
+    for commit in commits:
+        for file in commit.files:
+            first.setdefault(file.key, file)
+            last[file.key] = file
+    gone = {key: file for key, file in last.items() if not file.added and not first[key].added}
+    came = {key: file for key, file in last.items() if file.added and first[key].added}
+    return gone, came, any(first[key].added and not file.added for key, file in last.items())
+
+
+def _apart(files: Mapping[str, Rows | OSError]) -> tuple[dict[str, Rows], list[str]]:
+    """The rows of files, and the keys of those that cannot be read."""
+    rows = {key: each for key, each in files.items() if not isinstance(each, OSError)}
+    return rows, [key for key in files if key not in rows]
+
+
+def _known(time: FileTime | None, kept: Array | None) -> Rows | None:
+    """The rows of a file as far as the log tells them by slot."""
+    if time is None or not time.exact:
+        return None
+    if time.start == time.end or time.rows == 0:
+        return {}
+    if kept is None:
+        return {time.span: time.rows}
+    if time.nulls or time.rows is None:
+        return None
+    left = time.rows - (len(kept) - kept.true_count)
+    return {time.span: left} if left else {}
+
+
+def _within(time: FileTime | None, coverage: RangeSet) -> RangeSet:
+    """What a file may have held of ``coverage``."""
+    return coverage if time is None else coverage & RangeSet.span(*time.span)
+
+
+def _touched(commits: Sequence[Commit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]) -> RangeSet:
+    """The slots some of whose rows came, went or changed."""
+    rewriting = [commit for commit in commits if any(not file.added for file in commit.files)]
+    operations = {commit.operation for commit in rewriting}
+    rewritten = {file.key for commit in rewriting for file in commit.files}
+    if operations <= _ONLY_LESS:
+        fewer = _fewer(gone.values(), (rows for file, rows in came.items() if file.key in rewritten))
+        return fewer | RangeSet.of(span for file, rows in came.items() if file.key not in rewritten for span in rows)
+    before = {file.path: rows for file, rows in gone.items()}
+    after = {file.path: rows for file, rows in came.items()}
+    same = before.keys() & after.keys() if operations <= _VECTORS_GROW else set()
+    whole = (rows for side in (before, after) for path, rows in side.items() if path not in same)
+    return RangeSet.union(
+        [RangeSet.of(span for rows in whole for span in rows), *(_fewer([before[p]], [after[p]]) for p in same)]
+    )
+
+
+def _fewer(before: Iterable[Rows], after: Iterable[Rows]) -> RangeSet:
+    """The slots whose numbers of rows differ, or are not known."""
+    rest: Counter[Span] = Counter()
+    unknown = set()
+    for sign, side in ((1, before), (-1, after)):
+        for rows in side:
+            for span, count in rows.items():
+                rest[span] += sign * (count or 0)
+                if count is None:
+                    unknown.add(span)
+    return RangeSet.of([*unknown, *(span for span, count in rest.items() if count)])
