@@ -6,6 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
+def said(error: BaseException) -> str:
+    """The kind of an error and the first line of what it says; of a group its first error besides.
+
+    Never raises, whatever the author of the error's class wrote.
+
+    >>> said(ValueError("no such day")), said(SystemExit(1)), said(ExceptionGroup("two", [OSError("full")]))
+    ('ValueError: no such day', 'SystemExit: 1', 'ExceptionGroup: two (1 sub-exception): OSError: full')
+    """
+    kind = type(error).__name__
+    try:
+        lines = str(error).strip().splitlines()
+    except BaseException:  # noqa: BLE001  the author's own `__str__`
+        return f"{kind}, which cannot say what it is"
+    text = f"{kind}: {lines[0]}" if lines else kind
+    nested: object = getattr(error, "exceptions", ()) if issubclass(type(error), BaseExceptionGroup) else ()
+    return f"{text}: {said(nested[0])}" if isinstance(nested, tuple) and nested else text
+
+
 class SparkAssetsError(Exception):
     """The root of every error that a person is shown.
 

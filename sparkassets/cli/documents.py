@@ -130,6 +130,7 @@ def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "attempts": run.attempts,
         "reason": run.reason,
         "error": run.error,
+        "hint": run.hint,
         "details": run.details,
         "adopted": run.adopted,
         "data_interval": interval_document(run.interval),
@@ -204,6 +205,7 @@ def _result(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
         "attempts": result.attempts,
         "reason": result.reason,
         "error": result.error,
+        "hint": result.hint,
         "details": result.details,
         "adopted": result.adopted,
     }

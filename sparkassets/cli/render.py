@@ -105,7 +105,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
         terminal.print("interrupted; no run ended" if summary.interrupted else "nothing was due")
     for result in summary.runs:
         if result.status == "failed":
-            print_failure(result.asset, result.error, result.details, terminal)
+            print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
     if summary.faults:
         terminal.print("", terminal.paint("sources that could not be looked at:", "red"))
         print_table(terminal, [Column("asset"), Column("reason", free=True)], [list(fault) for fault in summary.faults])
@@ -116,11 +116,13 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
     print_waiting(waiting, project, terminal, quiet=False)
 
 
-def print_failure(name: str, error: str, details: str, terminal: Terminal) -> None:
-    """Writes the first line of a failure and the file that holds all of it; nothing where there is no error."""
+def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:
+    """Writes the first line of a failure, its hint and the file that holds all of it; nothing without an error."""
     if error:
         lines = wrap(f"{name} failed: {clean(error)}", terminal.width or sys.maxsize)
         terminal.print("", *(terminal.paint(line, "red") for line in lines))
+        for line in wrap(f"hint: {clean(hint)}", (terminal.width or sys.maxsize) - 2) if hint else ():
+            terminal.print(f"  {line}")
         if details:
             terminal.print(f"  the whole story: {details}")
 

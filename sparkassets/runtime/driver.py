@@ -10,7 +10,8 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -25,11 +26,11 @@ from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.ports import Clock, Engine, Ids, Pin, RunOrder, SourceObserver
-from sparkassets.runtime.execution import Done, Execution, Failed, Outcome, Superseded
+from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
-from sparkassets.runtime.progress import Progress, RunResult, Status, Summary
+from sparkassets.runtime.progress import Explained, Progress, RunResult, Status, Summary, Unbroken
 from sparkassets.runtime.work import Work
 
 POLL_SECONDS = 0.2
@@ -73,7 +74,7 @@ class Driver:
 
     Attributes:
         at: Fixes the planner's now (``--at``); leases and ``settle`` keep the real clock.
-        explain_failure: Turns what a run failed of into (first line, where the whole of it was written).
+        explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
     """
 
     project: ProjectSpec
@@ -85,10 +86,11 @@ class Driver:
     ids: Ids
     identity: Identity
     progress: Progress
-    explain_failure: Callable[[str, BaseException], tuple[str, str]]
+    explain_failure: Callable[[str, BaseException], Explained]
     at: datetime | None = None
     _active: dict[int, _Active] = field(default_factory=dict)
     _ended: queue.SimpleQueue[_Ended] = field(default_factory=queue.SimpleQueue)
+    _unrecorded: list[_Ended] = field(default_factory=list)
     _results: list[RunResult] = field(default_factory=list)
     _faults: dict[str, str] = field(default_factory=dict)
     _engine: Engine | None = None
@@ -97,6 +99,7 @@ class Driver:
     _writers: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.progress = Unbroken(self.progress)
         for asset in self.project.assets.values():
             self._writers.setdefault(asset.uri, []).append(asset.name)
 
@@ -225,10 +228,19 @@ class Driver:
                 active.since = self.clock.monotonic()
                 running += 1
                 self.progress.started(active.run, active.claim.entry.run)
-                threading.Thread(target=self._execute, args=(active,), name=active.claim.entry.run, daemon=True).start()
+                name = active.claim.entry.run
+                try:
+                    threading.Thread(target=self._execute, args=(active,), name=name, daemon=True).start()
+                except RuntimeError as error:  # no more threads
+                    self._ended.put(_Ended(active, Failed("error", error, fenced=_clean(active), attempts=0)))
 
     def _execute(self, active: _Active) -> None:
-        self._ended.put(_Ended(active, active.execution.run()))
+        outcome: Outcome
+        try:
+            outcome = active.execution.run()
+        except BaseException as error:  # noqa: BLE001  the driver waits for this thread's word
+            outcome = Failed("error", error, fenced=False, attempts=0)
+        self._ended.put(_Ended(active, outcome))
 
     def _entry(self, run: PlannedRun, engine: Engine) -> ClaimEntry:
         asset = self.project.assets[run.asset]
@@ -289,18 +301,19 @@ class Driver:
 
     # ------------------------------------------------------------------ recording
 
-    def _wait(self, work: Work) -> None:
-        """Waits for a run to end, and records all that have; keeps leases alive meanwhile."""
-        ended = []
-        try:
-            ended.append(self._ended.get(timeout=POLL_SECONDS))
+    def _wait(self, work: Work | None) -> None:
+        """Waits for a run to end, and records all that have; keeps leases alive meanwhile.
+
+        Without ``work`` the invocation is at its end, and nothing is started any more.
+        """
+        with suppress(queue.Empty):
+            self._unrecorded.append(self._ended.get(timeout=POLL_SECONDS))
             while True:
-                ended.append(self._ended.get_nowait())
-        except queue.Empty:
-            pass
-        if ended:
-            self._record(ended, work)
-            self._start_runs()
+                self._unrecorded.append(self._ended.get_nowait())
+        if self._unrecorded:
+            self._record(work)
+            if work is not None:
+                self._start_runs()
         self._renew()
 
     def _renew(self) -> None:
@@ -316,19 +329,16 @@ class Driver:
             if not _newest(self.ledger.state, name, claim):
                 self._active[claim].execution.supersede()
 
-    def _record(self, ended: Sequence[_Ended], work: Work | None) -> None:
-        failures = {
-            end.active.claim.epoch: self.explain_failure(end.active.claim.entry.run, end.outcome.error)
-            for end in ended
-            if isinstance(end.outcome, Failed)
-        }
+    def _record(self, work: Work | None) -> None:
+        ended = tuple(self._unrecorded)
+        failures = {end.active.claim.epoch: self._told(end) for end in ended}
 
         def decide(state: State) -> Sequence[Entry]:
             entries: list[Entry] = []
             for end in ended:
                 claim = end.active.claim
                 if _newest(state, end.active.run.asset, claim.epoch):
-                    entry = self._outcome_entry(end, state, failures.get(claim.epoch, ("", "")))
+                    entry = self._outcome_entry(end, state, failures[claim.epoch])
                     if entry is not None:
                         entries += [entry, *_emitted(entry, end.outcome)]
             return entries
@@ -337,14 +347,24 @@ class Driver:
         recorded = {row.asset for row in rows if row.kind != "event"}
         for end in ended:
             del self._active[end.active.claim.epoch]
-            result = self._result(end, failures.get(end.active.claim.epoch, ("", "")), end.active.run.asset in recorded)
+            self._unrecorded.remove(end)
+            result = self._result(end, failures[end.active.claim.epoch], end.active.run.asset in recorded)
             self._results.append(result)
             if work is not None:
                 work.ended(end.active.run, result)
             self.progress.finished(result)
         self.ledger.tidy()
 
-    def _outcome_entry(self, end: _Ended, state: State, failure: tuple[str, str]) -> Entry | None:
+    def _told(self, end: _Ended) -> Explained:
+        """What a run failed of; nothing of one that did not."""
+        match end.outcome:
+            case Failed("cancelled"):
+                return Explained(INTERRUPTED)
+            case Failed(_, error):
+                return self.explain_failure(end.active.claim.entry.run, error)
+        return Explained()
+
+    def _outcome_entry(self, end: _Ended, state: State, failure: Explained) -> Entry | None:
         claim, asset = end.active.claim, self.project.assets[end.active.run.asset]
         seconds = self.clock.monotonic() - end.active.since
         match end.outcome:
@@ -376,40 +396,49 @@ class Driver:
                     epoch=claim.epoch,
                     blocks=claim.entry.blocks,
                     cause=cause,
-                    error=failure[0],
+                    error=failure.error,
                     invocation=self.identity.invocation,
                     fenced=fenced,
                     attempts=attempts,
-                    details=failure[1],
+                    details=failure.details,
+                    hint=failure.hint,
                     seconds=seconds,
                 )
             case Superseded():
                 return None
 
-    def _result(self, end: _Ended, failure: tuple[str, str], recorded: bool) -> RunResult:  # noqa: FBT001  private
-        run, claim, outcome = end.active.run, end.active.claim, end.outcome
-        head: dict[str, Any] = {
-            "asset": run.asset,
-            "run": claim.entry.run,
-            "kind": run.kind,
-            "blocks": claim.entry.blocks,
-            "reason": run.reason,
-            "seconds": self.clock.monotonic() - end.active.since,
-        }
-        match outcome:
-            case _ if not recorded:
-                return RunResult(**head, status="superseded")
-            case Done(landed, attempts):
-                adopted = landed.run if landed.run != claim.entry.run else None
+    def _result(self, end: _Ended, failure: Explained, recorded: bool) -> RunResult:  # noqa: FBT001  private
+        head = self._head(end.active)
+        match end.outcome:
+            case Done(landed, attempts) if recorded:
+                adopted = landed.run if landed.run != head.run else None
                 rows = row_counts(landed.operation, landed.metrics).get("rows")
-                return RunResult(
-                    **head, status="success", attempts=attempts, rows=rows, version=landed.version, adopted=adopted
+                return replace(
+                    head, status="success", attempts=attempts, rows=rows, version=landed.version, adopted=adopted
                 )
-            case Failed(cause, _, _, attempts):
+            case Failed(cause, _, _, attempts) if recorded:
                 status: Status = "cancelled" if cause == "cancelled" else "failed"
-                return RunResult(**head, status=status, attempts=attempts, error=failure[0], details=failure[1])
-            case _:
-                return RunResult(**head, status="superseded")
+                return replace(
+                    head,
+                    status=status,
+                    attempts=attempts,
+                    error=failure.error,
+                    hint=failure.hint,
+                    details=failure.details,
+                )
+        return head
+
+    def _head(self, active: _Active) -> RunResult:
+        """What is known of a run without its outcome."""
+        return RunResult(
+            asset=active.run.asset,
+            run=active.claim.entry.run,
+            kind=active.run.kind,
+            status="superseded",
+            blocks=active.claim.entry.blocks,
+            reason=active.run.reason,
+            seconds=self.clock.monotonic() - active.since,
+        )
 
     # ------------------------------------------------------------------ the end
 
@@ -422,13 +451,11 @@ class Driver:
                 self._ended.put(_Ended(active, Failed("cancelled", InterruptedError("not started"), _clean(active), 0)))
         deadline = self.clock.monotonic() + STOP_SECONDS
         while self._active and self.clock.monotonic() < deadline:
-            self._wait_stopping()
-
-    def _wait_stopping(self) -> None:
-        try:
-            self._record([self._ended.get(timeout=POLL_SECONDS)], None)
-        except queue.Empty:
-            self._renew()
+            self._wait(None)
+        for active in self._active.values():
+            result = replace(self._head(active), status="cancelled", error=f"{INTERRUPTED}; the next start settles it")
+            self._results.append(result)
+            self.progress.finished(result)
 
 
 def _renewal(claims: Sequence[tuple[str, int]]) -> Sequence[Entry]:

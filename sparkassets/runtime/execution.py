@@ -27,6 +27,8 @@ from sparkassets.ports import (
     TargetMissingError,
 )
 
+INTERRUPTED = "interrupted before it ended"
+"""What a cancelled run says of itself."""
 GRACE_SECONDS = 20.0
 """How long a cancelled attempt may take to return before it is left behind; it can no longer land by then."""
 
@@ -77,6 +79,7 @@ class Execution:
         self._order = order
         self._older = tuple(older)
         self._wake = threading.Event()
+        self._stir = threading.Event()
         self._cancelled = False
         self._superseded = False
         self._gate = threading.Lock()
@@ -88,17 +91,20 @@ class Execution:
     def cancel(self) -> None:
         """Interrupts the run; it fails with cause ``cancelled``."""
         self._cancelled = True
-        self._wake.set()
-        self._engine.cancel(self._order.run)
+        self._interrupt()
 
     def supersede(self) -> None:
         """Another claim is newer: the run stops and leaves everything to it (step 7)."""
         self._superseded = True
+        self._interrupt()
+
+    def _interrupt(self) -> None:
         self._wake.set()
+        self._stir.set()
         self._engine.cancel(self._order.run)
 
     def run(self) -> Outcome:
-        """Executes the protocol; never raises what a run can fail of."""
+        """Executes the protocol; never raises, whatever the run's code does."""
         try:
             if not self._settled:
                 found = self._recover()
@@ -113,7 +119,7 @@ class Execution:
             return Superseded()
         except HistoryGoneError as error:
             return Failed("error", error, fenced=False, attempts=self._attempts)
-        except Exception as error:  # noqa: BLE001  the run boundary: whatever a run fails of is recorded
+        except BaseException as error:  # noqa: BLE001  the run boundary: `sys.exit` in a run's code is a failure, too
             return self._fail(error)
 
     # ------------------------------------------------------------------ steps 2 and 3
@@ -159,17 +165,20 @@ class Execution:
         return attempts(self._attempt)
 
     def _sleep(self, seconds: float) -> None:
-        self._wake.wait(seconds)
+        self._wake.wait(min(seconds, threading.TIMEOUT_MAX))
 
     def _may_retry(self, error: BaseException) -> bool:
-        if self._cancelled or self._superseded or isinstance(error, _SupersededError | HistoryGoneError):
+        kind = type(error)  # `isinstance` would ask the error for its class, and that may raise
+        if self._cancelled or self._superseded or issubclass(kind, _SupersededError | HistoryGoneError):
             return False
-        return error.retryable if isinstance(error, SparkAssetsError) else isinstance(error, Exception)
+        if issubclass(kind, SparkAssetsError) and isinstance(error, SparkAssetsError):
+            return error.retryable
+        return issubclass(kind, Exception)
 
     def _attempt(self) -> Landed:
         self._check_superseded()
         if self._cancelled:
-            raise _CancelledError("cancelled")
+            raise _CancelledError(INTERRUPTED)
         self._attempts += 1
         error = self._compute_and_write(self._attempts)
         found = self._find() if self._begun else None
@@ -183,7 +192,10 @@ class Execution:
     def _compute_and_write(self, attempt: int) -> BaseException | None:
         """One attempt in a thread that can be left behind; returns what it raised."""
         raised: list[BaseException] = []
-        mine = threading.Event()
+        ended, mine = threading.Event(), threading.Event()
+        self._stir.clear()
+        if self._wake.is_set():  # by whoever interrupted it just now
+            self._stir.set()
 
         def job() -> None:
             try:
@@ -197,18 +209,25 @@ class Execution:
                 self._engine.write(self._order, computation, stamp=stamp)
             except BaseException as error:  # noqa: BLE001  handed to the thread that waits
                 raised.append(error)
+            finally:
+                ended.set()
+                self._stir.set()
 
         worker = threading.Thread(target=job, name=f"{self._order.run}-{attempt}", daemon=True)
         worker.start()
-        worker.join(self._order.asset.timeout_seconds)
-        if worker.is_alive():
+        seconds = self._order.asset.timeout_seconds
+        self._stir.wait(min(seconds, threading.TIMEOUT_MAX))
+        if ended.is_set():
+            return raised[0] if raised else None
+        late = not self._wake.is_set()
+        if late:
             self._engine.cancel(self._order.run)
-            worker.join(GRACE_SECONDS)
-            with self._gate:
-                mine.set()
-            seconds = self._order.asset.timeout_seconds
+        ended.wait(GRACE_SECONDS)
+        with self._gate:
+            mine.set()
+        if late:
             return _TimedOutError(f"{self._order.asset.name}: no result within its timeout of {seconds} s")
-        return raised[0] if raised else None
+        return _CancelledError(INTERRUPTED)
 
     def _find(self) -> Landed | None:
         order = self._order
@@ -223,7 +242,7 @@ class Execution:
         cause: FailureCause = "error"
         if self._cancelled:
             cause = "cancelled"
-        elif isinstance(error, _TimedOutError):
+        elif issubclass(type(error), _TimedOutError):
             cause = "timeout"
         if not self._begun:
             return Failed(cause, error, fenced=self._settled, attempts=self._attempts)
@@ -233,7 +252,7 @@ class Execution:
             found = self._find()
         except _SupersededError:
             return Superseded()
-        except Exception:  # noqa: BLE001  the target is out of reach: the next claim has to fence
+        except BaseException:  # noqa: BLE001  the target is out of reach: the next claim has to fence
             return Failed(cause, error, fenced=False, attempts=self._attempts)
         return Done(found, self._attempts) if found else Failed(cause, error, fenced=True, attempts=self._attempts)
 

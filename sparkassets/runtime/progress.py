@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from sparkassets.core.journal.entries import RunKind
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.errors import said
 
 Status = Literal["success", "failed", "cancelled", "superseded"]
 
@@ -20,6 +24,7 @@ class RunResult:
         blocks: None for an asset without partitions.
         rows: Written, where the target tells.
         error: First line of the cause, for people.
+        hint: What to do about it.
         details: Name of the file that holds the whole of it.
         adopted: The run of a dead driver that was found in the target and recorded instead.
     """
@@ -35,8 +40,24 @@ class RunResult:
     rows: int | None = None
     version: int | None = None
     error: str = ""
+    hint: str = ""
     details: str = ""
     adopted: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What a run failed of, for people.
+
+    Attributes:
+        error: Its first line.
+        hint: What to do about it.
+        details: Name of the file that holds the whole of it; empty where none could be written.
+    """
+
+    error: str = ""
+    hint: str = ""
+    details: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +112,39 @@ class Silent:
 
     def finished(self, result: RunResult) -> None:
         """Ignored."""
+
+
+class Unbroken:
+    """Tells a progress as long as it does not raise: who watches may go, the work goes on."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def planned(self, plan: Plan) -> None:
+        """A plan with something to run was made."""
+        with self._telling():
+            self._progress.planned(plan)
+
+    def starting(self, what: str) -> None:
+        """Something that takes seconds begins."""
+        with self._telling():
+            self._progress.starting(what)
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        """A run began."""
+        with self._telling():
+            self._progress.started(run, run_id)
+
+    def finished(self, result: RunResult) -> None:
+        """A run ended."""
+        with self._telling():
+            self._progress.finished(result)
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  whatever it is, it is not the runs' fault
+            self._progress = Silent()
+            with contextlib.suppress(Warning):
+                warnings.warn(f"the progress raised {said(error)}; it is told no more", RuntimeWarning, stacklevel=4)

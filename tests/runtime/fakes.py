@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import said
 from sparkassets.ports import Landed, Observation, RunOrder, SourceObserver, Stamp, TargetMissingError
 from sparkassets.runtime.driver import Driver, Identity
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.progress import RunResult, Silent
+from sparkassets.runtime.progress import Explained, RunResult, Silent
 
 
 @dataclass
@@ -193,5 +194,7 @@ class World:
             ids=self.ids,
             identity=Identity(f"d{self.invocations}", f"i{self.invocations}"),
             progress=progress or Recorder(),
-            explain_failure=lambda run, error: (str(error).splitlines()[0], f"{run}.log"),
+            explain_failure=lambda run, error: Explained(
+                said(error).partition(": ")[2] or said(error), "", f"{run}.log"
+            ),
         )

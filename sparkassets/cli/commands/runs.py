@@ -54,7 +54,7 @@ def command(folder: Path, asset: str | None, status: RunStatus | None, last: int
     print_table(terminal, COLUMNS, [_row(run, project.spec) for run in runs])
     for run in runs:
         if run.status == "failed":
-            print_failure(run.run, run.error, run.details, terminal)
+            print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
     return 0
 
 

@@ -46,7 +46,7 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
     now = epoch(project.moment(at))
     print_table(terminal, COLUMNS, [_row(status, project.spec, now) for status in found])
     for status in found:
-        print_failure(status.asset, status.error or "", "", terminal)
+        print_failure(status.asset, status.error or "", terminal)
     return 0
 
 

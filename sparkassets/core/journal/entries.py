@@ -184,6 +184,7 @@ class FailureEntry:
         fenced: Whether it is certain that nothing of it can land any more; if not, the chain stays.
         error: First line for people.
         details: Where the whole story is, such as a log file's name.
+        hint: What to do about it.
     """
 
     asset: str
@@ -196,6 +197,7 @@ class FailureEntry:
     fenced: bool = True
     attempts: int = 0
     details: str = ""
+    hint: str = ""
     seconds: float = 0.0
 
 
@@ -364,6 +366,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 fenced=row.kind == "failure",
                 attempts=body["attempts"],
                 details=body["details"],
+                hint=body["hint"],
                 seconds=body["seconds"],
             )
         case "pause" | "resume":
@@ -428,6 +431,7 @@ def _failure_body(entry: FailureEntry) -> str:
             "invocation": entry.invocation,
             "attempts": entry.attempts,
             "details": entry.details,
+            "hint": entry.hint,
             "seconds": round(entry.seconds, 3),
         }
     )

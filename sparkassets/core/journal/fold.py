@@ -437,6 +437,9 @@ class _Fold:
             chain = tuple(
                 replace(link, status="unfenced") if link.epoch == entry.epoch else link for link in asset.chain
             )
+        if entry.cause == "cancelled":  # says nothing about the blocks
+            self._assets[entry.asset] = replace(asset, chain=chain)
+            return
         if entry.blocks is not None:
             others = _outside(asset.failed, entry.blocks)
         else:

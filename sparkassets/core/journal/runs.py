@@ -48,6 +48,7 @@ class RunRecord:
     version: int | None = None
     attempts: int | None = None
     error: str = ""
+    hint: str = ""
     details: str = ""
     adopted: str | None = None
 
@@ -137,5 +138,6 @@ def _record(
                 seconds=failure.seconds,
                 attempts=failure.attempts,
                 error=failure.error,
+                hint=failure.hint,
                 details=failure.details,
             )
