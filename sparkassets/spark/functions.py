@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.extras import check_extra
 from sparkassets.core.spec.model import PythonBody
-from sparkassets.errors import InputError, RunError, SparkAssetsError
+from sparkassets.errors import InputError, RunError, SparkAssetsError, said
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final
 
@@ -54,10 +54,8 @@ def run_function(
             result = _last_rows(result, context, place=f"{body.location}: {asset}: {body.module}:{body.function}")
     except SparkAssetsError:
         raise
-    except Exception as error:
-        made = RunError(f"{_place(error, body)}: {asset}: {_said(error)}")
-        made.retryable = not is_final(error)
-        raise made from error
+    except BaseException as error:
+        raise _raised(error, body, what=asset) from error
     if not _is_frame(result):
         what = "nothing" if result is None else f"a {type(result).__name__}"
         raise RunError(
@@ -126,8 +124,10 @@ def _import(body: PythonBody, package: str) -> ModuleType:
             if not _is_loaded(package, body.search_path):
                 _load_package(package, body.search_path)
             module = importlib.import_module(body.module)
-        except Exception as error:
-            raise RunError(f"{_place(error, body)}: {body.module} cannot be imported: {_said(error)}") from error
+        except BaseException as error:
+            made = _raised(error, body, what=f"{body.module} cannot be imported")
+            made.retryable = False
+            raise made from error
         _ship_to_workers(sys.modules[package])
         return module
 
@@ -189,5 +189,17 @@ def _place(error: BaseException, body: PythonBody) -> str:
     return str(body.location)
 
 
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {first_line(error)}"
+def _raised(error: BaseException, body: PythonBody, *, what: str) -> RunError:
+    """The failure of a run because of whatever its author's code raised."""
+    kind = type(error)
+    try:
+        spark = getattr(error, "getCondition", None) or getattr(error, "java_exception", None)
+        text = f"{kind.__name__}: {first_line(error)}" if spark else said(error)
+        place, again = _place(error, body), not is_final(error)
+    except BaseException:  # noqa: BLE001  what an author's class does when it is looked at
+        text, place, again = said(error), str(body.location), True
+    ordinary = issubclass(kind, Exception)
+    hint = None if ordinary else "return, or raise an Exception that says what is wrong: other runs share the process"
+    made = RunError(f"{place}: {what}: {text}", hint=hint)
+    made.retryable = ordinary and again
+    return made

@@ -199,3 +199,31 @@ def test_a_function_without_inlets_and_session(engine, tasks, tmp_path):
             return SparkSession.active().sql("SELECT DATE'2013-01-01' AS day")
     """)
     assert computed(engine, order(table("report", tmp_path, **function(folder, "rows")))) == [(date(2013, 1, 1),)]
+
+
+WOULD_END_THE_PROCESS = "return, or raise an Exception that says what is wrong: other runs share the process"
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "hint"),
+    [
+        ("import sys\ndef rows(): sys.exit(3)", "work.py:2: out: SystemExit: 3", WOULD_END_THE_PROCESS),
+        ("raise SystemExit", "work.py:1: tasks.work cannot be imported: SystemExit", WOULD_END_THE_PROCESS),
+        ("def rows():\n    yield {}\n    raise KeyboardInterrupt", "work.py:3: out: KeyboardInterrupt", None),
+        (
+            "class E(Exception):\n    def __str__(self): raise SystemExit\ndef rows(): raise E",
+            "asset.yml:3:1: out: E, which cannot say what it is",
+            "",
+        ),
+        (
+            "def rows(): raise ExceptionGroup('both', [ValueError('a'), OSError('b')])",
+            "work.py:1: out: ExceptionGroup: both (2 sub-exceptions): ValueError: a",
+            "",
+        ),
+    ],
+)
+def test_whatever_a_function_raises_is_a_failure_of_its_run(engine, tasks, tmp_path, code, message, hint):
+    run = order(table("out", tmp_path, **function(tasks(code), "rows")))
+    error = failing(engine, run)
+    assert str(error.args[0]).endswith(message)
+    assert error.hint == (WOULD_END_THE_PROCESS if hint is None else hint or None)
