@@ -11,6 +11,7 @@ from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
+from sparkassets.processes import Process
 
 
 class Clock(Protocol):
@@ -275,8 +276,8 @@ class Engine(Protocol):
     def start(self) -> None:
         """Starts or finds the session; raises `SparkUnavailableError` with one clear line."""
 
-    def processes(self) -> Sequence[tuple[int, float]]:
-        """Processes that may write for this driver, as (pid, creation time), the Python process first."""
+    def processes(self) -> Sequence[Process]:
+        """Processes that may write for this driver, the Python process first."""
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computation:
         """Reads the pinned inlets and runs the asset's SQL or function; writes nothing to the target."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from sparkassets.core.journal.state import ClaimState, State
 from sparkassets.ports import Clock
+from sparkassets.processes import Process
 
-Alive = Callable[[Sequence[tuple[int, float]]], bool]
-"""Whether any of these (pid, creation time) processes runs on this host."""
+Alive = Callable[[Sequence[Process]], bool]
+"""Whether any of these processes of this host runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Leases:
     """What this driver has seen of other drivers' claims.
 
     Attributes:
-        host: Identity of this host, as claims name it.
+        host: Identity of this host, as claims name it; empty where it cannot be known: then leases alone decide.
     """
 
     def __init__(self, *, host: str, alive: Alive, clock: Clock) -> None:
@@ -58,7 +59,7 @@ class Leases:
         return max(0.0, min(waits)) if waits else None
 
     def _is_over(self, claim: ClaimState) -> bool:
-        if claim.entry.host == self.host:
+        if self.host and claim.entry.host == self.host:
             # on a local disk the JVM must be gone too, so a live process is never robbed of its lease here
             return not self._alive(claim.entry.processes)
         now = self._clock.monotonic()

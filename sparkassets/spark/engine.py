@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, Landed, RunOrder, Stamp
+from sparkassets.processes import Process
 from sparkassets.spark import target, writer
 from sparkassets.spark.computation import SparkComputation, held
 from sparkassets.spark.context import Context, context_of
@@ -59,8 +60,8 @@ class SparkEngine:
                 name = f"sparkassets-{self._project.name}"
                 self._session, self._created = open_session(self._project.spark, name=name)
 
-    def processes(self) -> Sequence[tuple[int, float]]:
-        """This Python process and its JVM, as (pid, creation time in seconds since 1970)."""
+    def processes(self) -> Sequence[Process]:
+        """This Python process and its JVM."""
         return writing_processes()
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import socket
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sparkassets.cache import cache_folder
+from sparkassets.processes import Process, host_of_processes, is_alive
 
 
 class SystemClock:
@@ -40,31 +40,13 @@ def process_name() -> str:
 
 
 def host_identity() -> str:
-    """What tells this host (and this boot and container of it) from others."""
-    boot = ""
-    for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/cgroup"):
-        try:
-            boot += Path(source).read_text(encoding="utf-8").splitlines()[0]
-        except (OSError, IndexError):
-            continue
-    digest = hashlib.blake2s(boot.encode(), digest_size=4).hexdigest()
-    return f"{socket.gethostname()}/{digest}"
+    """What claims name this host by; empty where a process number cannot be told from another host's."""
+    return host_of_processes(socket.gethostname())
 
 
-def any_alive(processes: Sequence[tuple[int, float]]) -> bool:
-    """Whether one of these (pid, creation time) processes runs on this host."""
-    import psutil
-
-    for pid, created in processes:
-        try:
-            process = psutil.Process(pid)
-            if abs(process.create_time() - created) < 1.0 and process.status() != psutil.STATUS_ZOMBIE:
-                return True
-        except psutil.NoSuchProcess:
-            continue
-        except psutil.AccessDenied:
-            return True
-    return False
+def any_alive(processes: Sequence[Process]) -> bool:
+    """Whether one of these processes of this host runs."""
+    return any(map(is_alive, processes))
 
 
 def kept() -> Path | None:

@@ -1,14 +1,12 @@
 """What ``--json`` prints, exactly."""
 
-import io
-
 import pytest
 
 from sparkassets.cli.documents import (
     event_document,
+    json_text,
     node_document,
     plan_document,
-    print_json,
     run_document,
     status_document,
     summary_document,
@@ -189,6 +187,4 @@ def test_an_explanation():
 
 
 def test_a_document_ends_with_a_line_end_and_keeps_its_letters():
-    stream = io.StringIO()
-    print_json({"a": "ü"}, stream)
-    assert stream.getvalue() == '{\n  "a": "ü"\n}\n'
+    assert json_text({"a": "ü"}) == '{\n  "a": "ü"\n}\n'

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from sparkassets.errors import RunError
+from sparkassets.processes import started
 from tests.integration.orders import execute, order, rows, sql, table
 
 pytestmark = pytest.mark.spark
@@ -50,5 +51,5 @@ def test_a_later_attempt_of_a_cancelled_run_is_not_cancelled(engine, spark, tmp_
 def test_the_processes_that_may_write(engine):
     engine.start()
     (own, created), *others = engine.processes()
-    assert (own, created) == (os.getpid(), psutil.Process().create_time())
+    assert (own, created) == (os.getpid(), started(os.getpid()))
     assert [psutil.Process(pid).name() for pid, _ in others] == ["java"]

@@ -105,7 +105,7 @@ class ClaimEntry:
         interval: Data interval, epoch seconds.
         cursor: The timetable's newest interval that the run stands for.
         places: Where the run writes.
-        processes: (pid, creation time) of the processes that may write; the driver first.
+        processes: Those that may write, as `sparkassets.processes` has them; the driver first.
         events: Numbers of the events that triggered it.
         consumes: Dataset to the number up to which its events are used once the run succeeds.
         planned: The planner's time, epoch seconds.

@@ -1,0 +1,62 @@
+"""Processes that cannot be mistaken for others: a number is used again, a number with its start is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+Process = tuple[int, float]
+"""The number of a process, and when it started: clock ticks since its host booted, which no change of clocks moves."""
+
+_STATE, _START = 0, 19
+"""Places in ``/proc/PID/stat`` after the process's name (proc(5): fields 3 and 22)."""
+_DEAD = "ZXx"
+
+
+def this_process() -> Process:
+    """The process that asks."""
+    return os.getpid(), started(os.getpid())
+
+
+def started(pid: int) -> float:
+    """When the process started; 0 where that is not told: no such process, or no ``/proc``."""
+    fields = _stat(pid)
+    return float(fields[_START]) if fields else 0.0
+
+
+def is_alive(process: Process) -> bool:
+    """Whether this very process runs, or may run: of one that hides its start only the number is known."""
+    pid, start = process
+    fields = _stat(pid)
+    if fields:
+        return fields[_STATE] not in _DEAD and float(fields[_START]) == start
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def host_of_processes(name: str) -> str:
+    """What tells apart the places where the number of a process means the same; empty where that cannot be known.
+
+    Of the host called ``name`` this boot, and in it this namespace of process numbers: two containers may have one
+    name, and each its own process 7.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        namespace = str(Path("/proc/self/ns/pid").readlink()).removeprefix("pid:").strip("[]")
+    except (OSError, ValueError):
+        return ""
+    return f"{name}/{boot}/{namespace}" if boot and namespace else ""
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel tells of a process, after its name; empty where it does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
