@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 SHOWN_CHARACTERS = 60
+FEW = 3
+"""How many words a sentence has of a long list."""
 
 
 def listing(words: Iterable[str], *, last: str = "or") -> str:
@@ -17,13 +19,13 @@ def listing(words: Iterable[str], *, last: str = "or") -> str:
     return f"{', '.join(head)} {last} {tail}" if head else tail
 
 
-def few(words: Sequence[str], most: int = 3) -> str:
-    """The first few words, and how many more there are.
+def few(words: Sequence[str], most: int = FEW, *, of: int | None = None) -> str:
+    """The first few words, and how many more there are; ``of`` so many in all, where these are only the first of them.
 
-    >>> few(["a", "b", "c", "d", "e"])
-    'a, b, c and 2 more'
+    >>> few(["a", "b", "c", "d", "e"]), few(["a", "b", "c"], of=5)
+    ('a, b, c and 2 more', 'a, b, c and 2 more')
     """
-    rest = len(words) - most
+    rest = (len(words) if of is None else of) - most
     return ", ".join(words[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 

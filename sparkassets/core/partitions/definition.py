@@ -81,6 +81,8 @@ class TimePartition:
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""
         grid = _grid(self.by, self.timezone)
+        if grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends):
+            return ranges
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
@@ -100,6 +102,8 @@ class TimePartition:
     def inside(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that lies in one of the ranges wholly."""
         grid = _grid(self.by, self.timezone)
+        if grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends):
+            return ranges
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
@@ -126,8 +130,14 @@ class TimePartition:
 
     def split(self, ranges: RangeSet, most: int) -> list[RangeSet]:
         """The slots that lie in one of the ranges wholly, in consecutive chunks of at most ``most``, oldest first."""
+        return list(self._chunks(ranges, most))
+
+    def oldest(self, ranges: RangeSet, most: int) -> RangeSet:
+        """The oldest ``most`` of the slots that lie in one of the ranges wholly; takes time by what it returns."""
+        return next(self._chunks(ranges, most), RangeSet())
+
+    def _chunks(self, ranges: RangeSet, most: int) -> Iterator[RangeSet]:
         grid = _grid(self.by, self.timezone)
-        chunks: list[RangeSet] = []
         chunk: list[tuple[int, int]] = []
         room = most
         for start, high in self.inside(ranges).pairs():
@@ -135,14 +145,15 @@ class TimePartition:
             edges = grid.edges(start, high) if left > room else iter(())
             while left > room:
                 end = next(islice(edges, room - 1, None))
-                chunks.append(RangeSet.of([*chunk, (low, end)]))
+                yield RangeSet.of([*chunk, (low, end)])
                 chunk, low, left, room = [], end, left - room, most
             chunk.append((low, high))
             room -= left
             if not room:
-                chunks.append(RangeSet.of(chunk))
+                yield RangeSet.of(chunk)
                 chunk, room = [], most
-        return [*chunks, RangeSet.of(chunk)] if chunk else chunks
+        if chunk:
+            yield RangeSet.of(chunk)
 
     # ----------------------------------------------------------------- keys
 
@@ -180,11 +191,20 @@ class TimePartition:
 
     def labels(self, ranges: RangeSet) -> list[str]:
         """The slots that lie in one of the ranges wholly: ``A..B`` of keys, inclusive, or ``A`` for a single slot."""
+        grid = _grid(self.by, self.timezone)
         texts: list[str] = []
         for start, end in self.inside(ranges).pairs():
-            last = self.floor(end - 1)
-            texts.append(self.key(start) if last == start else f"{self.key(start)}..{self.key(last)}")
+            last = grid.floor(end - 1)
+            texts.append(grid.key(start) if last == start else f"{grid.key(start)}..{grid.key(last)}")
         return texts
+
+    def keys(self, low: int, high: int) -> Iterator[str]:
+        """The keys of the slots between two edges, oldest first."""
+        grid = _grid(self.by, self.timezone)
+        start = low
+        for end in grid.edges(low, high):
+            yield grid.key(start)
+            start = end
 
 
 @lru_cache(maxsize=1024)

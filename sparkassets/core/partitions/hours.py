@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from sparkassets.core.instants import DAY, Duration, local_datetime, local_seconds, offsets
+from sparkassets.core.instants import DAY, Duration, local_date, local_datetime, local_seconds, offsets
 from sparkassets.core.partitions.grains import PartitionError
 
 HOUR = 3600
@@ -33,7 +34,7 @@ class HourGrid:
         low, high, offset = self._steady
         if low <= epoch < high:
             return epoch - (epoch + offset) % HOUR
-        self._steady = _within(self._clock.steady(epoch))
+        self._settle(epoch)
         start = epoch - (epoch + self._clock.at(epoch)) % HOUR
         changes = self._clock.changes(start + 1, epoch + 1)
         return changes[-1].at if changes else start
@@ -43,9 +44,24 @@ class HourGrid:
         low, high, offset = self._steady
         if low <= epoch < high:
             return epoch - (epoch + offset) % HOUR + HOUR
+        self._settle(epoch)
         end = epoch - (epoch + self._clock.at(epoch)) % HOUR + HOUR
         changes = self._clock.changes(epoch + 1, end)
         return changes[0].at if changes else end
+
+    def are_edges(self, instants: Sequence[int]) -> bool:
+        """Whether all of these, ascending, are edges; at once for those between two clock changes."""
+        i = 0
+        while i < len(instants):
+            self._settle(instants[i])
+            low, high, offset = self._steady
+            j = bisect_left(instants, high, i) if low <= instants[i] else i
+            if any((each + offset) % HOUR for each in instants[i:j]):
+                return False
+            if i == j and self.floor(instants[i]) != instants[i]:
+                return False
+            i = max(i + 1, j)
+        return True
 
     def edges(self, low: int, high: int) -> Iterator[int]:
         """The ends of the slots between two edges, ascending."""
@@ -58,6 +74,7 @@ class HourGrid:
         steady, until, offset = self._steady
         if steady <= low and high < until:
             return -(-(high + offset) // HOUR) - (low + offset) // HOUR
+        self._settle(low)
         stretches = self._clock.stretches(low, high)
         return sum(-(-(end + offset) // HOUR) - (start + offset) // HOUR for start, end, offset in stretches)
 
@@ -90,6 +107,11 @@ class HourGrid:
 
     def key(self, start: int) -> str:
         """The local date and hour of the slot with that start; with its UTC offset where the hour is repeated."""
+        low, high, offset = self._steady
+        if low + _APART <= start < high - _APART:
+            day, seconds = divmod(start + offset, DAY)
+            return f"{local_date(day).isoformat()}T{seconds // HOUR:02}"
+        self._settle(start)
         local = self.nominal(start)
         text = local_datetime(local).isoformat()[:13]
         return text + self._offset(start) if len(self._occurrences(local)) > 1 else text
@@ -118,6 +140,11 @@ class HourGrid:
         choices = " or ".join(match[1] + offset for offset in by_offset)
         raise PartitionError(f"partition key '{text}': the hour {what} in {self._timezone}; expected {choices}")
 
+    def _settle(self, epoch: int) -> None:
+        """Notes where the clocks do not change around an instant: the instants whose slot lies there wholly."""
+        start, end, offset = self._clock.steady(epoch)
+        self._steady = (start + HOUR, end - HOUR, offset)
+
     def _shown(self, edge: int, *, late: bool) -> int:
         """The earliest full hour that the wall clock still shows after an edge; or the latest that it has reached."""
         local = self.nominal(edge)
@@ -139,9 +166,3 @@ class HourGrid:
         hours, rest = divmod(abs(seconds), HOUR)
         minutes, rest = divmod(rest, 60)
         return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}" + (f":{rest:02}" if rest else "")
-
-
-def _within(steady: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The instants whose slot lies in a steady stretch; in time around an instant that may begin within a slot."""
-    start, end, offset = steady
-    return start + HOUR, end - HOUR, offset

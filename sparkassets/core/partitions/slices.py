@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 from sparkassets.core.instants import DAY, Duration, offsets
 from sparkassets.core.partitions.grains import GRAINS, PartitionError
@@ -37,7 +38,7 @@ class SliceGrid:
             start = epoch - (epoch + offset + shift) % length
             if low <= start and epoch < high:
                 return start
-            self._steady = _within(self._clock.steady(epoch))
+            self._settle(epoch)
         return self._edge(self._number(epoch))
 
     def next(self, epoch: int) -> int:
@@ -48,7 +49,25 @@ class SliceGrid:
             start = epoch - (epoch + offset + shift) % length
             if low <= start and start + length < high:
                 return start + length
+            self._settle(epoch)
         return self._edge(self._number(epoch) + 1)
+
+    def are_edges(self, instants: Sequence[int]) -> bool:
+        """Whether all of these, ascending, are edges; at once for days and weeks between two clock changes."""
+        i = 0
+        while i < len(instants):
+            j = i
+            if self._regular is not None:
+                length, shift = self._regular
+                self._settle(instants[i])
+                low, high, offset = self._steady
+                j = bisect_left(instants, high, i) if low <= instants[i] else i
+                if any((each + offset + shift) % length for each in instants[i:j]):
+                    return False
+            if i == j and self.floor(instants[i]) != instants[i]:
+                return False
+            i = max(i + 1, j)
+        return True
 
     def edges(self, low: int, high: int) -> Iterator[int]:
         """The ends of the slots between two edges, ascending."""
@@ -62,6 +81,11 @@ class SliceGrid:
 
     def count(self, low: int, high: int) -> int:
         """The number of slots between two edges; takes time by clock changes, not by slots."""
+        if self._regular is not None:
+            steady, until, _ = self._steady
+            if steady <= low and high < until:
+                return (high - low) // self._regular[0]
+            self._settle(low)
         slices = self._number(high) - self._number(low)
         if self._by != "day":  # no longer slice was ever skipped whole
             return slices
@@ -102,6 +126,11 @@ class SliceGrid:
             raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
         return start, end
 
+    def _settle(self, epoch: int) -> None:
+        """Notes where the clocks do not change around an instant: the edges that no clock change moves."""
+        start, end, offset = self._clock.steady(epoch)
+        self._steady = (start + _APART, end - _APART, offset)
+
     def _number(self, epoch: int) -> int:
         """The number of the slice whose slot holds an instant."""
         number = self._grain.index((epoch + self._clock.at(epoch)) // DAY)
@@ -112,9 +141,3 @@ class SliceGrid:
     def _edge(self, number: int) -> int:
         """The start of a slice; equal to the next one's where the clocks skip it."""
         return self._clock.boundary(self._grain.first_day(number) * DAY)
-
-
-def _within(steady: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The edges that no clock change moves."""
-    start, end, offset = steady
-    return start + _APART, end - _APART, offset

@@ -283,7 +283,7 @@ def _batch(
     """
     if not ready:
         return ready, RangeSet()
-    first = partition.split(ready, limit_of(asset))[0]
+    first = partition.oldest(ready, limit_of(asset))
     rest = ready - first
     if isinstance(asset.strategy, DateRange) and asset.strategy.lookback is not None:
         back = -asset.strategy.lookback

@@ -95,19 +95,23 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
 
 def grid(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[str, PartitionStatus]]:
     """Every partition that is wanted or there, as (key, status), oldest first."""
-    for time, status in stretches(look, asset, partition):
-        for start, _ in partition.slots(time):
-            yield partition.key(start), status
+    for start, end, status in _stretches(look, asset, partition):
+        for key in partition.keys(start, end):
+            yield key, status
 
 
 def stretches(look: Look, asset: AssetSpec, partition: TimePartition) -> list[tuple[RangeSet, PartitionStatus]]:
     """The time of neighbours that share a status, each without a gap, oldest first; takes time by ranges."""
-    left, found = RangeSet(), list[tuple[RangeSet, PartitionStatus]]()
+    return [(RangeSet.span(start, end), status) for start, end, status in _stretches(look, asset, partition)]
+
+
+def _stretches(look: Look, asset: AssetSpec, partition: TimePartition) -> list[tuple[int, int, PartitionStatus]]:
+    left, found = RangeSet(), list[tuple[int, int, PartitionStatus]]()
     for status, ranges in _layers(look, asset, partition):
         own = partition.inside(ranges) - left
-        found += [(RangeSet.span(*pair), status) for pair in own.pairs()]
+        found += [(start, end, status) for start, end in own.pairs()]
         left = left | own
-    return sorted(found, key=lambda each: each[0].first)
+    return sorted(found)
 
 
 def _layers(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[PartitionStatus, RangeSet]]:

@@ -8,7 +8,7 @@ from sparkassets.core import phrases
 from sparkassets.core.conditions import Any as AnyOf
 from sparkassets.core.conditions import Condition, Leaf, Time
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.phrases import few
+from sparkassets.core.phrases import FEW, few
 
 
 def labels(ranges: RangeSet, partition: TimePartition) -> str:
@@ -16,7 +16,8 @@ def labels(ranges: RangeSet, partition: TimePartition) -> str:
 
     ``2013-01-05..2013-01-08, 2013-01-11``
     """
-    return few(partition.labels(ranges))
+    inside = partition.inside(ranges)
+    return few(partition.labels(RangeSet(inside.starts[:FEW], inside.ends[:FEW])), of=len(inside))
 
 
 def plural(count: int, noun: str) -> str:

@@ -212,6 +212,23 @@ def test_split(drawn, most):
     assert [list(partition.slots(chunk)) for chunk in chunks] == [
         slots[at : at + most] for at in range(0, len(slots), most)
     ]
+    assert list(partition.slots(partition.oldest(ranges, most))) == slots[:most]
+
+
+@given(partitions_and_ranges())
+def test_keys_are_those_of_the_slots(drawn):
+    partition, ranges = drawn
+    for low, high in partition.inside(ranges).pairs():
+        assert list(partition.keys(low, high)) == [
+            partition.key(start) for start, _ in partition.slots(ranges.clip(low, high))
+        ]
+
+
+@pytest.mark.parametrize("by", GRAINS)
+def test_what_is_whole_already_stays_the_same_value(by):
+    partition = TimePartition(by, "Europe/Berlin")
+    ranges = RangeSet.of(list(partition.slots(RangeSet.span(at("2012-01-01"), at("2024-01-01"))))[::2])
+    assert partition.cover(ranges) is partition.inside(ranges) is ranges
 
 
 @given(partitions_and_ranges())
@@ -386,6 +403,9 @@ def test_a_grid_answers_alike_whatever_it_was_asked_before(data, by, zone, steps
         until = anew().floor(instant + 5 * DAY)
         assert used.count(edge, until) == anew().count(edge, until)
         assert list(used.edges(edge, until)) == list(anew().edges(edge, until))
+        assert used.key(edge) == anew().key(edge)
+        some = sorted({edge, until, until + 3600})
+        assert used.are_edges(some) == all(anew().floor(each) == each for each in some)
 
 
 # ------------------------------------------------------------------ shifts
