@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.timetables import RegisteredTimetable, Slot
-    from sparkassets.runtime.progress import Progress, RunResult, Summary
+    from sparkassets.runtime.progress import Progress, RunFailedError, RunResult, Summary
     from sparkassets.wiring import Backlog, Project
 
 from sparkassets.errors import (
@@ -29,6 +29,7 @@ __all__ = [
     "Project",
     "RegisteredTimetable",
     "RunError",
+    "RunFailedError",
     "RunResult",
     "Slot",
     "SourceError",
@@ -47,6 +48,7 @@ _LAZY = {
     "Progress": "sparkassets.runtime.progress",
     "Project": "sparkassets.wiring",
     "RegisteredTimetable": "sparkassets.core.timetables.registered",
+    "RunFailedError": "sparkassets.runtime.progress",
     "RunResult": "sparkassets.runtime.progress",
     "Slot": "sparkassets.core.timetables.base",
     "Summary": "sparkassets.runtime.progress",

@@ -29,6 +29,15 @@ def few(words: Sequence[str], most: int = FEW, *, of: int | None = None) -> str:
     return ", ".join(words[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def joined(*words: str) -> str:
+    """The words that are not empty, with blanks between.
+
+    >>> joined("daily", "", "2025-01-01")
+    'daily 2025-01-01'
+    """
+    return " ".join(filter(None, words))
+
+
 def shown(value: object) -> str:
     """A YAML value as a message shows it: text in quotes and cut to length, containers by their kind.
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from sparkassets.core.journal.entries import RunKind
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.phrases import few, joined
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.errors import said
+from sparkassets.errors import SparkAssetsError, said
+
+MOST_TOLD = 3
+"""Failures that an error names."""
 
 Status = Literal["success", "failed", "cancelled", "superseded"]
 
@@ -27,6 +32,7 @@ class RunResult:
         hint: What to do about it.
         details: Name of the file that holds the whole of it.
         adopted: The run of a dead driver that was found in the target and recorded instead.
+        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
     asset: str
@@ -43,6 +49,13 @@ class RunResult:
     hint: str = ""
     details: str = ""
     adopted: str | None = None
+    partitions: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        error = f": {self.error}" if self.error else ""
+        what = joined(self.asset, few(self.partitions))
+        return f"<run {what}: {self.status} after {self.seconds:.1f} s{rows}{error}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,39 @@ class Summary:
     def ok(self) -> bool:
         """Whether nothing failed."""
         return not self.faults and all(run.status in ("success", "superseded") for run in self.runs)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What failed, a sentence each: runs first, then sources that could not be looked at."""
+        failed = (run for run in self.runs if run.status == "failed")
+        return (
+            *(f"{joined(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
+            *(f"{asset} could not be looked at: {fault}" for asset, fault in self.faults),
+        )
+
+    def __repr__(self) -> str:
+        counts = Counter(run.status for run in self.runs)
+        told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing was due"
+        faults = (f"<source {asset}: {fault}>" for asset, fault in self.faults)
+        stopped = "; interrupted" if self.interrupted else ""
+        return "\n".join([f"<summary: {told}{stopped}>", *map(repr, self.runs), *faults, *map(repr, self.waiting)])
+
+
+class RunFailedError(SparkAssetsError):
+    """Some run of an invocation failed, or a source could not be looked at.
+
+    Attributes:
+        summary: What the invocation did, all of it.
+    """
+
+    def __init__(self, summary: Summary) -> None:
+        hint = next((run.hint for run in summary.runs if run.status == "failed" and run.hint), None)
+        super().__init__("; ".join([*summary.failures[:MOST_TOLD], *_rest(summary.failures)]), hint=hint)
+        self.summary = summary
+
+
+def _rest(failures: tuple[str, ...]) -> list[str]:
+    return [f"and {len(failures) - MOST_TOLD} more"] if len(failures) > MOST_TOLD else []
 
 
 class Progress(Protocol):

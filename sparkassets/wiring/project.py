@@ -35,13 +35,14 @@ from sparkassets.runtime.announcing import announce
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
-from sparkassets.runtime.progress import Progress, Silent, Summary
+from sparkassets.runtime.progress import Progress, RunFailedError, Silent, Summary
 from sparkassets.sources import observer
 from sparkassets.sources.columns import table_columns, told_by_table
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of
 from sparkassets.wiring.failures import explain_failure
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name
+from sparkassets.wiring.keys import plan_with_keys, summary_with_keys, with_keys
 from sparkassets.wiring.records import described, newest
 
 if TYPE_CHECKING:
@@ -107,11 +108,11 @@ class Project:
         Raises:
             StateError: The state cannot be used.
         """
-        return plan(self._look(at=at, select=select))
+        return plan_with_keys(plan(self._look(at=at, select=select)), self.spec)
 
     def plan_backfill(self, backlog: Backlog, *, at: datetime | str | None = None) -> Plan:
         """What a backfill would run."""
-        return backfill_of(self.asset(backlog.asset), backlog).plan(self._look(at=at))
+        return plan_with_keys(backfill_of(self.asset(backlog.asset), backlog).plan(self._look(at=at)), self.spec)
 
     def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, RangeSet | None]:
         """What the runs of a plan make due after them, upstream first: asset to partitions, None for the whole."""
@@ -190,7 +191,8 @@ class Project:
         gone = self._leases().over(self._state("runs"), mine=frozenset())
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
-            return [run for run in runs.of_rows(rows, gone) if status in (None, run.status)]
+            found = runs.of_rows(rows, gone)
+            return [with_keys(run, self.spec) for run in found if status in (None, run.status)]
 
         return newest(lambda limit: self.history(kinds=runs.RUN_KINDS, asset=asset, last=limit), parse, last=last)
 
@@ -220,6 +222,7 @@ class Project:
         at: datetime | str | None = None,
         select: Collection[str] | None = None,
         progress: Progress | None = None,
+        check: bool = True,
     ) -> Summary:
         """Runs what is due until nothing is.
 
@@ -228,14 +231,16 @@ class Project:
             at: Fixes the planner's now.
             select: Assets that may run; None means all.
             progress: Is told what happens.
+            check: Whether a failure is raised; without, look at the summary's ``ok``.
 
         Raises:
+            RunFailedError: A run failed, or a source could not be looked at; it holds the summary.
             StateError: The state cannot be used.
             SparkUnavailableError: Something is due and Spark cannot be started.
         """
         from sparkassets.runtime.work import Tick
 
-        return self._drive([Tick(select)], spark, at=at, progress=progress)
+        return self._drive([Tick(select)], spark, at=at, progress=progress, check=check)
 
     def backfill(
         self,
@@ -244,14 +249,19 @@ class Project:
         *,
         at: datetime | str | None = None,
         progress: Progress | None = None,
+        check: bool = True,
     ) -> Summary:
-        """Computes what is missing or stale in a stretch of time, or all of it by force."""
+        """Computes what is missing or stale in a stretch of time, or all of it by force.
+
+        Raises:
+            RunFailedError: As of `run`.
+        """
         from sparkassets.runtime.work import Tick
 
         works: list[Work] = [backfill_of(self.asset(backlog.asset), backlog)]
         if backlog.downstream:
             works.append(Tick(descendants(self.spec.assets, backlog.asset)))
-        return self._drive(works, spark, at=at, progress=progress)
+        return self._drive(works, spark, at=at, progress=progress, check=check)
 
     def stop(self) -> bool:
         """Asks a `run` in progress to cancel its runs, record that, and return; safe in a signal handler.
@@ -433,6 +443,7 @@ class Project:
         *,
         at: datetime | str | None,
         progress: Progress | None,
+        check: bool,
     ) -> Summary:
         from sparkassets.runtime.driver import Driver, Identity
 
@@ -459,9 +470,12 @@ class Project:
         )
         self._driver = driver
         try:
-            return driver.run(works)
+            summary = summary_with_keys(driver.run(works), self.spec)
         finally:
             self._driver = None
+        if check and summary.failures:
+            raise RunFailedError(summary)
+        return summary
 
     def _open_engine(self, spark: SparkSession | None) -> Engine:
         from sparkassets.spark import SparkEngine

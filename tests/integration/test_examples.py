@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from sparkassets import RunFailedError
 from sparkassets.wiring import Project
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -106,7 +107,9 @@ def test_a_first_run_that_failed_binds_nobody_to_its_columns(spark, tmp_path):
     right = sql.read_text()
     sql.write_text("SELECT day, CAST(raise_error('boom') AS STRING) AS origin FROM {{ inlets.flights }}")
     (folder / "daily_delays.yml").write_text((folder / "daily_delays.yml").read_text() + "retries: 0\n")
-    assert ran(Project.load(folder, env={}).run(spark)) == [("daily_delays", "failed")]
+    with pytest.raises(RunFailedError) as failed:
+        Project.load(folder, env={}).run(spark)
+    assert ran(failed.value.summary) == [("daily_delays", "failed")]
     sql.write_text(right)
     assert ran(Project.load(folder, env={}).run(spark)) == [("daily_delays", "success")]
     assert rows(folder, "daily_delays") == [(date(2025, 3, 1), "JFK", 10.0)]

@@ -47,7 +47,9 @@ def command(
     project = open_project(folder)
     backlog = Backlog(asset, partition, interval, downstream=downstream, force=force)
     if not dry_run:
-        return drive(project, lambda progress: project.backfill(backlog, progress=progress), as_json=as_json)
+        return drive(
+            project, lambda progress: project.backfill(backlog, progress=progress, check=False), as_json=as_json
+        )
     plan = project.plan_backfill(backlog)
     after = project.impact(plan) if downstream else None
     if as_json:

@@ -30,7 +30,7 @@ def command(folder: Path, at: str | None, select: tuple[str, ...], loop: str | N
     names = selected(project.spec, select)
     return drive(
         project,
-        lambda progress: project.run(at=at, select=names, progress=progress),
+        lambda progress: project.run(at=at, select=names, progress=progress, check=False),
         as_json=as_json,
         every_seconds=every_seconds,
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sparkassets.core.instants import epoch
+from sparkassets.core.instants import epoch, instant, zoned
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, RunKind, SuccessEntry, from_row
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.phrases import few, joined
 
 RUN_KINDS = ("claim", "success", "failure", "unfenced")
 """The kinds of entries that tell of runs."""
@@ -30,6 +31,7 @@ class RunRecord:
         interval: Data interval, epoch seconds.
         events: Journal numbers of the events that triggered it.
         adopted: The older run that it found in the target and recorded instead of computing.
+        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
     asset: str
@@ -51,6 +53,13 @@ class RunRecord:
     hint: str = ""
     details: str = ""
     adopted: str | None = None
+    partitions: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        started = zoned(instant(self.started), "UTC", seconds=True)
+        error = f": {self.error}" if self.error else ""
+        return f"<run {joined(self.run, few(self.partitions))} of {started}: {self.status}{rows}{error}>"
 
 
 def of_rows(rows: Iterable[JournalRow], gone: Collection[int] = ()) -> list[RunRecord]:

@@ -31,6 +31,11 @@ class Node:
     holds: bool | None = None
     children: tuple[Node, ...] = ()
 
+    def __repr__(self) -> str:
+        mark = {True: "+ ", False: "- ", None: ""}[self.holds]
+        below = (f"  {line}" for child in self.children for line in repr(child).splitlines())
+        return "\n".join([f"{mark}{self.text}", *below])
+
 
 def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Node:
     """Why ``asset`` (or these of its ``blocks``) runs or not; plans everything before it."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.entries import Pinned, RunKind
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.phrases import few, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class PlannedRun:
         skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
+        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
     asset: str
@@ -44,6 +47,10 @@ class PlannedRun:
     skips: tuple[int, ...] = ()
     left: Mapping[str, RangeSet] = field(default_factory=dict)
     recovers: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        return f"<run {joined(self.asset, few(self.partitions))}: {self.reason}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,7 @@ class Waiting:
         until: When that changes by itself, epoch seconds; None when only an event can change it.
         blocks: The partitions it is about; None for the whole asset.
         quiet: Nothing is wanted: up to date, manual, or not yet time.
+        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
     asset: str
@@ -61,6 +69,11 @@ class Waiting:
     until: int | None = None
     blocks: RangeSet | None = None
     quiet: bool = False
+    partitions: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        until = f" (until {zoned(instant(self.until), 'UTC')})" if self.until is not None else ""
+        return f"<wait {joined(self.asset, few(self.partitions))}: {self.reason}{until}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +83,6 @@ class Plan:
     at: int
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<plan at {zoned(instant(self.at), 'UTC')}>", *map(repr, (*self.runs, *self.waiting))])

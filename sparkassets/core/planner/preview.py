@@ -34,6 +34,11 @@ class Preview:
     reason: str = ""
     paused: bool = False
 
+    def __repr__(self) -> str:
+        runs = (zoned(slot.run_after, self.timezone) for slot in self.slots)
+        held = "; paused" if self.paused else ""
+        return f"<next of {self.asset}: {', '.join(runs) or self.reason}{held}>"
+
 
 def preview(asset: AssetSpec, *, start: datetime, count: int, paused: bool = False) -> Preview:
     """The next ``count`` runs that time alone lets start at ``start`` or later.

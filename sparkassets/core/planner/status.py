@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkassets.core.conditions import Condition, alone
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.instants import epoch, instant, zoned
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.phrases import few
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.partitioned import pending
@@ -51,6 +52,15 @@ class AssetStatus:
     running: str | None = None
     next_at: int | None = None
     paused: bool = False
+
+    def __repr__(self) -> str:
+        numbers = {name: getattr(self, name) for name in ("current", "stale", "missing", "failed")}
+        counts = [f"{count} {name}" for name, count in numbers.items() if count]
+        moments = {"last": self.last_at, "next": self.next_at}
+        times = [f"{word} {zoned(instant(at), 'UTC')}" for word, at in moments.items() if at is not None]
+        error, paused = f"failed: {self.error}" if self.error else "", "paused" if self.paused else ""
+        facts = [few(self.covered), *counts, *times, error, paused]
+        return f"<status of {self.asset}: {', '.join(filter(None, facts)) or 'never ran'}>"
 
 
 def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:

@@ -41,6 +41,11 @@ class Alignment:
     at: datetime
     zones: tuple[str, str]
 
+    def __repr__(self) -> str:
+        up, down = zoned(self.upstream.start, self.zones[0]), zoned(self.downstream.start, self.zones[1])
+        delta = delta_text(self.delta_seconds)
+        return f"<run of {down} takes the one of {up}: execution delta {delta}, case {self.case}>"
+
 
 def aligned(upstream: Timetable, downstream: Timetable, at: datetime, *, names: tuple[str, str]) -> Alignment:
     """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run.

@@ -1,0 +1,36 @@
+"""What a project answers, with the keys of its partitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from sparkassets.core.journal.runs import RunRecord
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.runtime.progress import RunResult, Summary
+
+Named = TypeVar("Named", PlannedRun, Waiting, RunResult, RunRecord)
+
+
+def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
+    """The plan, its partitions told by their keys."""
+    return Plan(
+        plan.at,
+        tuple(with_keys(run, project) for run in plan.runs),
+        tuple(with_keys(item, project) for item in plan.waiting),
+    )
+
+
+def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
+    """The summary, its partitions told by their keys."""
+    runs = tuple(with_keys(run, project) for run in summary.runs)
+    return replace(summary, runs=runs, waiting=tuple(with_keys(item, project) for item in summary.waiting))
+
+
+def with_keys(item: Named, project: ProjectSpec) -> Named:
+    """The item, its partitions told by their keys, as far as the project has its asset."""
+    asset = project.assets.get(item.asset)
+    if asset is None or asset.partition is None or not item.blocks:
+        return item
+    return replace(item, partitions=tuple(asset.partition.labels(item.blocks)))

@@ -1,0 +1,101 @@
+"""What the Python API answers, as a notebook shows it: keys and times, never seconds since 1970."""
+
+import pytest
+
+import sparkassets
+from sparkassets import Backlog, Project, RunFailedError, RunResult, Summary
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.runtime.driver import Driver
+from tests.builders import days
+
+AT = "2025-01-03T06:00"
+
+
+@pytest.fixture
+def loaded(shop):
+    (shop / "assets/nightly.yml").write_text("asset: nightly\nschedule: '0 7 * * *'\nsql: SELECT 1 AS n\n")
+    return Project.load(shop)
+
+
+def test_a_plan(loaded):
+    assert repr(loaded.plan(at=AT)).splitlines()[:3] == [
+        "<plan at 2025-01-03T06:00Z>",
+        "<run nightly: 0 7 * * * at 2025-01-02T07:00Z>",
+        "<run daily_revenue 2025-01-01..2025-01-02: 2 partitions missing>",
+    ]
+    plan = loaded.plan_backfill(Backlog("daily_revenue", "2025-01-01..2025-01-09"), at=AT)
+    assert plan.runs[0].partitions == ("2025-01-01..2025-01-02",)
+    assert repr(plan.waiting[0]).startswith("<wait daily_revenue 2025-01-03..2025-01-09: not over before ")
+
+
+def test_a_status_a_preview_an_alignment_and_an_explanation(loaded):
+    told = {item.asset: repr(item) for item in loaded.status(at=AT)}
+    assert told["daily_revenue"] == "<status of daily_revenue: 2 missing>"
+    assert repr(loaded.preview("nightly", start=AT, count=2)[0]) == (
+        "<next of nightly: 2025-01-03T07:00Z, 2025-01-04T07:00Z>"
+    )
+    assert repr(loaded.align("nightly", "@daily", at=AT)) == (
+        "<run of 2025-01-02T00:00Z takes the one of 2025-01-01T07:00Z: execution delta 17:00:00, case 2>"
+    )
+    assert repr(loaded.explain("daily_revenue", at=AT)).splitlines()[:2] == [
+        "+ daily_revenue",
+        "  + runs now 2025-01-01..2025-01-02: 2 partitions missing",
+    ]
+
+
+def result(status, **more):
+    head = {"asset": "daily_revenue", "run": "daily_revenue-1", "kind": "scheduled", "reason": "", "seconds": 1.25}
+    return RunResult(**head, blocks=days("2025-01-01..2025-01-02"), status=status, **more)
+
+
+@pytest.fixture
+def ends(monkeypatch):
+    """Lets the next invocation end so."""
+
+    def put(*runs, **more):
+        monkeypatch.setattr(Driver, "run", lambda *_: Summary(runs, (Waiting("best_shops", "waits"),), **more))
+
+    return put
+
+
+FAILED = "daily_revenue 2025-01-01..2025-01-02 failed: no such column"
+
+
+@pytest.mark.parametrize("call", [Project.run, lambda project, **more: project.backfill(Backlog("nightly"), **more)])
+def test_a_failure_is_raised_unless_one_looks_oneself(loaded, ends, call):
+    ends(result("failed", error="no such column", hint="did you mean 'amount'?"), result("success", rows=5))
+    with pytest.raises(RunFailedError) as raised:
+        call(loaded)
+    assert str(raised.value) == f"{FAILED}\n  hint: did you mean 'amount'?"
+    assert (raised.value.exit_code, len(raised.value.summary.runs)) == (1, 2)
+    summary = call(loaded, check=False)
+    assert not summary.ok
+    assert repr(summary).splitlines() == [
+        "<summary: 1 failed, 1 success>",
+        "<run daily_revenue 2025-01-01..2025-01-02: failed after 1.2 s: no such column>",
+        "<run daily_revenue 2025-01-01..2025-01-02: success after 1.2 s, 5 rows>",
+        "<wait best_shops: waits>",
+    ]
+
+
+def test_a_source_that_cannot_be_looked_at_is_a_failure_too(loaded, ends):
+    ends(faults=(("orders", "not a Delta table"),))
+    with pytest.raises(RunFailedError, match=r"^orders could not be looked at: not a Delta table$"):
+        loaded.run()
+
+
+def test_many_failures_are_counted(loaded, ends):
+    ends(*[result("failed", error="no such column")] * 5)
+    with pytest.raises(RunFailedError) as raised:
+        loaded.run()
+    assert str(raised.value) == "; ".join([FAILED] * 3 + ["and 2 more"])
+
+
+def test_what_was_interrupted_or_superseded_did_not_fail(loaded, ends):
+    ends(result("cancelled"), result("superseded"), interrupted=True)
+    assert repr(loaded.run()).splitlines()[0] == "<summary: 1 cancelled, 1 superseded; interrupted>"
+
+
+def test_all_public_names_are_there():
+    for name in sparkassets.__all__:
+        assert getattr(sparkassets, name).__name__ == name
