@@ -119,7 +119,15 @@ class SourceError(SparkAssetsError):
 
 
 class SourceChangedError(SourceError):
-    """A source is no longer what the run was planned with: only a new plan can succeed, no attempt with these pins."""
+    """A source is no longer what the run was planned with: only a new plan can succeed, no attempt with these pins.
+
+    Attributes:
+        source: The asset.
+    """
+
+    def __init__(self, message: str, *, source: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
 
 
 class RunError(SparkAssetsError):

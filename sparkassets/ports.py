@@ -115,6 +115,7 @@ class Observation:
         table_id, version: Position in a Delta source after this observation.
         cursor: JSON object that is merged by key into the one handed in at the next look; a None value deletes its key.
         extra: What people may want to know: counts of files, operation.
+        notes: Sentences on how the source is now, which every look tells again, with or without news.
     """
 
     asset: str
@@ -125,6 +126,12 @@ class Observation:
     version: int | None = None
     cursor: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    @property
+    def is_news(self) -> bool:
+        """Whether there is anything to record: an update, or a move of the position."""
+        return self.whole or self.version is not None or bool(self.changed or self.removed or self.cursor)
 
 
 class SourceObserver(Protocol):
@@ -140,7 +147,7 @@ class SourceObserver(Protocol):
         coverage: RangeSet,
         now: datetime,
     ) -> Observation | None:
-        """What changed since that position; None when nothing did.
+        """What changed since that position; None when nothing did and there is nothing to note.
 
         ``coverage`` is the time that the dataset held by then: what of it is gone can only be told by it where the
         source itself does not say what changed.

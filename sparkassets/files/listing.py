@@ -45,6 +45,15 @@ def list_files(pattern: PathPattern) -> list[File] | None:
         raise SourceError(f"cannot list '{place}': {error.strerror or error}") from error
 
 
+def rowless(kind: str, size: int) -> bool:
+    """Whether a file of that kind of source and that size in bytes holds no rows: such a file is not there.
+
+    >>> rowless("csv", 0), rowless("csv", 1), rowless("parquet", 0)
+    (True, False, False)
+    """
+    return size == 0 and kind != "parquet"
+
+
 # --------------------------------------------------------------------------- a disk
 
 

@@ -31,6 +31,7 @@ from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.progress import Explained, Progress, RunResult, Status, Summary, Unbroken
+from sparkassets.runtime.restless import Restless
 from sparkassets.runtime.work import Work
 
 POLL_SECONDS = 0.2
@@ -93,6 +94,8 @@ class Driver:
     _unrecorded: list[_Ended] = field(default_factory=list)
     _results: list[RunResult] = field(default_factory=list)
     _faults: dict[str, str] = field(default_factory=dict)
+    _notes: dict[str, str] = field(default_factory=dict)
+    _restless: Restless = field(default_factory=Restless)
     _engine: Engine | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _renewed: float = 0.0
@@ -157,6 +160,7 @@ class Driver:
             gone=self.leases.over(state, mine=frozenset(self._active)),
             select=work.select,
             faults=self._faults,
+            notes=self._notes,
         )
         return work.plan(look)
 
@@ -168,8 +172,8 @@ class Driver:
 
     def _observe(self) -> None:
         def decide(state: State) -> Sequence[Entry]:
-            news = observe(self.project, state, self.observer, now=self.clock.now())
-            self._faults = news.faults
+            news = observe(self.project, state, self.observer, now=self.clock.now(), leaving=self._restless.left())
+            self._faults, self._notes = news.faults, news.notes
             return news.entries
 
         self.ledger.refresh()
@@ -344,6 +348,7 @@ class Driver:
             return entries
 
         rows = self.ledger.commit(decide)
+        self._restless.note(end.outcome for end in ended)
         recorded = {row.asset for row in rows if row.kind != "event"}
         for end in ended:
             del self._active[end.active.claim.epoch]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from sparkassets.core.journal.entries import Entry, ObservedEntry, SpecEntry
 from sparkassets.core.journal.specs import fold_spec
@@ -21,11 +22,13 @@ class News:
     """Entries that tell what is new, and sources that could not be looked at.
 
     Attributes:
-        faults: Asset to what is wrong, one line.
+        faults: Asset to what is wrong and what to do, one line.
+        notes: Asset to what people should know of how it is now, one line.
     """
 
     entries: Sequence[Entry]
     faults: dict[str, str]
+    notes: dict[str, str]
 
 
 def changed_specs(project: ProjectSpec, state: State) -> list[Entry]:
@@ -51,14 +54,19 @@ def observe(
     observer: Callable[[AssetSpec], SourceObserver | None],
     *,
     now: datetime,
+    leaving: Mapping[str, str] = MappingProxyType({}),
 ) -> News:
-    """Looks at every source once, after `changed_specs`; ``now`` is the real clock, by which ``settle`` goes."""
+    """Looks at every source once, after `changed_specs`; ``now`` is the real clock, by which ``settle`` goes.
+
+    Those of ``leaving`` are looked at no more; it says what is wrong with each.
+    """
     entries: list[Entry] = []
-    faults: dict[str, str] = {}
+    faults: dict[str, str] = dict(leaving)
+    notes: dict[str, str] = {}
     sharing = Counter(asset.uri for asset in project.assets.values())
     for asset in project.assets.values():
         source = observer(asset)
-        if source is None:
+        if source is None or asset.name in leaving:
             continue
         known = state.assets[asset.name]
         try:
@@ -72,11 +80,19 @@ def observe(
                 now=now,
             )
         except SourceError as error:
-            faults[asset.name] = str(error).splitlines()[0]
+            faults[asset.name] = _line(error)
             continue
-        if seen is not None:
+        if seen is not None and seen.notes:
+            notes[asset.name] = "; ".join(seen.notes)
+        if seen is not None and seen.is_news:
             entries.append(_entry(asset, seen))
-    return News(entries, faults)
+    return News(entries, faults, notes)
+
+
+def _line(error: SourceError) -> str:
+    """What is wrong and what to do."""
+    said = error.args[0].partition("\n")[0]
+    return f"{said}; {error.hint}" if error.hint else said
 
 
 def _entry(asset: AssetSpec, seen: Observation) -> ObservedEntry:

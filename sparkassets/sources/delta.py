@@ -16,6 +16,7 @@ from sparkassets.ports import Observation
 from sparkassets.sources.delta_changes import Changes, TableTime, flat_adds
 from sparkassets.sources.delta_log import Commit, DeltaLog
 from sparkassets.sources.delta_time import FileTimes, TimeColumn, time_column
+from sparkassets.sources.missing import missing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -75,7 +76,8 @@ class _Look:
 
     def observation(self) -> Observation | None:
         if not self._exists():
-            return None
+            note = missing_table(self.asset.name, self.path)
+            return Observation(asset=self.asset.name, changed=RangeSet(), notes=(note,))
         if self.version is None:
             return self._anew(self._open(), reason=None)
         return self._since(self.version)

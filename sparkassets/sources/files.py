@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.patterns import PathPattern, fingerprint
-from sparkassets.core.phrases import writable
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.phrases import few, writable
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import SourceError
-from sparkassets.files import File, list_files
+from sparkassets.files import File, list_files, rowless
 from sparkassets.ports import Observation
+from sparkassets.sources.missing import missing_root
 
 _NAMED = 5
-"""How many misnamed files are listed by name."""
+"""How many files are listed by name."""
+_AHEAD = 24 * 3600
+"""Seconds by which the clock of who writes files may be ahead where ``settle`` goes by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ class FileObserver:
     """Compares a fingerprint of each slot's files with the one seen before.
 
     The cursor's keys are the slots' starts (epoch seconds as text), or ``""`` for a source without partitions; its
-    values are fingerprints. A slot with a file younger than ``settle_seconds`` keeps what was last seen of it.
+    values are fingerprints. A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty
+    CSV or JSON file is not there.
     """
 
     def observe(
@@ -44,13 +48,13 @@ class FileObserver:
         coverage: RangeSet,
         now: datetime,
     ) -> Observation | None:
-        """The slots whose set of files differs from the cursor's; None when none does.
+        """The slots whose set of files differs from the cursor's; None when none does and nothing is to be noted.
 
         ``extra`` counts the ``files`` in what changed, the partitions left alone until they are quiet (``unsettled``),
         and names the first files of which the path tells no time (``ignored``, ``ignored_count``): these are skipped.
 
         Raises:
-            SourceError: The folder was there before and is gone, or cannot be listed.
+            SourceError: The folder is not there, or cannot be listed; or a file can never be read.
         """
         del table_id, version, coverage  # the cursor knows every slot
         if asset.place is None or asset.source is None:
@@ -58,41 +62,110 @@ class FileObserver:
         pattern = PathPattern.parse(asset.place.path)
         files = list_files(pattern)
         if files is None:
-            if not cursor:
-                return None
-            raise SourceError(
-                f"the source '{asset.name}' vanished: '{pattern.root}' is no longer there",
-                hint="bring it back; if its data is gone for good, leave an empty folder in its place",
-            )
+            note = missing_root(asset.name, pattern, seen=bool(cursor))
+            return Observation(asset=asset.name, changed=RangeSet(), notes=(note,))
         slots, ignored = _group(pattern, asset.partition, files)
-        unsettled = _unsettled(slots, asset.source.settle_seconds, now)
+        unsettled = _unsettled(asset, slots, now)
+        empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
         news = {key: value for key, value in seen.items() if cursor.get(key) != value}
         gone = [key for key in cursor if key not in slots]
-        if not news and not gone:
-            return None
         extra: dict[str, Any] = {"files": sum(len(slots[key].files) for key in news)}
         if unsettled:
             extra["unsettled"] = len(unsettled)
         if ignored:
             extra |= {"ignored": [writable(path) for path in ignored[:_NAMED]], "ignored_count": len(ignored)}
+        notes = _notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled))
+        if not (news or gone or notes):
+            return None
         present = RangeSet.of(slot.time for slot in slots.values())
         return Observation(
             asset=asset.name,
             changed=RangeSet.of(slots[key].time for key in news),
             removed=_time_of(gone, pattern, asset.partition) - present,
-            whole=asset.partition is None,
+            whole=asset.partition is None and bool(news or gone),
             cursor=news | dict.fromkeys(gone),
             extra=extra,
+            notes=notes,
         )
 
 
-def _unsettled(slots: Mapping[str, _Slot], settle_seconds: int, now: datetime) -> set[str]:
-    """The keys of the slots that still change."""
+def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: Sequence[str], unsettled: int) -> tuple[str, ...]:
+    """What is left out, and why."""
+    by = asset.partition.by if asset.partition is not None else "partition"
+    notes = []
+    if empty:
+        notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_some(empty)}")
+    if ignored:
+        notes.append(f"{_count(len(ignored), 'file')} whose name tells no {by} left out: {_some(ignored)}")
+    if unsettled:
+        notes.append(f"{_count(unsettled, by)} not settled yet")
+    return tuple(notes)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def _some(paths: Sequence[str]) -> str:
+    return few([writable(path) for path in paths], most=_NAMED)
+
+
+def _unsettled(asset: AssetSpec, slots: Mapping[str, _Slot], now: datetime) -> set[str]:
+    """The keys of the slots that still change.
+
+    Raises:
+        SourceError: By a file's time that cannot be told, as it lies far ahead.
+    """
+    settle_seconds = asset.source.settle_seconds if asset.source is not None else 0
     if not settle_seconds:
         return set()
-    quiet = (int(now.timestamp()) - settle_seconds) * 10**9
+    second = 10**9
+    quiet, ahead = (int(now.timestamp()) - settle_seconds) * second, (int(now.timestamp()) + _AHEAD) * second
+    for slot in slots.values():
+        for path, _, changed in slot.files:
+            if changed > ahead:
+                raise SourceError(
+                    f"the file '{writable(path)}' of the source '{asset.name}' was changed in the future, so 'settle'"
+                    " never ends for it",
+                    hint="set its time (touch it), and the clock of who wrote it",
+                )
     return {key for key, slot in slots.items() if any(changed > quiet for _, _, changed in slot.files)}
+
+
+def _without_empty(asset: AssetSpec, slots: dict[str, _Slot], unsettled: Collection[str]) -> list[str]:
+    """Takes the files that hold no rows out of ``slots``, and what is left without any; returns their paths, sorted.
+
+    Raises:
+        SourceError: A file that is no longer written can never be read.
+    """
+    source = asset.source or SourceSpec("csv")
+    empty: list[str] = []
+    for key, slot in list(slots.items()):
+        if key in unsettled:
+            continue
+        _check_readable(asset.name, source.kind, slot.files)
+        without = [path for path, size, _ in slot.files if rowless(source.kind, size)]
+        if without:
+            empty += without
+            slot.files[:] = [file for file in slot.files if not rowless(source.kind, file[1])]
+        if not slot.files:
+            del slots[key]
+    return sorted(empty)
+
+
+def _check_readable(name: str, kind: str, files: Sequence[File]) -> None:
+    for path, size, _ in files:
+        if size == 0 and kind == "parquet":
+            raise SourceError(
+                f"the file '{writable(path)}' of the source '{name}' is empty (0 bytes), which is no Parquet file",
+                hint="write it again or take it away; 'settle' leaves alone what is still being written",
+            )
+        if writable(path) != path:
+            raise SourceError(
+                f"the name of the file '{writable(path)}' of the source '{name}' is not UTF-8, so Spark cannot read it",
+                hint="rename it",
+            )
 
 
 def _group(

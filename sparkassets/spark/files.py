@@ -12,7 +12,7 @@ from sparkassets.core.partitions import RangeSet
 from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import RunError, SourceChangedError, SourceError
-from sparkassets.files import list_files
+from sparkassets.files import list_files, rowless
 from sparkassets.ports import Pin
 from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.failures import run_error
@@ -88,12 +88,14 @@ class PinnedFiles:
         differing = [key for key in pinned if key not in groups or fingerprint(groups[key]) != pinned[key]]
         if differing:
             raise SourceChangedError(
-                f"the files of {self.asset.name!r} changed before they were read{self._named(differing)}"
+                f"the files of {self.asset.name!r} changed before they were read{self._named(differing)}",
+                source=self.asset.name,
+                hint="the run is planned anew with what is there; 'settle' leaves alone what is still being written",
             )
 
     def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
-        text, partition = pattern.match(relative), self.asset.partition
-        if text is None:
+        text, partition, source = pattern.match(relative), self.asset.partition, self.asset.source
+        if text is None or (source is not None and rowless(source.kind, size)):
             return None
         start = None
         if partition is not None and pattern.field is not None:

@@ -93,7 +93,7 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
     if found is None or asset.place is None:
         raise SourceError(f"{owner} vanished: there is no Delta table at {asset.place.path if asset.place else '?'}")
     if pin.table_id is not None and found != pin.table_id:
-        raise SourceChangedError(f"{owner} was re-created since the run was planned")
+        raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
     frame = session.read.format("delta").option("versionAsOf", pin.version).load(asset.place.path)
     if pin.ranges is None or asset.partition is None:
         return frame

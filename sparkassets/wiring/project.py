@@ -433,7 +433,14 @@ class Project:
         over = self._leases().over(state, mine=frozenset())
         clock = self._clock.now()
         return Look(
-            self.spec, state, epoch(self._at(at) or clock), epoch(clock), gone=over, select=select, faults=news.faults
+            self.spec,
+            state,
+            epoch(self._at(at) or clock),
+            epoch(clock),
+            gone=over,
+            select=select,
+            faults=news.faults,
+            notes=news.notes,
         )
 
     def _drive(

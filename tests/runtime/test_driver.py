@@ -8,7 +8,7 @@ import pytest
 from sparkassets.core.instants import instant
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.timetables import parse_timetable
-from sparkassets.errors import RunError, SourceError
+from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.runtime.work import Backfill, Tick
 from sparkassets.state import MemoryStore
 from tests.builders import asset, at, days, project, source
@@ -117,6 +117,41 @@ def test_a_failure_is_recorded_its_descendants_wait_and_the_rest_goes_on():
     assert not [row for row in w.store.history(kinds=["success"]) if row.asset == "a"]
     del w.engine.hooks["a", "compute"]
     assert ran(w.driver().run([Tick()])) == ["a", "b"]
+
+
+def test_a_source_that_changed_since_the_plan_is_planned_anew_and_not_retried():
+    w = world(source("s"), asset("a", "s", retries=5, retry_delay_seconds=0))
+    w.tell("s", "2025-01-01")
+    engine, pinned = FakeEngine(), []
+
+    def changed(order):
+        pinned.append(order.pins["s"].seq)
+        if len(pinned) == 1:
+            w.tell("s", "2025-01-01")
+            raise SourceChangedError("the files of 's' changed before they were read: 2025-01-01", source="s")
+
+    engine.hooks["a", "compute"] = changed
+    summary = w.driver(engine=engine).run([Tick()])
+    assert [(run.status, run.attempts) for run in summary.runs] == [("failed", 1), ("success", 1)]
+    assert pinned[0] < pinned[1]
+    assert summary.faults == ()
+
+
+def test_a_source_that_always_changes_ends_the_invocation_with_what_to_do():
+    w = world(source("s"), asset("a", "s", retries=5, retry_delay_seconds=0))
+    w.tell("s", "2025-01-01")
+    engine = FakeEngine()
+
+    def changed(order):
+        w.tell("s", "2025-01-01")
+        raise SourceChangedError("the files of 's' changed before they were read: 2025-01-01", source="s")
+
+    engine.hooks["a", "compute"] = changed
+    summary = w.driver(engine=engine).run([Tick()])
+    assert [run.status for run in summary.runs] == ["failed"] * 3
+    said = "it changed 3 times while it was read; 'settle' leaves alone what is still being written"
+    assert summary.faults == (("s", said),)
+    assert ("s", said) in [(each.asset, each.reason) for each in summary.waiting]
 
 
 def test_retries_keep_the_run_and_its_version():

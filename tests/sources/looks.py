@@ -38,6 +38,9 @@ class Source:
             coverage=self.coverage,
             now=now or datetime.now(UTC),
         )
+        self.notes = seen.notes if seen is not None else ()
+        if seen is not None and not seen.is_news:
+            return None
         if seen is not None:
             self.table_id, self.version = seen.table_id, seen.version
             merged = {**self.cursor, **seen.cursor}

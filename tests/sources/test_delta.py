@@ -746,9 +746,19 @@ def message(source):
 
 def test_a_table_that_is_not_there_yet_is_nothing_new(place):
     uri, path = place
-    assert delta(uri).look() is None
+    source = delta(uri)
+    assert source.look() is None
+    assert source.notes == (f"there is no Delta table at '{uri}' yet",)
     Path(path).mkdir()
-    assert delta(uri).look() is None
+    assert source.look() is None
+
+
+def test_a_table_in_a_folder_that_is_not_there_is_an_error(tmp_path):
+    (tmp_path / "lake").mkdir()
+    assert message(delta(f"{tmp_path}/laek/flights")) == (
+        f"the source 'landed' has no folder '{tmp_path}/laek'\n"
+        f"  hint: did you mean '{tmp_path}/lake'? if not, create the folder: an empty one is waited for"
+    )
 
 
 def test_a_table_that_vanished_is_an_error(place):

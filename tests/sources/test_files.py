@@ -118,11 +118,60 @@ def test_an_empty_folder_where_files_were_removes_all_of_them(landing):
     assert source.keys(source.look().removed) == ["2013-01-05"]
 
 
-def test_an_empty_file_is_a_file(landing):
+def test_an_empty_file_is_not_there_and_is_named_at_every_look(landing):
     uri, root = landing
     write(root, "2013-01-05.csv", "")
+    write(root, "2013-01-06.csv", "")
     source = Source(uri + "/{day}.csv")
+    assert source.look() is None
+    assert source.notes == ("2 empty files without rows left out: 2013-01-05.csv, 2013-01-06.csv",)
+    write(root, "2013-01-05.csv")
     assert source.keys(source.look().changed) == ["2013-01-05"]
+    assert source.notes == ("1 empty file without rows left out: 2013-01-06.csv",)
+    write(root, "2013-01-05.csv", "")
+    assert source.keys(source.look().removed) == ["2013-01-05"]
+
+
+def test_an_empty_file_that_is_still_written_removes_nothing(tmp_path):
+    path = write(tmp_path, "2013-01-05.csv")
+    touch(path, age=3600)
+    source = Source(f"{tmp_path}/{{day}}.csv", settle_seconds=900)
+    source.look(now=NOW)
+    path.write_text("")
+    touch(path, age=10)
+    assert source.look(now=NOW) is None
+    assert source.notes == ("1 day not settled yet",)
+
+
+def test_an_empty_parquet_file_is_an_error(tmp_path):
+    write(tmp_path, "2013-01-05.parquet", "")
+    touch(tmp_path / "2013-01-05.parquet", age=10)
+    assert message(Source(f"{tmp_path}/{{day}}.parquet", kind="parquet")) == (
+        "the file '2013-01-05.parquet' of the source 'landed' is empty (0 bytes), which is no Parquet file\n"
+        "  hint: write it again or take it away; 'settle' leaves alone what is still being written"
+    )
+    assert Source(f"{tmp_path}/{{day}}.parquet", kind="parquet", settle_seconds=900).look(now=NOW) is None
+
+
+def test_a_name_that_is_no_text_is_an_error_where_it_matches(tmp_path):
+    write(tmp_path, os.fsdecode(b"2013-01-05 caf\xe9.csv"))
+    assert message(Source(f"{tmp_path}/{{day}} *.csv")) == (
+        "the name of the file '2013-01-05 caf\\udce9.csv' of the source 'landed' is not UTF-8, so Spark cannot read"
+        " it\n  hint: rename it"
+    )
+
+
+def test_a_file_of_the_day_after_tomorrow_never_settles(tmp_path):
+    touch(write(tmp_path, "2013-01-05.csv"), age=-3600)
+    source = Source(f"{tmp_path}/{{day}}.csv", settle_seconds=900)
+    assert source.look(now=NOW) is None  # its clock is an hour ahead
+    touch(tmp_path / "2013-01-05.csv", age=-2 * 86400)
+    with pytest.raises(SourceError) as error:
+        source.look(now=NOW)
+    assert str(error.value) == (
+        "the file '2013-01-05.csv' of the source 'landed' was changed in the future, so 'settle' never ends for it\n"
+        "  hint: set its time (touch it), and the clock of who wrote it"
+    )
 
 
 def test_files_of_finer_names_belong_to_their_partition(tmp_path):
@@ -307,6 +356,8 @@ def test_misnamed_files_are_named_and_skipped(landing):
         "ignored_count": 7,
     }
     assert source.look() is None
+    named = "20130230.csv, backup.csv, copy0.csv, copy1.csv, copy2.csv and 2 more"
+    assert source.notes == (f"7 files whose name tells no day left out: {named}",)
 
 
 def test_a_misnamed_file_is_named_although_its_name_is_no_text(tmp_path):
@@ -351,9 +402,42 @@ def test_without_settle_a_clock_that_runs_ahead_hides_nothing(tmp_path):
 # --------------------------------------------------------------------------- trouble
 
 
-def test_a_folder_that_is_not_there_yet_is_nothing_new(landing):
-    uri, _ = landing
-    assert Source(uri + "/later/{day}.csv").look() is None
+def message(source):
+    with pytest.raises(SourceError) as error:
+        source.look()
+    return str(error.value)
+
+
+def test_a_folder_that_is_not_there_is_an_error_with_the_nearest_name(tmp_path):
+    (tmp_path / "landing").mkdir()
+    assert message(Source(f"{tmp_path}/lnading/{{day}}.csv")) == (
+        f"the source 'landed' has no folder '{tmp_path}/lnading'\n"
+        f"  hint: did you mean '{tmp_path}/landing'? if not, create the folder: an empty one is waited for"
+    )
+    assert message(Source(f"{tmp_path}/inbox/deep/{{day}}.csv")) == (
+        f"the source 'landed' has no folder '{tmp_path}/inbox/deep'\n"
+        "  hint: create the folder: an empty one is waited for"
+    )
+    assert Source(f"{tmp_path}/landing/{{day}}.csv").look() is None
+
+
+def test_a_name_of_other_characters_that_look_alike_is_told(tmp_path):
+    (tmp_path / "a\u0308").mkdir()
+    assert message(Source(f"{tmp_path}/\u00e4/{{day}}.csv")).endswith(
+        f"'{tmp_path}' has this name composed of other characters (NFC and NFD); rename one of the two"
+    )
+
+
+def test_a_file_may_come_into_its_folder_and_files_into_a_store(tmp_path, monkeypatch):
+    source = Source(f"{tmp_path}/planes.csv", partition=None)
+    assert source.look() is None
+    assert source.notes == (f"the file '{tmp_path}/planes.csv' is not there yet",)
+    monkeypatch.setattr(
+        listing, "open_store", lambda uri: (SubTreeFileSystem(str(tmp_path), LocalFileSystem()), "later")
+    )
+    source = Source("s3a://bucket/later/{day}.csv")
+    assert source.look() is None
+    assert source.notes == ("'s3a://bucket/later' holds no files yet",)
 
 
 def test_a_folder_that_vanished_is_an_error(landing):

@@ -112,6 +112,7 @@ def _comparable(last: Look, look: Look) -> bool:
         and last.invocation == look.invocation
         and last.select == look.select
         and last.faults == look.faults
+        and last.notes == look.notes
         and set(last.gone) == set(look.gone)
     )
 

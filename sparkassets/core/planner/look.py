@@ -47,6 +47,7 @@ class Look:
         gone: Epochs of claims whose driver is known to be gone, or whose lease is over.
         select: Assets that may run; None means all.
         faults: Sources that cannot be looked at, with what is wrong.
+        notes: Sources of which people should know something.
         decided: By asset, filled as the planner goes.
     """
 
@@ -58,6 +59,7 @@ class Look:
     gone: Collection[int] = ()
     select: Collection[str] | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
     decided: dict[str, Decision] = field(default_factory=dict)
     _floors: dict[tuple[str, str], int] = field(default_factory=dict)
     _ends: dict[tuple[str, str], int] = field(default_factory=dict)

@@ -33,8 +33,8 @@ def assemble(look: Look, project: ProjectSpec) -> Plan:
 def decide(look: Look, asset: AssetSpec) -> Decision:
     """The decision for one asset, when everything before it is decided."""
     if asset.source is not None:
-        fault = look.faults.get(asset.name)
-        return Decision((), (Waiting(asset.name, fault),)) if fault else Decision()
+        said = look.faults.get(asset.name) or look.notes.get(asset.name)
+        return Decision((), (Waiting(asset.name, said),)) if said else Decision()
     state = look.state_of(asset)
     chain = look.chain(state)
     if chain:
