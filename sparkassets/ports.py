@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec
@@ -91,14 +92,10 @@ class JournalStore(Protocol):
         asset: str | None = None,
         uri: str | None = None,
         run: str | None = None,
-        ids: Collection[str] | None = None,
         after_seq: int = 0,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
-        """Rows of the whole journal that match, ascending by ``seq``; only the newest ``last`` of them.
-
-        What is asked for is sought where the rows are: what does not match is not brought here.
-        """
+        """Rows of the whole journal that match, ascending by ``seq``; only the newest ``last`` of them."""
 
     def maintain(self) -> None:
         """Checkpoints, compacts and expires as the growth rules of section 8 ask; safe beside other drivers."""
@@ -158,6 +155,37 @@ class SourceObserver(Protocol):
 
         Raises:
             SourceError: It vanished or cannot be read; the message says what and where.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An asset's own table as the journal knows it.
+
+    Attributes:
+        version: Of the newest recorded commit, or of what was looked at since.
+        seen: Up to which version everything in the log is accounted for.
+        mark: What tells that version's commit from any other.
+        app: The application id of the asset's commits; those of the project's other assets differ after the last ``/``.
+        coverage: Time that was computed.
+    """
+
+    table_id: str
+    version: int
+    seen: int
+    mark: str
+    app: str
+    coverage: RangeSet
+
+
+class TargetObserver(Protocol):
+    """Looks at what assets wrote, without a JVM."""
+
+    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
+        """What is not as it was recorded; None where everything is.
+
+        Raises:
+            SourceError: It cannot be read; the message says what and where.
         """
 
 

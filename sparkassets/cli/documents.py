@@ -88,6 +88,7 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "running": status.running,
         "next_at": instant_text(status.next_at),
         "paused": status.paused,
+        "notes": list(status.notes),
     }
 
 

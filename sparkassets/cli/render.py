@@ -52,6 +52,14 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
     else:
         terminal.print("", "nothing is due")
     print_waiting(plan.waiting, project, terminal, quiet=True)
+    if plan.notes:
+        terminal.print("", "noticed:")
+        columns = [Column("asset"), Column("partitions", free=True), Column("what", free=True)]
+        rows: list[Row] = [
+            [Cell(note.asset, "yellow"), blocks_text(note.asset, note.blocks, project), note.text]
+            for note in plan.notes
+        ]
+        print_table(terminal, columns, rows)
 
 
 def print_downstream(after: Mapping[str, RangeSet | None], project: ProjectSpec, terminal: Terminal) -> None:
@@ -107,7 +115,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
         if result.status == "failed":
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
     if summary.faults:
-        terminal.print("", terminal.paint("sources that could not be looked at:", "red"))
+        terminal.print("", terminal.paint("sources and tables that could not be looked at:", "red"))
         print_table(terminal, [Column("asset"), Column("reason", free=True)], [list(fault) for fault in summary.faults])
     if summary.interrupted:
         return  # what waited before the end is out of date

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sparkassets.core.journal.entries import Entry, EventEntry
@@ -13,9 +14,6 @@ from sparkassets.runtime.ledger import Ledger
 
 Identity = tuple[str, str]
 """Dataset and id: what tells an event from others."""
-
-_AT_ONCE = 1000
-"""How many ids one look at the journal asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +47,12 @@ def announce(
         entries: What to record.
         before: Entries that belong before them, such as changed specs.
     """
-    known = _Known(store, {entry.id for entry in entries if entry.id is not None})
+    known = _Known(store)
     fresh: list[EventEntry] = []
 
     def decide(state: State) -> Sequence[Entry]:
         fresh.clear()
-        seen = known.read(state.seq)
+        seen = known.read() if any(entry.id is not None for entry in entries) else {}
         taken = set(seen)
         for entry in entries:
             if entry.id is None or (entry.uri, entry.id) not in taken:
@@ -75,23 +73,22 @@ def announce(
 
 
 class _Known:
-    """The events with one of some ids; every look reads on where the last one ended."""
+    """The events with an id; every look reads on where the last one ended."""
 
-    def __init__(self, store: JournalStore, ids: Collection[str]) -> None:
+    def __init__(self, store: JournalStore) -> None:
         self.rows: dict[Identity, JournalRow] = {}
         self._store = store
-        self._ids = sorted(ids)
         self._read = 0
 
-    def read(self, seq: int) -> dict[Identity, JournalRow]:
-        """Those up to the entry ``seq`` at least."""
-        for at in range(0, len(self._ids), _AT_ONCE):
-            ids = self._ids[at : at + _AT_ONCE]
-            for row in self._store.history(kinds=("event",), ids=ids, after_seq=self._read):
-                self.rows.setdefault((row.uri or "", row.id or ""), row)
-        self._read = seq
+    def read(self) -> dict[Identity, JournalRow]:
+        for row in self._store.history(kinds=("event",), after_seq=self._read):
+            self._read = row.seq
+            identity = _identity(row)
+            if identity is not None:
+                self.rows.setdefault(identity, row)
         return self.rows
 
 
 def _identity(row: JournalRow) -> Identity | None:
-    return None if row.id is None else (row.uri or "", row.id)
+    found = json.loads(row.body).get("id") if '"id"' in row.body else None
+    return None if found is None else (row.uri or "", found)

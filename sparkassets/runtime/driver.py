@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,13 +25,14 @@ from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.ports import Clock, Engine, Ids, Pin, RunOrder, SourceObserver
+from sparkassets.ports import Clock, Engine, Ids, Pin, RunOrder, SourceObserver, TargetObserver
 from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.progress import Explained, Progress, RunResult, Status, Summary, Unbroken
 from sparkassets.runtime.restless import Restless
+from sparkassets.runtime.targets import look_at_targets
 from sparkassets.runtime.work import Work
 
 POLL_SECONDS = 0.2
@@ -82,6 +83,7 @@ class Driver:
     ledger: Ledger
     engine: Callable[[], Engine]
     observer: Callable[[AssetSpec], SourceObserver | None]
+    targets: TargetObserver
     leases: Leases
     clock: Clock
     ids: Ids
@@ -96,6 +98,7 @@ class Driver:
     _faults: dict[str, str] = field(default_factory=dict)
     _notes: dict[str, str] = field(default_factory=dict)
     _restless: Restless = field(default_factory=Restless)
+    _lost: set[str] = field(default_factory=set)
     _engine: Engine | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _renewed: float = 0.0
@@ -133,7 +136,7 @@ class Driver:
     # ------------------------------------------------------------------ the loop
 
     def _until_idle(self, work: Work) -> Plan:
-        self._observe()
+        self._observe(work.select)
         progressed = False
         while not self._stopping.is_set():
             plan = self._plan(work, self.ledger.state)
@@ -144,7 +147,7 @@ class Driver:
             if self._active:
                 self._wait(work)
             elif progressed:
-                self._observe()  # what landed meanwhile is part of this invocation
+                self._observe(work.select)  # what landed meanwhile is part of this invocation
                 progressed = False
             elif not fresh and not self._wait_for_lease():
                 return plan
@@ -170,14 +173,17 @@ class Driver:
     def _room(self) -> int:
         return max(0, CLAIMS_PER_SLOT * self.project.max_parallel_runs - len(self._active))
 
-    def _observe(self) -> None:
+    def _observe(self, select: Collection[str] | None) -> None:
         def decide(state: State) -> Sequence[Entry]:
             news = observe(self.project, state, self.observer, now=self.clock.now(), leaving=self._restless.left())
-            self._faults, self._notes = news.faults, news.notes
-            return news.entries
+            gone = self.leases.over(state, mine=frozenset(self._active))
+            found = look_at_targets(self.project, state, self.targets, gone=gone, select=select, lost_before=self._lost)
+            self._faults, self._notes = news.faults | found.faults, news.notes
+            return [*news.entries, *found.entries]
 
         self.ledger.refresh()
-        self.ledger.commit(decide)
+        rows = self.ledger.commit(decide)
+        self._lost |= {row.asset for row in rows if row.asset is not None and row.kind == "target"}
 
     def _wait_for_lease(self) -> bool:
         """Waits while it is in doubt whether a claim's driver is alive; returns whether to look again."""

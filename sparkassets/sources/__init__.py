@@ -6,8 +6,9 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import SourceObserver
 from sparkassets.sources.delta import DeltaObserver
 from sparkassets.sources.files import FileObserver
+from sparkassets.sources.targets import DeltaTargets
 
-__all__ = ["DeltaObserver", "FileObserver", "observer"]
+__all__ = ["DeltaObserver", "DeltaTargets", "FileObserver", "observer"]
 
 
 def observer(asset: AssetSpec) -> SourceObserver | None:

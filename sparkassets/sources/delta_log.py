@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,6 +42,10 @@ class Commit:
         files: Those that changed data, in the log's order.
         moved: Whether it moved rows to other files too, as ``OPTIMIZE`` does, which changes no data.
         metadata: The table's new metadata, where the commit sets it.
+        apps: Application id to the version of the transaction that the commit carries.
+        told: The ``userMetadata`` of its writer; empty without any.
+        parameters: Of the operation.
+        timestamp: By its writer's clock, milliseconds since 1970.
     """
 
     version: int
@@ -49,6 +53,10 @@ class Commit:
     files: tuple[FileAction, ...]
     moved: bool
     metadata: Mapping[str, Any] | None
+    apps: Mapping[str, int] = field(default_factory=dict)
+    told: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    timestamp: int | None = None
 
 
 class Files(Protocol):
@@ -80,8 +88,12 @@ class DeltaLog:
         """
         commits: list[Commit] = []
         while (data := self._files.read(_name(version + len(commits) + 1))) is not None:
-            commits.append(self._commit(version + len(commits) + 1, data))
+            commits.append(self.parsed(version + len(commits) + 1, data))
         return commits
+
+    def content(self, version: int) -> bytes | None:
+        """That version's commit as it stands in the log; None where the log does not hold it."""
+        return self._files.read(_name(version))
 
     def checkpoint(self) -> int:
         """The version of the last checkpoint, -1 without one."""
@@ -91,8 +103,14 @@ class DeltaLog:
         except (ValueError, KeyError, TypeError):  # only a hint by the protocol: without it the log itself counts
             return -1
 
-    def _commit(self, version: int, data: bytes) -> Commit:
-        operation, metadata, files, moved = "", None, [], False
+    def parsed(self, version: int, data: bytes) -> Commit:
+        """The commit of a version by its content.
+
+        Raises:
+            SourceError: It is no commit.
+        """
+        info: Mapping[str, Any] = {}
+        metadata, files, moved, apps = None, [], False, {}
         try:
             for line in data.splitlines():
                 if not line.strip():
@@ -104,12 +122,17 @@ class DeltaLog:
                     else:
                         moved = True
                 elif kind == "commitInfo":
-                    operation = str(action.get("operation") or "")
+                    info = action
                 elif kind == "metaData":
                     metadata = action
+                elif kind == "txn":
+                    apps[str(action["appId"])] = int(action["version"])
+            told = str(info.get("userMetadata") or "")
+            parameters, at = info.get("operationParameters") or {}, info.get("timestamp")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error
-        return Commit(version, operation, tuple(files), moved, metadata)
+        operation = str(info.get("operation") or "")
+        return Commit(version, operation, tuple(files), moved, metadata, apps, told, parameters, at)
 
 
 class _LocalFiles:

@@ -31,7 +31,6 @@ JOURNAL_COLUMNS: Columns = {
     "ends": "longs",
     "table_id": "string",
     "version": "long",
-    "id": "string",
     "extra": "string",
     "body": "string",
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -37,9 +36,9 @@ from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.progress import Progress, RunFailedError, Silent, Summary
-from sparkassets.sources import observer
+from sparkassets.runtime.targets import look_at_targets
+from sparkassets.sources import DeltaTargets, observer
 from sparkassets.sources.columns import table_columns, told_by_table
-from sparkassets.sources.missing import missing_places
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of
 from sparkassets.wiring.failures import explain_failure
@@ -91,8 +90,7 @@ class Project:
         Args:
             folder: Holds ``project.yml``.
             env: Variables for ``${…}``; by default the process's own.
-            tables: Whether sources on a local disk are looked for, and Delta tables asked for their columns, too: who
-                has no folder is in the warnings of ``spec``.
+            tables: Whether Delta tables on a local disk that others write are asked for their columns, too.
 
         Raises:
             SpecError: Something is wrong with its files; holds every problem.
@@ -101,8 +99,6 @@ class Project:
         spec = load(Path(folder), variables, cache=kept())
         if tables and any(told_by_table(asset) for asset in spec.assets.values()):
             spec = load(Path(folder), variables, tables=table_columns)
-        if tables and (missing := missing_places(spec)):
-            spec = replace(spec, warnings=(*spec.warnings, *missing))
         return cls(spec)
 
     # ------------------------------------------------------------------ looking
@@ -434,8 +430,9 @@ class Project:
             ledger.open()
         ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
         news = observe(self.spec, ledger.state, observer, now=self._clock.now())
-        state: State = ledger.assume(news.entries)
-        over = self._leases().over(state, mine=frozenset())
+        over = self._leases().over(ledger.state, mine=frozenset())
+        found = look_at_targets(self.spec, ledger.state, DeltaTargets(), gone=over, select=select)
+        state: State = ledger.assume([*news.entries, *found.entries])
         clock = self._clock.now()
         return Look(
             self.spec,
@@ -444,7 +441,7 @@ class Project:
             epoch(clock),
             gone=over,
             select=select,
-            faults=news.faults,
+            faults=news.faults | found.faults,
             notes=news.notes,
         )
 
@@ -472,6 +469,7 @@ class Project:
             ledger=self._ledger("run"),
             engine=lambda: self._open_engine(spark),
             observer=observer,
+            targets=DeltaTargets(),
             leases=self._leases(),
             clock=self._clock,
             ids=RandomIds(),

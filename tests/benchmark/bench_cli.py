@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
@@ -17,6 +18,7 @@ from packaging.requirements import Requirement
 
 import sparkassets.spark
 from sparkassets import Project
+from sparkassets.ports import RunOrder, Stamp
 from sparkassets.runtime.progress import Summary
 from tests.runtime.fakes import FakeEngine
 
@@ -53,9 +55,22 @@ def write_project(folder: Path) -> None:
         )
 
 
+class LoggingEngine(FakeEngine):
+    """Writes the log of each table, by which it is known when it is looked at, but no rows."""
+
+    def _commit(self, order: RunOrder, stamp: Stamp) -> None:
+        super()._commit(order, stamp)
+        assert order.asset.place is not None
+        log = Path(order.asset.place.path, "_delta_log")
+        log.mkdir(parents=True, exist_ok=True)
+        version = len(self.tables[order.asset.name]) - 1
+        actions = [{"commitInfo": {"operation": "WRITE"}}, {"txn": {"appId": stamp.app_id, "version": stamp.version}}]
+        (log / f"{version:020}.json").write_text("\n".join(json.dumps(action) for action in actions))
+
+
 def fill_state(folder: Path) -> Summary:
     """Runs everything with an engine that only pretends, so that the journal is that of a project in use."""
-    engine = FakeEngine()
+    engine = LoggingEngine()
     sparkassets.spark.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
     return Project.load(folder).run()
 

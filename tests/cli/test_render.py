@@ -103,7 +103,8 @@ def test_a_source_that_vanished_is_said_once():
     fault = ("flights", "/data/flights is gone")
     text = shown(print_summary, Summary((), (Waiting(*fault),), (fault,)))
     assert text == (
-        "nothing was due\n\nsources that could not be looked at:\n  asset    reason\n  flights  /data/flights is gone\n"
+        "nothing was due\n\nsources and tables that could not be looked at:\n"
+        "  asset    reason\n  flights  /data/flights is gone\n"
     )
 
 

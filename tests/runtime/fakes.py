@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from sparkassets.core.journal.found import Found
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import said
-from sparkassets.ports import Landed, Observation, RunOrder, SourceObserver, Stamp, TargetMissingError
+from sparkassets.ports import Landed, Observation, Recorded, RunOrder, SourceObserver, Stamp, TargetMissingError
 from sparkassets.runtime.driver import Driver, Identity
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
@@ -116,6 +117,26 @@ class FakeSource:
         return self.news.pop(0) if self.news else None
 
 
+class FakeTargets:
+    """Tables that are as they were recorded, until the test tells otherwise.
+
+    Attributes:
+        news: Asset to what the next look at its table finds, or what it raises.
+        looked: The assets whose tables were looked at, in order.
+    """
+
+    def __init__(self) -> None:
+        self.news: dict[str, Found | Exception] = {}
+        self.looked: list[str] = []
+
+    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
+        self.looked.append(asset.name)
+        found = self.news.pop(asset.name, None)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
 class FakeClock:
     """Real monotonic time is not needed by most tests; both hands stand still until moved."""
 
@@ -160,6 +181,7 @@ class World:
     store: Any
     engine: FakeEngine = field(default_factory=FakeEngine)
     sources: dict[str, FakeSource] = field(default_factory=dict)
+    targets: FakeTargets = field(default_factory=FakeTargets)
     clock: FakeClock = field(default_factory=FakeClock)
     ids: FakeIds = field(default_factory=FakeIds)
     alive: bool = False
@@ -189,6 +211,7 @@ class World:
             ledger=Ledger(self.store, project=self.project.name, driver=f"d{self.invocations}", clock=self.clock),
             engine=lambda: used,
             observer=observer,
+            targets=self.targets,
             leases=Leases(host=host, alive=lambda _: self.alive, clock=self.clock),
             clock=self.clock,
             ids=self.ids,

@@ -12,7 +12,7 @@ from sparkassets.cli.documents import print_json, status_document
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
 from sparkassets.cli.render import STATUS_STYLES, clock, in_words, number, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import epoch
 from sparkassets.core.phrases import few
 
@@ -47,6 +47,8 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
     print_table(terminal, COLUMNS, [_row(status, project.spec, now) for status in found])
     for status in found:
         print_failure(status.asset, status.error or "", terminal)
+        for note in status.notes:
+            terminal.print(f"{terminal.paint(status.asset, 'yellow')}: {clean(note)}")
     return 0
 
 

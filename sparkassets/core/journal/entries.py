@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from sparkassets.core.journal.found import TargetEntry, found_from, found_to
 from sparkassets.core.journal.rows import FORMAT, JournalRow
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import RangeSet
@@ -209,12 +210,36 @@ class PauseEntry:
     paused: bool
 
 
-Entry = SpecEntry | EventEntry | ObservedEntry | ClaimEntry | RenewEntry | SuccessEntry | FailureEntry | PauseEntry
+_Others = SpecEntry | EventEntry | ObservedEntry | ClaimEntry | RenewEntry | SuccessEntry | FailureEntry | PauseEntry
+Entry = _Others | TargetEntry
 
 
 def to_row(entry: Entry, *, seq: int, at: datetime, driver: str) -> JournalRow:
     """The row of an entry."""
     head: dict[str, Any] = {"seq": seq, "at": at, "driver": driver}
+    return _target_row(entry, head) if isinstance(entry, TargetEntry) else _row(entry, head)
+
+
+def _target_row(entry: TargetEntry, head: dict[str, Any]) -> JournalRow:
+    found = entry.found
+    told = {
+        "operations": [commit.operation for commit in found.commits],
+        "versions": [commit.version for commit in found.commits],
+    }
+    return JournalRow(
+        **head,
+        **_ranges(entry.changed),
+        kind="target",
+        asset=entry.asset,
+        uri=entry.uri,
+        table_id=found.table_id,
+        version=found.version,
+        extra=_json(told),
+        body=_body(found_to(entry)),
+    )
+
+
+def _row(entry: _Others, head: dict[str, Any]) -> JournalRow:
     match entry:
         case SpecEntry(asset, spec):
             return JournalRow(**head, kind="spec", asset=asset, uri=spec.uri, body=_body(spec.to_json()))
@@ -227,7 +252,6 @@ def to_row(entry: Entry, *, seq: int, at: datetime, driver: str) -> JournalRow:
                 asset=entry.asset,
                 uri=entry.uri,
                 run=entry.run,
-                id=entry.id,
                 extra=_json(entry.extra),
                 body=_event_body(entry),
             )
@@ -289,6 +313,8 @@ def from_row(row: JournalRow) -> Entry:
                 f"journal entry {row.seq} has format {version}, this version of sparkassets reads up to {FORMAT}",
                 hint="upgrade sparkassets",
             )
+        if row.kind == "target":
+            return found_from(row.asset or "", row.uri or "", body, table_id=row.table_id, version=row.version)
         return _parse(row, body)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise StateError(
@@ -306,7 +332,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
             return SpecEntry(asset, FoldSpec.from_json(body))
         case "event":
             interval = _interval(body.get("interval"))
-            return EventEntry(uri, row.asset, ranges, extra, row.id, body.get("at"), row.run, interval)
+            return EventEntry(uri, row.asset, ranges, extra, body.get("id"), body.get("at"), row.run, interval)
         case "observed":
             removed = RangeSet.of(body["removed"])
             return ObservedEntry(
@@ -377,7 +403,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
 
 
 def _event_body(entry: EventEntry) -> str:
-    told = {"at": entry.at, "interval": entry.interval}
+    told = {"id": entry.id, "at": entry.at, "interval": entry.interval}
     return _body({key: value for key, value in told.items() if value is not None})
 
 

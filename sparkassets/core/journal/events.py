@@ -12,7 +12,7 @@ from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.partitions import RangeSet, TimePartition
 
-EVENT_KINDS = ("event", "observed", "success")
+EVENT_KINDS = ("event", "observed", "target", "success")
 USING_KINDS = ("claim", "success")
 """The kinds of entries that tell which run used an event."""
 
@@ -44,7 +44,9 @@ def of_ref(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
 
 
 def is_event(row: JournalRow) -> bool:
-    """Whether a row of `EVENT_KINDS` announces anything; a source's mere move does not."""
+    """Whether a row of `EVENT_KINDS` announces anything; what moves a mere position does not."""
+    if row.kind == "target":
+        return bool(json.loads(row.body)["event"])
     if row.kind != "observed" or row.starts:
         return True
     body = json.loads(row.body)
@@ -58,7 +60,7 @@ def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any]:
     extra = json.loads(row.extra) if row.extra else {}
     at = body.get("at")
     ref = EventRef(row.seq, row.uri or "", row.asset, epoch(row.at) if at is None else at, ranges, extra, row.run, None)
-    return {**of_ref(ref, partition), "id": row.id}
+    return {**of_ref(ref, partition), "id": body.get("id")}
 
 
 class Uses:

@@ -26,6 +26,8 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
     from_row,
 )
+from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.losses import after_look, after_success, replaced_under
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.state import (
@@ -85,11 +87,12 @@ class _Fold:
                 self._publish(_ref(row, entry.ranges, entry.interval, entry.at), row)
             case ObservedEntry():
                 self._observed(entry, row)
+            case TargetEntry():
+                self._found(entry, row)
             case ClaimEntry():
                 self._claim(entry, row)
             case RenewEntry(claims):
-                for name, claim in claims:
-                    self._renew(name, claim, row.seq)
+                self._renew(claims, row.seq)
             case SuccessEntry():
                 self._success(entry, row)
             case FailureEntry():
@@ -222,6 +225,16 @@ class _Fold:
         if entry.is_event:
             self._publish(_ref(row, entry.changed | entry.removed), row, removed=entry.removed, whole=entry.whole)
 
+    def _found(self, entry: TargetEntry, row: JournalRow) -> None:
+        before = self._assets[entry.asset]
+        after = self._assets[entry.asset] = after_look(before, entry, row.seq)
+        gone = before.coverage - after.coverage
+        if gone and not self._shared(entry.uri, entry.asset):  # else others may hold it; theirs are not lost
+            dataset = self._dataset(entry.uri)
+            self._datasets[entry.uri] = replace(dataset, coverage=dataset.coverage - gone)
+        if entry.is_event:
+            self._publish(_ref(row, entry.changed), row, whole=entry.whole)
+
     def _publish(self, ref: EventRef, row: JournalRow, *, removed: RangeSet | None = None, whole: bool = False) -> None:
         dataset = self._dataset(ref.uri)
         consumers, keepers = self._consumers.get(ref.uri, ()), self._keepers.get(ref.uri, ())
@@ -279,17 +292,21 @@ class _Fold:
         claim = ClaimState(row.seq, entry, row.driver, epoch(row.at), row.seq)
         self._assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
 
-    def _renew(self, name: str, claim: int, seq: int) -> None:
-        asset = self._assets.get(name)
-        if asset is not None:
-            chain = tuple(replace(link, renewed=seq) if link.epoch == claim else link for link in asset.chain)
-            self._assets[name] = replace(asset, chain=chain)
+    def _renew(self, claims: Sequence[tuple[str, int]], seq: int) -> None:
+        for name, claim in claims:
+            asset = self._assets.get(name)
+            if asset is not None:
+                chain = tuple(replace(link, renewed=seq) if link.epoch == claim else link for link in asset.chain)
+                self._assets[name] = replace(asset, chain=chain)
 
     def _success(self, entry: SuccessEntry, row: JournalRow) -> None:
         asset = self._assets[entry.asset]
         if entry.epoch < asset.placed:  # it wrote where the asset was before
             self._assets[entry.asset] = replace(asset, chain=())
             return
+        if (replaced := replaced_under(asset, entry)) is not None:
+            self._found(replaced, row)
+            asset = self._assets[entry.asset]
         claimed = next((link.entry for link in asset.chain if link.epoch == entry.epoch), None)
         blocks = entry.blocks
         changes: dict[str, object] = {}
@@ -325,8 +342,6 @@ class _Fold:
         self._assets[entry.asset] = replace(
             asset,
             done=max(asset.done, entry.epoch),
-            table_id=entry.table_id,
-            version=entry.version,
             chain=(),
             failed=failed,
             last=LastRun(
@@ -338,6 +353,7 @@ class _Fold:
                 invocation=claimed.invocation if claimed else "",
                 planned=claimed.planned if claimed else 0,
             ),
+            **after_success(asset, entry, row.seq),
             **changes,  # type: ignore[arg-type]  # keys are AssetState's own fields
         )
         self._publish(_ref(row, blocks or RangeSet(), entry.interval), row, whole=blocks is None)

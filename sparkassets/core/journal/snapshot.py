@@ -11,6 +11,7 @@ from typing import Any
 
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal.entries import ClaimEntry, from_row, to_row
+from sparkassets.core.journal.found import commits_from, commits_to
 from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import (
@@ -21,6 +22,7 @@ from sparkassets.core.journal.state import (
     FailedBlocks,
     Instance,
     LastRun,
+    Loss,
     State,
 )
 from sparkassets.core.partitions import RangeSet, StampedRanges
@@ -110,6 +112,10 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 ],
                 "table_id": asset.table_id,
                 "version": asset.version,
+                "seen": asset.seen,
+                "mark": asset.mark,
+                "loss": _loss_to(asset.loss) if asset.loss else None,
+                "foreign": commits_to(asset.foreign),
                 "chain": [_chain_to(link) for link in asset.chain],
                 "failed": [_failed_to(item) for item in asset.failed],
                 "last": _last_to(asset.last) if asset.last else None,
@@ -140,6 +146,10 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         position=json.loads(row.cursor),
         table_id=body["table_id"],
         version=body["version"],
+        seen=body["seen"],
+        mark=body["mark"],
+        loss=_loss_from(body["loss"]) if body["loss"] else None,
+        foreign=commits_from(body["foreign"]),
         chain=tuple(_chain_from(name, link) for link in body["chain"]),
         failed=tuple(_failed_from(item) for item in body["failed"]),
         last=_last_from(body["last"]) if body["last"] else None,
@@ -187,6 +197,16 @@ def _last_to(last: LastRun) -> list[Any]:
 def _last_from(last: Sequence[Any]) -> LastRun:
     run, seq, at, rows, interval, invocation, planned = last
     return LastRun(run, seq, at, rows, _pair(interval), invocation, planned)
+
+
+def _loss_to(loss: Loss) -> list[Any]:
+    ranges = None if loss.ranges is None else list(loss.ranges.pairs())
+    return [ranges, loss.reason, loss.seq, loss.stuck]
+
+
+def _loss_from(loss: Sequence[Any]) -> Loss:
+    pairs, reason, seq, stuck = loss
+    return Loss(None if pairs is None else RangeSet.of(pairs), reason, seq, stuck)
 
 
 def _pair(pair: Sequence[int] | None) -> tuple[int, int] | None:

@@ -37,6 +37,7 @@ class FoldSpec:
 
     Attributes:
         place: Where the asset is, as its YAML says; what was computed stands there.
+        appends: Whether its runs only append to its table.
         listens: Datasets whose events the asset consumes: its inlets' and its condition's.
         named: Those of its condition, whose events trigger it.
     """
@@ -47,6 +48,7 @@ class FoldSpec:
     listens: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     place: str | None = None
+    appends: bool = False
 
     def readers(self, uri: str) -> tuple[str, ...]:
         """The inlets that read the dataset; one empty name where only the condition names it."""
@@ -72,6 +74,7 @@ class FoldSpec:
             "listens": list(self.listens),
             "named": list(self.named),
             "place": self.place,
+            "appends": self.appends,
         }
 
     @classmethod
@@ -95,6 +98,7 @@ class FoldSpec:
             tuple(body["listens"]),
             tuple(body["named"]),
             body["place"],
+            body["appends"],
         )
 
 
@@ -117,7 +121,7 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     named = dict.fromkeys(leaf.ref if leaf.is_uri else project.assets[leaf.ref].uri for leaf in leaves)
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
     place = asset.place.given if asset.place is not None else None
-    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens), tuple(named), place)
+    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens), tuple(named), place, asset.write == "append")
 
 
 def _partition_to(partition: TimePartition | None) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sparkassets.core.journal.entries import ClaimEntry, FailureCause
+from sparkassets.core.journal.found import ForeignCommit
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import RangeSet, StampedRanges
 
@@ -133,6 +134,23 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """What was in the asset's table, is not any more, and was not computed again since.
+
+    Attributes:
+        ranges: Its time; None for an asset without partitions.
+        reason: A clause for people.
+        seq: Number of the entry that tells it.
+        stuck: It cannot be computed again, so the asset runs no more until a person decides.
+    """
+
+    ranges: RangeSet | None
+    reason: str
+    seq: int
+    stuck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AssetState:
     """What is known of one asset.
 
@@ -152,7 +170,11 @@ class AssetState:
         instances: Its newest successes by interval, ascending; kept only where a consumer is aligned.
         watermarks: Per inlet, its column's high value as text.
         position: Of a source: its cursor.
-        table_id, version: Of a source, or of the newest recorded commit.
+        table_id, version: Of a source, or of the newest recorded commit, or of what a look at the table found since.
+        seen: The version up to which the log of its own table holds nothing unknown.
+        mark: What tells that version's commit from any other.
+        loss: What its table lost.
+        foreign: What others changed in its table and no run has written anew, ascending.
         chain: Claims that are not settled, oldest first.
         paused: Stopped by `pause`; what its YAML says of pausing is not here.
         placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
@@ -173,6 +195,10 @@ class AssetState:
     position: Mapping[str, Any] = field(default_factory=dict)
     table_id: str | None = None
     version: int | None = None
+    seen: int | None = None
+    mark: str | None = None
+    loss: Loss | None = None
+    foreign: tuple[ForeignCommit, ...] = ()
     chain: tuple[ClaimState, ...] = ()
     failed: tuple[FailedBlocks, ...] = ()
     last: LastRun | None = None

@@ -10,6 +10,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.gates import lacking_blocks, stale_inlet, unquiet_until
 from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
 from sparkassets.core.planner.partitioned import pending, readiness
 from sparkassets.core.planner.planner import plan
@@ -53,6 +54,8 @@ def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Nod
         which = f"{labels(item.blocks, asset.partition)}: " if item.blocks and asset.partition else ""
         until = f" (until {look.when(item.until)})" if item.until is not None else ""
         children.append(Node(f"{which}{item.reason}{until}", holds=None if item.quiet else False))
+    if asset.source is None:
+        children += [Node(note, holds=None) for note in of_table(look, asset, state)]
     children.append(_schedule(look, asset, state))
     if asset.source is not None:
         return Node(asset.name, None, (*children, *_source(look, asset, state)))
@@ -175,7 +178,8 @@ def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, bl
             children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", holds))
             if mapped - there:
                 children.append(Node(f"missing {labels(mapped - there, up)}", holds=False))
-    closed = [stale_inlet(look, asset, inlet), _unquiet(look, inlet)]
+    lost = waits_for_lost(look, asset, inlet)
+    closed = [lost.reason if lost else None, stale_inlet(look, asset, inlet), _unquiet(look, inlet)]
     for reason in closed:
         if reason is not None:
             holds = False
@@ -201,6 +205,6 @@ def _gates(inlet: InletSpec) -> str:
 
 def _history(look: Look, state: AssetState) -> Node:
     if state.last is None:
-        return Node("never ran")
+        return Node("never ran" if state.loss is None else "what it wrote is gone")
     rows = f", {state.last.rows:,} rows" if state.last.rows is not None else ""
     return Node(f"ran last: {state.last.run} at {look.when(state.last.at)}{rows}")

@@ -12,6 +12,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.counted import having
 from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.losses import lost_blocks, waits_for_lost
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -46,6 +47,10 @@ def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None)
     for inlet in asset.inlets.values():
         if not ready:
             break
+        lost = lost_blocks(look, asset, inlet, ready)
+        if lost and (wait := waits_for_lost(look, asset, inlet, lost)) is not None:
+            ready = ready - lost
+            waiting.append(wait)
         closed = stale_inlet(look, asset, inlet)
         if closed is not None:
             return Gated(RangeSet(), (*waiting, Waiting(asset.name, closed, None, ready)), ())
@@ -74,6 +79,8 @@ def open_without_blocks(look: Look, asset: AssetSpec, due: int) -> Gated:
     notes: list[str] = []
     for inlet in asset.inlets.values():
         dataset = look.dataset(inlet)
+        if (wait := waits_for_lost(look, asset, inlet)) is not None:
+            return Gated(RangeSet(), (wait,))
         if inlet.require.kind != "none" and not inlet.aligned and not dataset.seq:
             over = _over(inlet, due, asset)
             if not inlet.waits_only or over is None or look.now < over:

@@ -11,7 +11,7 @@ from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.plan import PlannedRun, Waiting
+from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
 
 Extent = RangeSet | bool
@@ -27,6 +27,7 @@ class Decision:
         coming: What it will publish in this invocation if all goes well: consumers of that wait for it.
         blocked: What cannot come because it, or something before it, failed.
         failure: The sentence of that failure.
+        notes: What is to be known of its table.
     """
 
     runs: tuple[PlannedRun, ...] = ()
@@ -34,6 +35,7 @@ class Decision:
     coming: Extent = False
     blocked: Extent = False
     failure: str = ""
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class Look:
         invocation: Whose failures are not tried again; None tries all of them.
         gone: Epochs of claims whose driver is known to be gone, or whose lease is over.
         select: Assets that may run; None means all.
-        faults: Sources that cannot be looked at, with what is wrong.
+        faults: Sources and targets that cannot be looked at, with what is wrong.
         notes: Sources of which people should know something.
         decided: By asset, filled as the planner goes.
     """

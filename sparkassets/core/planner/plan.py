@@ -77,12 +77,31 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What people should know of an asset's table, whether it runs or not.
+
+    Attributes:
+        blocks: The partitions it is about; None for the whole asset.
+    """
+
+    asset: str
+    text: str
+    blocks: RangeSet | None = None
+
+    def __repr__(self) -> str:
+        return f"<note {self.asset}: {self.text}>"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What would run at ``at`` (epoch seconds), and why the rest would not; every asset is named."""
 
     at: int
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
-        return "\n".join([f"<plan at {zoned(instant(self.at), 'UTC')}>", *map(repr, (*self.runs, *self.waiting))])
+        return "\n".join(
+            [f"<plan at {zoned(instant(self.at), 'UTC')}>", *map(repr, (*self.runs, *self.waiting, *self.notes))]
+        )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.planner import partitioned, whole
+from sparkassets.core.planner import losses, partitioned, whole
 from sparkassets.core.planner.look import Decision, Look
-from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
@@ -23,11 +23,13 @@ def assemble(look: Look, project: ProjectSpec) -> Plan:
     """The plan of the decisions, upstream first."""
     runs: list[PlannedRun] = []
     waiting: list[Waiting] = []
+    notes: list[Note] = []
     for name in project.assets:
         decision = look.decided[name]
         runs += decision.runs
         waiting += decision.waiting
-    return Plan(look.now, tuple(runs), tuple(waiting))
+        notes += decision.notes
+    return Plan(look.now, tuple(runs), tuple(waiting), tuple(notes))
 
 
 def decide(look: Look, asset: AssetSpec) -> Decision:
@@ -36,12 +38,19 @@ def decide(look: Look, asset: AssetSpec) -> Decision:
         said = look.faults.get(asset.name) or look.notes.get(asset.name)
         return Decision((), (Waiting(asset.name, said),)) if said else Decision()
     state = look.state_of(asset)
+    return losses.told(look, asset, state, _decide(look, asset, state))
+
+
+def _decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
     chain = look.chain(state)
     if chain:
         newest = chain[-1]
         reason = f"running: {newest.entry.run} since {look.when(newest.at)} by {newest.driver}"
         blocks = newest.entry.blocks
         return Decision((), (Waiting(asset.name, reason, None, blocks),), coming=True if blocks is None else blocks)
+    held_back = losses.held_back(look, asset, state)
+    if held_back is not None:
+        return held_back
     unfenced = _unfenced(look, state)
     if unfenced is not None:
         return Decision((), (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}: {unfenced}")

@@ -12,6 +12,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.partitioned import pending
 from sparkassets.core.planner.plan import Waiting
@@ -30,11 +31,12 @@ class AssetStatus:
         covered: Keys ``A..B`` of what is there; empty without partitions.
         current, stale, missing, failed: Numbers of partitions; 0 without partitions.
         last_run, last_at: The newest success; for a source the newest event, without a run.
-        error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
+        error: Why the newest run failed, when none succeeded since.
         running: The run that holds the claim.
         next_at: From when its timetable, or a time in its condition, lets it run next, epoch seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
+        notes: What its table lost, what others changed in it, or why it cannot be looked at.
     """
 
     asset: str
@@ -52,6 +54,7 @@ class AssetStatus:
     running: str | None = None
     next_at: int | None = None
     paused: bool = False
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         numbers = {name: getattr(self, name) for name in ("current", "stale", "missing", "failed")}
@@ -71,8 +74,7 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
         covered = tuple(partition.labels(dataset.coverage)) if partition else ()
         current = partition.count(dataset.coverage) if partition else 0
         kind = f"source ({asset.source.kind})"
-        fault = look.faults.get(asset.name)
-        return AssetStatus(asset.name, kind, "observed", covered, current, last_at=dataset.at or None, error=fault)
+        return AssetStatus(asset.name, kind, "observed", covered, current, last_at=dataset.at or None)
     counts: dict[str, int] = {}
     covered = ()
     if partition is not None:
@@ -101,6 +103,7 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
         running=chain[-1].entry.run if chain else None,
         next_at=None if paused else _next_at(look, asset, state),
         paused=paused,
+        notes=of_table(look, asset, state),
     )
 
 

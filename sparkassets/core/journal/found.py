@@ -1,0 +1,123 @@
+"""What a look at an asset's own table found there that no run of the asset did, and how the journal keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sparkassets.core.partitions import RangeSet
+
+FoundKind = Literal["moved", "changed", "restored", "replaced", "gone", "back"]
+"""``moved``: commits that change no row; ``back``: what was lost is there again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCommit:
+    """A commit of somebody else that changed rows of the table.
+
+    Attributes:
+        version: 0 where the log no longer tells it.
+        at: By the clock of whoever committed, epoch seconds.
+        ranges: Computed time whose rows it touched; empty for a table without partitions.
+    """
+
+    version: int
+    operation: str
+    at: int | None = None
+    ranges: RangeSet = field(default_factory=RangeSet)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one look at a table found.
+
+    Attributes:
+        reason: A clause for people, such as ``its table at /lake/a is gone``.
+        lost: Computed time that is not in the table any more, as far as it can be told; None for everything.
+        table_id, version: What was looked at; None where there is no table.
+        mark: Tells that version's commit from any other.
+        watermarks: What the newest run that is still in the table had reached; None where that cannot be told.
+        commits: Those of others that changed rows, ascending.
+    """
+
+    kind: FoundKind
+    reason: str = ""
+    lost: RangeSet | None = field(default_factory=RangeSet)
+    table_id: str | None = None
+    version: int | None = None
+    mark: str | None = None
+    watermarks: Mapping[str, str] | None = None
+    commits: tuple[ForeignCommit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEntry:
+    """What was found, and what follows from it for the asset.
+
+    Attributes:
+        whole: Of an asset without partitions.
+        stuck: It cannot be computed again, so the asset runs no more until a person decides.
+        watermarks: From where the asset goes on.
+    """
+
+    asset: str
+    uri: str
+    found: Found
+    whole: bool
+    stuck: bool = False
+    watermarks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> RangeSet:
+        """Time whose rows others changed."""
+        return RangeSet.union(commit.ranges for commit in self.found.commits)
+
+    @property
+    def is_event(self) -> bool:
+        """Whether the data that consumers read is other data now."""
+        return bool(self.changed) or (self.whole and bool(self.found.commits))
+
+
+def found_to(entry: TargetEntry) -> dict[str, Any]:
+    """The JSON object of an entry; what columns of the journal hold is not in it."""
+    found = entry.found
+    return {
+        "found": found.kind,
+        "reason": found.reason,
+        "lost": None if found.lost is None else list(found.lost.pairs()),
+        "mark": found.mark,
+        "left": None if found.watermarks is None else dict(found.watermarks),
+        "whole": entry.whole,
+        "stuck": entry.stuck,
+        "watermarks": dict(entry.watermarks),
+        "commits": commits_to(found.commits),
+        "event": entry.is_event,
+    }
+
+
+def found_from(
+    asset: str, uri: str, body: Mapping[str, Any], *, table_id: str | None, version: int | None
+) -> TargetEntry:
+    """The entry of `found_to`."""
+    found = Found(
+        body["found"],
+        body["reason"],
+        None if body["lost"] is None else RangeSet.of(body["lost"]),
+        table_id,
+        version,
+        body["mark"],
+        body["left"],
+        commits_from(body["commits"]),
+    )
+    return TargetEntry(asset, uri, found, body["whole"], body["stuck"], body["watermarks"])
+
+
+def commits_to(commits: Sequence[ForeignCommit]) -> list[list[Any]]:
+    """Commits as JSON."""
+    return [[each.version, each.operation, each.at, list(each.ranges.pairs())] for each in commits]
+
+
+def commits_from(commits: Sequence[Sequence[Any]]) -> tuple[ForeignCommit, ...]:
+    """The commits of `commits_to`."""
+    return tuple(ForeignCommit(version, operation, at, RangeSet.of(pairs)) for version, operation, at, pairs in commits)

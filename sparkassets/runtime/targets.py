@@ -1,0 +1,94 @@
+"""Assets' own tables, looked at like sources before anything that writes or reads them is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+
+from sparkassets.core.journal.entries import Entry
+from sparkassets.core.journal.found import Found
+from sparkassets.core.journal.losses import entry_of
+from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import SourceError
+from sparkassets.ports import Recorded, TargetObserver
+from sparkassets.runtime.news import News
+
+LOOKS_AT_ONCE = 16
+"""Tables in object stores that are looked at side by side; a look is a few requests one after the other."""
+
+
+def look_at_targets(
+    project: ProjectSpec,
+    state: State,
+    observer: TargetObserver,
+    *,
+    gone: Collection[int],
+    select: Collection[str] | None = None,
+    lost_before: Collection[str] = (),
+) -> News:
+    """What happened to the tables of what may run, and of what that reads, as entries.
+
+    A table that a live run writes is left alone: what is found there is that run's business.
+
+    Args:
+        project: Its assets; the state knows them as they are now.
+        state: What is recorded.
+        observer: Looks at one table.
+        gone: Epochs of claims whose driver is known to be gone, or whose lease is over.
+        select: Assets that may run; None means all.
+        lost_before: Assets of which this invocation has recorded something: what is lost again after they ran would
+            be lost for ever, so these are left with a fault.
+    """
+    looked = [
+        (asset, known)
+        for asset in _concerned(project, select)
+        if (known := _recorded(asset, state, gone=gone)) is not None
+    ]
+    distant = [pair for pair in looked if pair[0].place is not None and "://" in pair[0].place.path]
+    found = {asset.name: _look(observer, asset, known) for asset, known in looked if (asset, known) not in distant}
+    if distant:
+        with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
+            seen = pool.map(lambda pair: _look(observer, *pair), distant)
+            found |= {asset.name: each for (asset, _), each in zip(distant, seen, strict=True)}
+    entries: list[Entry] = []
+    faults: dict[str, str] = {}
+    for asset, _ in looked:
+        each = found[asset.name]
+        if isinstance(each, SourceError):
+            faults[asset.name] = str(each).splitlines()[0]
+        elif each is not None and asset.name in lost_before and (each.lost is None or each.lost):
+            faults[asset.name] = f"{each.reason}, again, after it was computed anew; look who removes it"
+        elif (entry := entry_of(asset, state.assets[asset.name], each)) is not None:
+            entries.append(entry)
+    return News(entries, faults, {})
+
+
+def _concerned(project: ProjectSpec, select: Collection[str] | None) -> list[AssetSpec]:
+    assets = project.assets.values()
+    named = set(project.assets if select is None else select)
+    read = {inlet for name in named for inlet in project.assets[name].inlets}
+    return [asset for asset in assets if asset.source is None and asset.name in named | read]
+
+
+def _recorded(asset: AssetSpec, state: State, *, gone: Collection[int]) -> Recorded | None:
+    """The table as the journal has it; None where there is none yet, or a run of another driver lives."""
+    known = state.assets[asset.name]
+    if _is_live(known, gone) or asset.place is None:
+        return None
+    if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
+        return None
+    app = f"{state.journal_id}/{asset.name}"
+    return Recorded(known.table_id, known.version, known.seen, known.mark, app, known.coverage)
+
+
+def _is_live(known: AssetState, gone: Collection[int]) -> bool:
+    newest = known.chain[-1] if known.chain else None
+    return newest is not None and newest.status == "open" and newest.epoch not in gone
+
+
+def _look(observer: TargetObserver, asset: AssetSpec, known: Recorded) -> Found | SourceError | None:
+    try:
+        return observer.look(asset, known)
+    except SourceError as error:
+        return error

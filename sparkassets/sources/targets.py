@@ -1,0 +1,298 @@
+"""What happened to the tables that assets are written to, from the ends of their logs and without a JVM.
+
+A table is known by one commit of its log: the newest that is accounted for. While that file is what it was, the table
+is the same one, whatever else has its name; then only the commits after it are read. Otherwise the table is opened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
+from sparkassets.core.partitions import PartitionError, RangeSet, TimePartition
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import SourceError
+from sparkassets.ports import Recorded
+from sparkassets.sources.delta_log import Commit, DeltaLog
+from sparkassets.sources.delta_time import FileTimes, time_column
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_DIGEST_SIZE = 16
+
+
+class DeltaTargets:
+    """Looks at Delta tables by path; implements `ports.TargetObserver`."""
+
+    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
+        """What is not as it was recorded; None where everything is.
+
+        Raises:
+            SourceError: The table cannot be read.
+        """
+        if asset.place is None:
+            return None
+        try:
+            return _Look(asset, asset.place.path, known, DeltaLog(asset.place.path)).found()
+        except OSError as error:
+            raise SourceError(f"cannot read the Delta table at '{asset.place.path}': {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at one table."""
+
+    asset: AssetSpec
+    path: str
+    known: Recorded
+    log: DeltaLog
+
+    def found(self) -> Found | None:
+        seen = self.known.seen
+        content = self.log.content(seen)
+        known = content is not None and self._is_seen(content)
+        if known:
+            commits = self.log.after(seen)
+            if commits or self.log.checkpoint() <= seen:
+                return self._judge(commits)
+        return self._opened(rewritten=content is not None and not known)
+
+    def _opened(self, *, rewritten: bool) -> Found | None:
+        """The same with the table opened; ``rewritten`` where the version that was seen is there, but another one."""
+        table = self._table()
+        if table is None:
+            return Found("gone", f"its table at {self.path} is gone", None)
+        found, seen = table.version(), self.known.seen
+        if str(table.metadata().id) != self.known.table_id:
+            return self._all_lost("replaced", f"another table stands at {self.path} now", table)
+        if found < self.known.version:
+            reason = f"its table at {self.path} went back from version {self.known.version} to {found}"
+            return self._all_lost("restored", reason, table)
+        if rewritten:
+            return self._all_lost("restored", f"the log of its table at {self.path} was written anew", table)
+        commits = self.log.after(seen)
+        if len(commits) >= found - seen:
+            return self._judge(commits) if commits else None
+        lacking = f"something (the log no longer tells what came after version {seen})"
+        gap = ForeignCommit(found, lacking, None, self.known.coverage)
+        return Found(
+            "changed", "", table_id=self.known.table_id, version=found, mark=self.marked(found), commits=(gap,)
+        )
+
+    def _all_lost(self, kind: FoundKind, reason: str, table: DeltaTable) -> Found:
+        version = table.version()
+        return Found(kind, reason, None, str(table.metadata().id), version, self.marked(version))
+
+    # ------------------------------------------------------------------ the commits since
+
+    def _judge(self, commits: Sequence[Commit]) -> Found | None:
+        """What the commits after the version seen did, up to the first of a run that is not recorded yet."""
+        since = _Since(self, self.known.seen, self.known.table_id)
+        for commit in commits:
+            if not since.take(commit):
+                break
+        return since.found()
+
+    def is_own(self, commit: Commit) -> bool:
+        """Whether a run of the asset made it."""
+        return self.known.app in commit.apps
+
+    def is_ours(self, commit: Commit) -> bool:
+        """Whether a run of the project made it: others may append to the same table."""
+        project = self.known.app.rpartition("/")[0] + "/"
+        return any(app.startswith(project) for app in commit.apps)
+
+    def blocks(self, commit: Commit) -> RangeSet | None:
+        """The time that a run of the asset computed by its commit; None where it cannot be told."""
+        partition = self.asset.partition
+        if partition is None:
+            return None
+        try:
+            return RangeSet.of(partition.parse_keys(label) for label in _told(commit)["blocks"])
+        except (KeyError, TypeError, PartitionError):
+            return None
+
+    def watermarks(self, version: int) -> Mapping[str, str] | None:
+        """What the newest run of the asset up to a version had reached; None where the log does not tell."""
+        while version >= 0:
+            content = self.log.content(version)
+            if content is None:
+                return None
+            commit = self.log.parsed(version, content)
+            if self.is_own(commit) and (told := _told(commit)).get("kind") == "data":
+                return dict(told.get("measures", {}).get("watermarks", {}))
+            version -= 1
+        return {}
+
+    def touched(self, commit: Commit) -> RangeSet:
+        """The computed time whose rows it changed; all of it where that cannot be told."""
+        partition = self.asset.partition
+        if partition is None:
+            return RangeSet()
+        if partition.column is None:
+            return self.known.coverage
+        spans = self._spans(commit, partition)
+        if spans is None:
+            return self.known.coverage
+        return partition.cover(RangeSet.of(spans)) & self.known.coverage
+
+    def _spans(self, commit: Commit, partition: TimePartition) -> Iterable[tuple[int, int]] | None:
+        table = self._table(commit.version)
+        if table is None:
+            return None
+        try:
+            column = time_column(table.schema().to_json(), partition, source=self.asset.name)
+        except SourceError:
+            return None
+        times = FileTimes(column, partition)
+        found = {file.path: times.of_action(file.partition or {}, file.stats) for file in commit.files}
+        if None in found.values():
+            before = self._table(commit.version - 1)
+            adds = {} if before is None else times.of_live(before.get_add_actions(flatten=True))
+            found = {path: time or adds.get(path) for path, time in found.items()}
+        spans = [time.span for time in found.values() if time is not None]
+        return spans if len(spans) == len(found) else None
+
+    # ------------------------------------------------------------------ reading
+
+    def _table(self, version: int | None = None) -> DeltaTable | None:
+        """The table, at that version where one is given; None where there is none."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        try:
+            return DeltaTable(self.path, version=version)
+        except TableNotFoundError:
+            return None
+        except DeltaError as error:
+            if version is not None:
+                return None
+            raise SourceError(f"cannot read the Delta table at '{self.path}': {error}") from error
+
+    def marked(self, version: int) -> str | None:
+        """The mark of a version that is accounted for now."""
+        content = self.log.content(version)
+        return None if content is None else _digest(content)
+
+    def _is_seen(self, content: bytes) -> bool:
+        """Whether the commit is the one that was seen: made by that very run, or with that content."""
+        mark, seen = self.known.mark, self.known.seen
+        if mark.startswith("epoch:"):
+            return mark == f"epoch:{self.log.parsed(seen, content).apps.get(self.known.app, 0) // 2}"
+        return mark == _digest(content)
+
+
+@dataclass(slots=True)
+class _Since:
+    """What is gathered from one commit after the other.
+
+    Attributes:
+        version, table_id: After the last commit that was taken.
+        lost: None for everything.
+    """
+
+    look: _Look
+    version: int
+    table_id: str
+    kind: FoundKind = "moved"
+    reason: str = ""
+    lost: RangeSet | None = field(default_factory=RangeSet)
+    watermarks: Mapping[str, str] | None = None
+    commits: list[ForeignCommit] = field(default_factory=list)
+
+    def take(self, commit: Commit) -> bool:
+        """Takes the commit, unless a run made it that is not recorded yet: the protocol of runs settles that first."""
+        look = self.look
+        own = look.is_own(commit)
+        if own and commit.version > look.known.version and _told(commit).get("kind") == "data":
+            return False
+        if commit.metadata is not None and commit.metadata["id"] != self.table_id:
+            self.table_id = commit.metadata["id"]
+            self._lose(None, "replaced", f"another table stands at {look.path} now ({_who(commit)})")
+        elif own:
+            self._write(look.blocks(commit))
+        elif look.is_ours(commit):
+            pass
+        elif commit.operation == "RESTORE":
+            self._restore(commit)
+        elif commit.files:
+            self._change(commit, look.touched(commit))
+        self.version = commit.version
+        return True
+
+    def found(self) -> Found | None:
+        if self.version == self.look.known.seen:
+            return None
+        lost = self.lost is None or bool(self.lost)
+        kind = self.kind if lost else "changed" if self.commits else "moved"
+        return Found(
+            kind,
+            self.reason if lost else "",
+            self.lost,
+            self.table_id,
+            self.version,
+            self.look.marked(self.version),
+            self.watermarks,
+            tuple(self.commits),
+        )
+
+    def _lose(self, lost: RangeSet | None, kind: FoundKind, reason: str) -> None:
+        self.lost = None if lost is None or self.lost is None else self.lost | lost
+        self.kind, self.reason = kind, reason
+
+    def _change(self, commit: Commit, ranges: RangeSet) -> None:
+        at = commit.timestamp // 1000 if commit.timestamp is not None else None
+        self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, ranges))
+
+    def _write(self, blocks: RangeSet | None) -> None:
+        """A recorded run wrote its blocks anew."""
+        if blocks is not None and self.lost is not None:
+            self.lost = self.lost - blocks
+            left = (replace(each, ranges=each.ranges - blocks) for each in self.commits)
+            self.commits = [each for each in left if each.ranges]
+
+    def _restore(self, commit: Commit) -> None:
+        """What runs wrote after the version that the table was restored to is gone, and what others changed since."""
+        look, to = self.look, _restored_to(commit)
+        undone = look.log.after(to)[: commit.version - to - 1] if to is not None else []
+        known = to is not None and len(undone) == commit.version - to - 1
+        which = f"version {to}" if to is not None else "an earlier version"
+        reason = f"its table at {look.path} was restored to {which} ({_who(commit)})"
+        if not known:
+            self._lose(None if look.asset.partition is None else look.touched(commit), "restored", reason)
+            return
+        own = [each for each in undone if look.is_own(each) and _told(each).get("kind") == "data"]
+        blocks = [look.blocks(each) for each in own]
+        gone = RangeSet.union(each for each in blocks if each is not None)
+        if own:
+            self._lose(None if None in blocks else gone, "restored", reason)
+            self.watermarks = look.watermarks(to or 0)
+        if any(each.files and not look.is_ours(each) for each in undone):
+            self._change(commit, look.touched(commit) - gone)
+
+
+def _told(commit: Commit) -> Mapping[str, Any]:
+    """What a commit of a run says of itself."""
+    try:
+        told = json.loads(commit.told or "null")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _who(commit: Commit) -> str:
+    return f"{commit.operation or 'a commit'} in version {commit.version}"
+
+
+def _restored_to(commit: Commit) -> int | None:
+    version = str(commit.parameters.get("version"))
+    return int(version) if version.isdecimal() else None
+
+
+def _digest(content: bytes) -> str:
+    return f"content:{blake2b(content, digest_size=_DIGEST_SIZE).hexdigest()}"

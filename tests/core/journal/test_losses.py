@@ -1,0 +1,333 @@
+"""What follows when an asset's own table is gone, replaced, restored, or was written by another."""
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.core.journal.entries import SuccessEntry, from_row, to_row
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
+from sparkassets.core.journal.losses import entry_of
+from sparkassets.core.journal.snapshot import decode, encode
+from sparkassets.core.journal.state import State
+from sparkassets.core.planner.backfill import plan_backfill_whole
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.status import asset_status
+from sparkassets.core.spec.model import InletSpec, ReadAfter
+from sparkassets.core.strategies import EveryInstance, LatestOnly
+from tests.builders import Story, asset, at, days, project, source, timed
+
+GONE = Found("gone", "its table at /data/a is gone", None)
+ANOTHER = Found("replaced", "another table stands at /data/a now", None, "u", 3, "content:x")
+
+
+def restored(*keys, **more):
+    return Found("restored", "its table was restored", days(*keys), "t", 9, "content:r", **more)
+
+
+def changed(*keys, version=2):
+    commit = ForeignCommit(version, "DELETE", at("2025-01-09"), days(*keys))
+    return Found("changed", "", table_id="t", version=version, mark="content:c", commits=(commit,))
+
+
+def found(story, name, what):
+    entry = entry_of(story.project.assets[name], story.state.assets[name], what)
+    if entry is not None:
+        story.add(entry)
+    return entry
+
+
+def ran(*assets, keys="2025-01-01..2025-01-03"):
+    """A story in which all of it has run."""
+    story = Story(project(source("s", by="day" if assets[0].partition else None), *assets))
+    story.observed("s", *([keys] if assets[0].partition else []))
+    story.run_all()
+    assert story.due() == {}
+    return story
+
+
+def notes(story, name="a", **more):
+    return [note.text for note in story.plan(**more).notes if note.asset == name]
+
+
+# --------------------------------------------------------------------------- partitioned
+
+
+@pytest.mark.parametrize("what", [GONE, ANOTHER])
+def test_a_partitioned_asset_is_computed_again_from_its_first_block_on_and_says_why(what):
+    story = ran(asset("a", "s"))
+    found(story, "a", what)
+    assert story.due() == {"a": ["2025-01-01..2025-01-03"]}
+    assert story.plan().runs[0].reason == f"3 partitions missing; {what.reason}"
+    assert story.state.dataset("a").coverage == days()
+    assert asset_status(story.look(), story.project.assets["a"]).notes == (f"2025-01-01..2025-01-03: {what.reason}",)
+    assert any(what.reason in node.text for node in explain(story.look(), story.project.assets["a"]).children)
+    story.run_all()
+    assert story.state.assets["a"].loss is None
+    assert asset_status(story.look(), story.project.assets["a"]).notes == ()
+
+
+def test_what_runs_wrote_after_the_version_restored_to_is_missing_and_no_more():
+    story = ran(asset("a", "s"))
+    found(story, "a", restored("2025-01-02"))
+    assert story.due() == {"a": ["2025-01-02"]}
+    assert story.state.dataset("a").coverage == days("2025-01-01", "2025-01-03")
+    assert story.state.assets["a"].version == 9
+
+
+@pytest.mark.parametrize("what", [GONE, restored("2025-01-02")])
+def test_consumers_keep_their_rows_and_wait_for_what_is_lost_whatever_they_require(what):
+    loose = InletSpec("a", "", None, require=replace(InletSpec("a", "", None).require, kind="none"))
+    story = ran(asset("a", "s", paused=False), asset("b", loose), asset("c", "a", by=None))
+    found(story, "a", what)
+    story.project = project(source("s"), asset("a", "s", paused=True), asset("b", loose), asset("c", "a", by=None))
+    story.observed("s", "2025-01-04")
+    assert story.due() == {}
+    assert story.state.assets["b"].coverage == days("2025-01-01..2025-01-03")
+    blocks = days("2025-01-02")
+    backfill = plan_backfill_whole(story.look(), story.project.assets["c"], None)
+    assert [item.reason for item in backfill.waiting] == [f"waits for a: {what.reason}"]
+    lacking = [item.reason for item in story.plan().waiting if item.asset == "b" and item.blocks == blocks]
+    assert lacking == []
+    assert notes(story) == [f"{what.reason}; this is missing until it is computed again"]
+
+
+def test_consumers_run_again_once_it_is_whole_again():
+    story = ran(asset("a", "s"), asset("b", "a"), asset("c", "a", by=None))
+    found(story, "a", restored("2025-01-02"))
+    assert story.due() == {"a": ["2025-01-02"]}
+    assert story.waits("b") == ["waits for a 2025-01-02, which runs first"]
+    assert [run.asset for run in story.run_all()] == ["a", "b", "c"]
+
+
+def test_an_update_of_a_dimension_that_is_lost_is_waited_for_although_it_makes_nothing_stale():
+    story = Story(project(source("s"), source("t", by=None), asset("dim", "t", by=None), asset("b", "s", "dim")))
+    story.observed("s", "2025-01-01")
+    story.observed("t")
+    story.run_all()
+    found(story, "dim", GONE)
+    story.observed("s", "2025-01-02")
+    assert story.due() == {"dim": []}
+    assert story.waits("b") == ["waits for dim: its table at /data/a is gone"]
+    assert [run.asset for run in story.run_all()] == ["dim", "b"]
+
+
+def test_a_timetable_runs_its_newest_tick_again():
+    story = ran(asset("a", "s", schedule=timed("@daily")))
+    found(story, "a", restored("2025-01-02"))
+    assert story.due() == {"a": ["2025-01-02"]}
+
+
+def test_what_is_not_due_is_noted_until_it_is():
+    story = ran(asset("a", "s"))
+    found(story, "a", restored("2025-01-02"))
+    assert notes(story, select=[]) == ["its table was restored; this is missing until it is computed again"]
+    assert notes(story) == []
+
+
+def test_two_assets_of_one_dataset_lose_each_its_own():
+    one, two = replace(asset("a", "s"), uri="x-both"), replace(asset("b", "s"), uri="x-both")
+    story = ran(one, two)
+    found(story, "a", GONE)
+    assert story.state.dataset("x-both").coverage == days("2025-01-01..2025-01-03")
+    assert story.due() == {"a": ["2025-01-01..2025-01-03"]}
+
+
+# --------------------------------------------------------------------------- whole
+
+
+@pytest.mark.parametrize("what", [GONE, ANOTHER, replace(restored(), lost=None)])
+def test_a_full_refresh_runs_again(what):
+    story = ran(asset("a", "s", by=None))
+    found(story, "a", what)
+    assert story.due() == {"a": []}
+    assert story.plan().runs[0].reason == f"s updated; {what.reason}"
+    story.run_all()
+    assert story.state.assets["a"].loss is None
+
+
+@pytest.mark.parametrize("schedule", ["@daily", "@once"])
+def test_a_full_refresh_by_the_clock_runs_for_its_newest_tick_again(schedule):
+    story = ran(asset("a", "s", by=None, schedule=timed(schedule)))
+    found(story, "a", GONE)
+    assert story.due() == {"a": []}
+
+
+READ = InletSpec("s", "", None, read=ReadAfter("id"))
+LATEST = {"by": None, "strategy": LatestOnly(), "write": "append"}
+
+
+def latest():
+    story = Story(project(source("s", by=None), asset("a", READ, **LATEST)))
+    for high in ("5", "9"):
+        story.observed("s")
+        run = story.plan().runs[0]
+        story.succeed("a", story.claim(run), watermarks={"s": high})
+    return story
+
+
+def test_a_vanished_table_with_a_watermark_is_computed_from_the_start():
+    story = latest()
+    found(story, "a", GONE)
+    (run,) = story.plan().runs
+    assert run.pins["s"].low is None
+    assert run.reason == "s updated; its table at /data/a is gone"
+
+
+def test_a_restored_table_goes_on_from_the_watermark_of_the_run_that_is_left():
+    story = latest()
+    found(story, "a", replace(restored(watermarks={"s": "5"}), lost=None))
+    (run,) = story.plan().runs
+    assert run.pins["s"].low == "5"
+
+
+STUCK = (
+    "; what was appended cannot be computed again: put the table back as it was, or go on with what is there by "
+    "`sparkassets backfill a`"
+)
+
+
+@pytest.mark.parametrize("what", [ANOTHER, replace(restored(), lost=None)])
+def test_another_table_or_one_of_which_no_watermark_is_known_waits_for_a_person(what):
+    story = latest()
+    found(story, "a", what)
+    story.observed("s")
+    assert story.due() == {}
+    assert story.waits("a") == [what.reason + STUCK]
+
+
+def every():
+    return ran(asset("a", "s", by=None, strategy=EveryInstance(), write="append"), asset("b", "a", by=None))
+
+
+@pytest.mark.parametrize("what", [GONE, ANOTHER])
+def test_instances_that_were_appended_are_not_remade_from_used_events(what):
+    story = every()
+    assert found(story, "a", what).stuck
+    story.observed("s")
+    assert story.due() == {}
+    assert story.waits("a") == [what.reason + STUCK]
+    assert story.waits("b") == [f"waits for a: {what.reason}{STUCK}"]
+    assert found(story, "a", what) is None, "it is recorded once"
+    assert asset_status(story.look(), story.project.assets["a"]).notes == (what.reason + STUCK,)
+
+
+def test_a_table_that_was_put_back_goes_on():
+    story = every()
+    before = story.state.assets["a"]
+    found(story, "a", GONE)
+    assert found(story, "a", None).found.kind == "back"
+    assert replace(story.state.assets["a"]) == before
+    story.observed("s")
+    assert story.due() == {"a": []}
+
+
+def test_a_person_who_backfills_goes_on_with_what_is_there():
+    story = every()
+    found(story, "a", GONE)
+    run = plan_backfill_whole(story.look(), story.project.assets["a"], None).runs[0]
+    story.succeed("a", story.claim(run), version=0)
+    state = story.state.assets["a"]
+    assert (state.loss, state.seen) == (None, 0)
+
+
+# --------------------------------------------------------------------------- others
+
+
+def test_what_others_changed_is_news_for_consumers_and_stays_as_it_is():
+    story = ran(asset("a", "s"), asset("b", "a"), asset("c", "a", by=None))
+    found(story, "a", changed("2025-01-02"))
+    assert story.due() == {"b": ["2025-01-02"], "c": []}
+    assert notes(story) == [
+        (
+            "changed by another writer: DELETE in version 2 at 2025-01-09T00:00Z; it stays as it is until "
+            "`sparkassets backfill a --partition … --force`"
+        )
+    ]
+    assert story.plan().runs[0].pins["a"].version == 2
+    story.run_all()
+    assert notes(story), "until it is written anew"
+    assert story.state.assets["a"].coverage == days("2025-01-01..2025-01-03")
+    story.observed("s", "2025-01-02")
+    story.run_all()
+    assert notes(story) == []
+
+
+def test_what_others_changed_outside_what_was_computed_is_told_and_no_event():
+    story = ran(asset("a", "s"), asset("b", "a"))
+    before = story.state.dataset("a")
+    found(story, "a", changed())
+    assert story.due() == {}
+    assert story.state.dataset("a") == before
+    assert len(notes(story)) == 1
+
+
+def test_commits_that_change_no_row_only_move_the_position():
+    story = ran(asset("a", "s"), asset("b", "a"))
+    found(story, "a", Found("moved", "", table_id="t", version=7, mark="content:m"))
+    assert story.due() == {}
+    state = story.state.assets["a"]
+    assert (state.version, state.seen, state.mark) == (7, 7, "content:m")
+
+
+def test_a_run_that_follows_what_was_seen_is_seen_with_it_and_one_after_a_gap_is_not():
+    story = ran(asset("a", "s"))
+    first = story.state.assets["a"]
+    assert (first.seen, first.mark) == (1, f"epoch:{first.done}")
+    for version, seen in ((2, 2), (5, 2)):
+        story.observed("s", "2025-01-01")
+        story.succeed("a", story.claim(story.plan().runs[0]), version=version)
+        assert story.state.assets["a"].seen == seen
+
+
+def success(story, name, claim, table):
+    link = story.state.assets[name].chain[-1]
+    return SuccessEntry(name, name, link.entry.run, claim, claim, link.entry.blocks, table, 0)
+
+
+def test_a_run_that_wrote_into_another_table_than_was_recorded_tells_that_the_rest_is_lost():
+    story = ran(asset("a", "s"))
+    story.observed("s", "2025-01-04")
+    claim = story.claim(story.plan().runs[0])
+    story.add(success(story, "a", claim, "other"))
+    assert story.due() == {"a": ["2025-01-01..2025-01-03"]}
+    assert "was replaced by another one before a-" in story.plan().runs[0].reason
+    assert story.state.dataset("a").coverage == days("2025-01-04")
+
+
+def test_an_appending_run_that_wrote_into_another_table_waits_for_a_person():
+    story = latest()
+    story.observed("s")
+    claim = story.claim(story.plan().runs[0])
+    story.add(success(story, "a", claim, "other"))
+    story.observed("s")
+    assert story.due() == {}
+    assert "was replaced by another one before a-" in story.waits("a")[0]
+
+
+def test_a_table_that_cannot_be_looked_at_keeps_it_and_its_consumers_and_nobody_else():
+    story = ran(asset("a", "s"), asset("b", "a"), asset("c", "s"))
+    story.observed("s", "2025-01-04")
+    faults = {"a": "cannot read it"}
+    assert story.due(faults=faults) == {"c": ["2025-01-04"]}
+    assert story.waits("a", faults=faults) == ["cannot read it"]
+    assert story.waits("b", faults=faults)[0] == "waits for a: cannot read it"
+
+
+@pytest.mark.parametrize("what", [GONE, ANOTHER, restored("2025-01-02"), changed("2025-01-03"), changed()])
+def test_entries_and_snapshots_keep_all_of_it(what):
+    story = ran(asset("a", "s"), asset("b", "a"))
+    entry = found(story, "a", what)
+    assert isinstance(entry, TargetEntry)
+    assert from_row(story.rows[-1]) == entry
+    assert to_row(entry, seq=1, at=story.rows[-1].at, driver="d").kind == "target"
+    assert decode(encode(story.state), journal_id=story.state.journal_id) == story.state
+    assert fold(State("journal"), story.rows, commit=story.state.commit) == story.state
+
+
+def test_a_claim_of_a_driver_that_is_gone_is_settled_first_and_then_the_rest_is_computed():
+    story = ran(asset("a", "s"))
+    story.observed("s", "2025-01-04")
+    epoch = story.claim(story.plan().runs[0])
+    found(story, "a", GONE)
+    assert story.due(gone={epoch}) == {"a": ["2025-01-01..2025-01-04"]}

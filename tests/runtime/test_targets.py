@@ -1,0 +1,103 @@
+"""Assets' own tables are looked at before what writes or reads them is planned."""
+
+from sparkassets.core.journal.found import ForeignCommit, Found
+from sparkassets.errors import SourceError
+from sparkassets.runtime.targets import look_at_targets
+from sparkassets.runtime.work import Tick
+from sparkassets.state import MemoryStore
+from tests.builders import asset, days, project, source
+from tests.runtime.fakes import FakeTargets, World
+
+GONE = Found("gone", "its table at /data/a is gone", None)
+
+
+def used(*assets):
+    """A world in which everything has run once."""
+    world = World(project(source("s"), *assets), MemoryStore())
+    world.tell("s", "2025-01-01..2025-01-03")
+    run(world)
+    world.targets.looked.clear()
+    return world
+
+
+def run(world, select=None):
+    return [(result.asset, result.blocks) for result in world.driver().run([Tick(select)]).runs]
+
+
+def test_what_is_gone_is_computed_again_and_then_what_reads_it():
+    world = used(asset("a", "s"), asset("b", "a"))
+    world.targets.news["a"] = GONE
+    blocks = days("2025-01-01..2025-01-03")
+    assert run(world) == [("a", blocks), ("b", blocks)]
+    (row,) = world.store.history(kinds=["target"])
+    assert row.asset == "a"
+    (claim,) = [row for row in world.store.history(kinds=["claim"], asset="a") if "is gone" in row.body]
+    assert claim.seq > row.seq
+    assert run(world) == []
+
+
+def test_what_is_lost_and_cannot_come_back_is_no_half_table_for_its_consumers():
+    world = used(asset("a", "s"), asset("c", "a", by=None))
+    world.targets.news["a"] = GONE
+    world.engine.hooks["a", "compute"] = lambda _: (_ for _ in ()).throw(SourceError("no"))
+    assert [asset for asset, _ in run(world)] == ["a"]
+    assert len(world.engine.data("c")) == 1
+
+
+def test_only_tables_of_what_may_run_and_of_what_that_reads_are_looked_at():
+    world = used(asset("a", "s"), asset("b", "a"), asset("c", "b"), asset("d", "s"))
+    run(world, ["b"])
+    assert world.targets.looked == ["a", "b"]
+
+
+def test_a_table_that_was_never_written_is_not_looked_at():
+    world = World(project(source("s"), asset("a", "s")), MemoryStore())
+    run(world)
+    assert world.targets.looked == []
+
+
+def test_a_table_that_a_live_run_writes_is_left_alone():
+    world = used(asset("a", "s"))
+    world.tell("s", "2025-01-04")
+    seen = []
+    world.engine.hooks["a", "compute"] = lambda _: seen.append(looked(world, gone=()))
+    run(world)
+    assert seen == [[]]
+    assert looked(world, gone=()) == ["a"]
+
+
+def looked(world, *, gone):
+    """What is looked at as another driver would."""
+    targets, driver = FakeTargets(), world.driver()
+    look_at_targets(world.project, driver.ledger.open(), targets, gone=gone)
+    return targets.looked
+
+
+def test_a_table_that_cannot_be_read_is_told_and_the_rest_goes_on():
+    world = used(asset("a", "s"), asset("b", "a"), asset("c", "s"))
+    world.tell("s", "2025-01-04")
+    world.targets.news["a"] = SourceError("cannot read it")
+    summary = world.driver().run([Tick()])
+    assert ("c", "success") in [(result.asset, result.status) for result in summary.runs]
+
+
+def test_what_another_wrote_is_an_event_of_the_journal():
+    world = used(asset("a", "s"), asset("b", "a"))
+    commit = ForeignCommit(1, "DELETE", None, days("2025-01-02"))
+    world.targets.news["a"] = Found("changed", "", table_id="t", version=1, mark="content:x", commits=(commit,))
+    assert run(world) == [("b", days("2025-01-02"))]
+
+
+def test_a_table_that_vanishes_whenever_it_was_computed_is_not_computed_for_ever():
+    world = used(asset("a", "s"))
+
+    class Vanishing(FakeTargets):
+        def look(self, asset, known):
+            return GONE
+
+    world.targets = Vanishing()
+    summary = world.driver().run([Tick()])
+    assert [result.asset for result in summary.runs] == ["a"]
+    assert summary.faults == (
+        ("a", "its table at /data/a is gone, again, after it was computed anew; look who removes it"),
+    )

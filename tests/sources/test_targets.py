@@ -1,0 +1,336 @@
+"""What happened to a table that an asset is written to, in every state that the world may leave it in."""
+
+import json
+import shutil
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from sparkassets.core.spec.model import Place
+from sparkassets.errors import SourceError
+from sparkassets.ports import Recorded
+from sparkassets.sources import DeltaTargets
+from tests.builders import asset, days
+
+APP = "journal/a"
+
+
+class Table:
+    """An asset's table with its runs, and what is recorded of them."""
+
+    def __init__(self, path, *, by="day"):
+        self.path = path
+        self.asset = replace(asset("a", by=by), place=Place(str(path), "a"))
+        self.known = None
+        self.epoch = 0
+
+    def write(self, *dates, app=APP, mode="append", record=True, kind="data", blocks=None, watermarks=None):
+        """A run of the asset commits a row for each day."""
+        self.epoch += 1
+        told = {
+            "app": app,
+            "kind": kind,
+            "epoch": self.epoch,
+            "blocks": [f"2025-01-{day:02}" for day in dates] if blocks is None else blocks,
+            "measures": {"watermarks": watermarks or {}},
+        }
+        self.commit(
+            *dates,
+            mode=mode,
+            commit_properties=CommitProperties(
+                custom_metadata={"userMetadata": json.dumps(told)},
+                app_transactions=[Transaction(app, 2 * self.epoch + (kind == "data"))],
+            ),
+        )
+        if record:
+            table = DeltaTable(self.path)
+            held = self.known.coverage if self.known else days()
+            computed = held | days(*(f"2025-01-{day:02}" for day in dates))
+            version = table.version()
+            self.known = Recorded(str(table.metadata().id), version, version, f"epoch:{self.epoch}", APP, computed)
+
+    def commit(self, *dates, mode="append", **more):
+        """Somebody commits a row for each day."""
+        rows = pa.table({"day": pa.array([date(2025, 1, day) for day in dates], pa.date32())})
+        write_deltalake(self.path, rows, mode=mode, **more)
+
+    def look(self):
+        return DeltaTargets().look(self.asset, self.known)
+
+
+@pytest.fixture
+def table(tmp_path):
+    made = Table(tmp_path / "a")
+    for day in (1, 2, 3):
+        made.write(day)
+    return made
+
+
+def restore(table, version):
+    DeltaTable(table.path).restore(version)
+
+
+def log(table, version):
+    return Path(table.path, "_delta_log", f"{version:020}.json")
+
+
+def test_a_table_as_it_was_recorded_is_not_opened(table, monkeypatch):
+    monkeypatch.setattr("deltalake.DeltaTable", None)
+    assert table.look() is None
+
+
+def test_a_folder_that_was_removed(table):
+    shutil.rmtree(table.path)
+    found = table.look()
+    assert (found.kind, found.lost, found.table_id, found.version) == ("gone", None, None, None)
+    assert found.reason == f"its table at {table.path} is gone"
+
+
+def test_a_folder_without_its_log(table):
+    shutil.rmtree(Path(table.path, "_delta_log"))
+    assert table.look().kind == "gone"
+
+
+@pytest.mark.parametrize("commits", [1, 3, 5])
+def test_another_table_with_fewer_as_many_or_more_commits(table, commits):
+    shutil.rmtree(table.path)
+    for day in range(1, commits + 1):
+        table.commit(day)
+    found = table.look()
+    assert (found.kind, found.lost, found.version) == ("replaced", None, commits - 1)
+    assert found.table_id == str(DeltaTable(table.path).metadata().id) != table.known.table_id
+    assert found.reason == f"another table stands at {table.path} now"
+
+
+def test_another_table_made_by_the_same_run_of_another_state(table):
+    """The very numbers agree, but not the journal's id."""
+    shutil.rmtree(table.path)
+    other = Table(table.path)
+    for day in (1, 2, 3):
+        other.write(day, app="other/a")
+    assert table.look().kind == "replaced"
+
+
+def test_a_restore_loses_the_blocks_of_the_runs_after_it(table):
+    restore(table, 1)
+    found = table.look()
+    assert (found.kind, found.lost, found.version, found.commits) == ("restored", days("2025-01-03"), 3, ())
+    assert found.reason == f"its table at {table.path} was restored to version 1 (RESTORE in version 3)"
+
+
+def test_a_restore_to_before_everything(table):
+    restore(table, 0)
+    assert table.look().lost == days("2025-01-02..2025-01-03")
+
+
+def test_a_restore_that_undoes_what_others_did_loses_nothing_but_changes_rows(table):
+    table.commit(2)
+    restore(table, 2)
+    found = table.look()
+    assert (found.kind, found.lost) == ("changed", days())
+    assert [(each.version, each.operation, each.ranges) for each in found.commits] == [
+        (3, "WRITE", days("2025-01-02")),
+        (4, "RESTORE", days("2025-01-02")),
+    ]
+
+
+def test_a_restore_of_a_table_without_partitions_loses_all_and_tells_how_far_runs_had_come(tmp_path):
+    table = Table(tmp_path / "a", by=None)
+    for day in (1, 2, 3):
+        table.write(day, watermarks={"s": str(day)})
+    restore(table, 1)
+    found = table.look()
+    assert (found.kind, found.lost, found.watermarks) == ("restored", None, {"s": "2"})
+
+
+def test_a_restore_of_which_the_log_does_not_tell_enough_loses_all(table):
+    restore(table, 0)
+    DeltaTable(table.path).create_checkpoint()
+    log(table, 1).unlink()
+    assert table.look().lost == table.known.coverage
+
+
+def test_a_restore_that_names_no_version_loses_the_time_that_it_touched(table):
+    restore(table, 0)
+    content = log(table, 3).read_text()
+    log(table, 3).write_text(content.replace('{"version":"0"}', '{"timestamp":"2025-01-01"}'))
+    found = table.look()
+    assert found.lost == days("2025-01-02..2025-01-03")
+    assert found.reason.endswith("was restored to an earlier version (RESTORE in version 3)")
+
+
+def test_blocks_that_were_computed_again_after_the_restore_are_not_lost(table):
+    before = table.known
+    restore(table, 0)
+    table.write(3)
+    table.known = replace(table.known, seen=before.seen, mark=before.mark)
+    assert table.look().lost == days("2025-01-02")
+
+
+def test_a_folder_that_was_put_back_from_a_copy(table, tmp_path):
+    shutil.copytree(table.path, tmp_path / "copy")
+    table.write(4)
+    shutil.rmtree(table.path)
+    shutil.copytree(tmp_path / "copy", table.path)
+    found = table.look()
+    assert (found.kind, found.lost) == ("restored", None)
+    assert found.reason == f"its table at {table.path} went back from version 3 to 2"
+
+
+def test_a_folder_that_was_put_back_from_a_copy_and_written_to(table, tmp_path):
+    shutil.copytree(table.path, tmp_path / "copy")
+    table.write(4)
+    shutil.rmtree(table.path)
+    shutil.copytree(tmp_path / "copy", table.path)
+    table.commit(1)
+    table.commit(1)
+    found = table.look()
+    assert (found.kind, found.lost) == ("restored", None)
+    assert found.reason == f"the log of its table at {table.path} was written anew"
+
+
+def other_append(table):
+    table.commit(2)
+
+
+def other_delete(table):
+    DeltaTable(table.path).delete("day = '2025-01-02'")
+
+
+def other_update(table):
+    DeltaTable(table.path).update({"day": "day"}, predicate="day = '2025-01-02'")
+
+
+def other_merge(table):
+    rows = pa.table({"day": pa.array([date(2025, 1, 2)], pa.date32())})
+    merge = DeltaTable(table.path).merge(rows, "t.day = s.day", source_alias="s", target_alias="t")
+    merge.when_matched_delete().execute()
+
+
+def other_replace(table):
+    table.commit(2, mode="overwrite", predicate="day = '2025-01-02'")
+
+
+@pytest.mark.parametrize("change", [other_append, other_delete, other_update, other_merge, other_replace])
+def test_what_others_do_is_named_with_the_blocks_that_it_touched(table, change):
+    change(table)
+    found = table.look()
+    (commit,) = found.commits
+    assert (found.kind, found.lost, found.version) == ("changed", days(), 3)
+    assert (commit.version, commit.ranges) == (3, days("2025-01-02"))
+    assert commit.operation in {"WRITE", "DELETE", "UPDATE", "MERGE"}
+    assert commit.at is not None
+
+
+def test_an_overwrite_by_others_touches_all_that_was_there(table):
+    table.commit(9, mode="overwrite")
+    (commit,) = table.look().commits
+    assert commit.ranges == days("2025-01-01..2025-01-03")
+
+
+def test_rows_of_others_in_time_that_no_run_computed_touch_nothing(table):
+    table.commit(9)
+    (commit,) = table.look().commits
+    assert commit.ranges == days()
+
+
+def test_optimize_vacuum_and_properties_only_move_the_position(table):
+    opened = DeltaTable(table.path)
+    opened.optimize.compact()
+    opened.alter.set_table_properties({"delta.appendOnly": "false"})
+    opened.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    found = table.look()
+    assert (found.kind, found.lost, found.commits) == ("moved", days(), ())
+    assert found.version == DeltaTable(table.path).version() > table.known.version
+    table.known = replace(table.known, version=found.version, seen=found.version, mark=found.mark)
+    assert table.look() is None
+    table.commit(1)
+    assert table.look().kind == "changed"
+
+
+def test_fences_of_runs_and_commits_of_the_projects_other_assets_are_ours(table):
+    table.write(kind="fence", record=False)
+    table.write(1, app="journal/b", record=False)
+    found = table.look()
+    assert (found.kind, found.commits) == ("moved", ())
+
+
+def test_a_run_that_is_not_recorded_yet_is_not_looked_at_nor_what_came_after_it(table):
+    table.write(4, record=False)
+    table.commit(1)
+    assert table.look() is None
+
+
+def test_what_others_did_before_it_is_told(table):
+    table.commit(1)
+    table.write(4, record=False)
+    table.commit(2)
+    found = table.look()
+    assert (found.version, [each.ranges for each in found.commits]) == (3, [days("2025-01-01")])
+
+
+def test_what_others_did_while_a_run_computed_is_told_after_it_was_recorded(table):
+    before = table.known
+    table.commit(1)
+    table.commit(2)
+    table.write(2)
+    table.known = replace(table.known, seen=before.seen, mark=before.mark)
+    found = table.look()
+    assert (found.version, [each.ranges for each in found.commits]) == (5, [days("2025-01-01")])
+
+
+def test_a_log_that_does_not_tell_what_came(table):
+    for _ in range(3):
+        table.commit(1)
+    DeltaTable(table.path).create_checkpoint()
+    log(table, 3).unlink()
+    found = table.look()
+    (commit,) = found.commits
+    assert (found.kind, found.lost, found.version) == ("changed", days(), 5)
+    assert commit.operation == "something (the log no longer tells what came after version 2)"
+    assert commit.ranges == table.known.coverage
+
+
+def test_a_log_of_which_the_seen_version_was_cleaned_is_the_same_table(table):
+    DeltaTable(table.path).create_checkpoint()
+    log(table, 2).unlink()
+    assert table.look() is None
+
+
+def test_a_damaged_log_is_a_fault(table):
+    log(table, 3).write_text("{broken")
+    with pytest.raises(SourceError, match=r"version 3 of the Delta table at .* is damaged"):
+        table.look()
+
+
+def test_a_log_that_cannot_be_read_is_a_fault(table, monkeypatch):
+    def refuse(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(SourceError, match=r"cannot read the Delta table at .*Permission denied"):
+        table.look()
+
+
+def test_a_table_that_was_replaced_within_its_own_log(table):
+    table.commit(1, mode="overwrite")
+    content = log(table, 3).read_text()
+    made_anew = json.dumps({"metaData": {"id": "other", "schemaString": "{}"}})
+    log(table, 3).write_text(f"{content}\n{made_anew}")
+    found = table.look()
+    assert (found.kind, found.lost, found.table_id) == ("replaced", None, "other")
+
+
+def test_statistics_tell_the_time_where_folders_do_not_and_else_all_is_touched(table):
+    DeltaTable(table.path).delete("day = '2025-01-02'")
+    content = [json.loads(line) for line in log(table, 3).read_text().splitlines()]
+    for action in content:
+        action.get("remove", {}).pop("stats", None)
+    log(table, 3).write_text("\n".join(map(json.dumps, content)))
+    assert table.look().commits[0].ranges == days("2025-01-02")
+    table.asset = replace(table.asset, partition=replace(table.asset.partition, column="other"))
+    assert table.look().commits[0].ranges == table.known.coverage
