@@ -1,4 +1,4 @@
-"""The queries of the README run on a state as they stand there."""
+"""The queries of docs/operations.md run on a state as they stand there."""
 
 import re
 from pathlib import Path
@@ -8,12 +8,12 @@ import pytest
 from sparkassets.wiring import Project
 from tests.integration.test_examples import example
 
-README = Path(__file__).parents[2] / "README.md"
-QUERIES = re.findall(r"```sql\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+PAGE = Path(__file__).parents[2] / "docs/operations.md"
+QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 pytestmark = pytest.mark.spark
 
 
-def test_the_readmes_queries_answer(spark, tmp_path):
+def test_the_queries_answer(spark, tmp_path):
     folder = example("00_smallest", tmp_path)
     (folder / "landing" / "flights").mkdir(parents=True)
     (folder / "landing" / "flights" / "2025-03-01.csv").write_text("origin,dep_delay\nJFK,10\n")

@@ -1,4 +1,4 @@
-"""Every schedule that stands in the README is valid, and means what is written beside it."""
+"""Every schedule that stands in docs/schedules.md is valid, and means what is written beside it."""
 
 import re
 import shutil
@@ -14,10 +14,9 @@ from sparkassets.core.timetables import parse_timetable
 from sparkassets.project import load
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-SECTION = README.partition("\n## Schedules\n")[2].partition("\n## ")[0]
-WRITTEN = re.findall(r"^schedule: .*?(?=  +#|$)", SECTION, flags=re.MULTILINE)
-COMPARED = re.findall(r"\| `(schedule: .*?)` \|$", SECTION, flags=re.MULTILINE)
+PAGE = (ROOT / "docs/schedules.md").read_text(encoding="utf-8")
+WRITTEN = re.findall(r"^schedule: .*?(?=  +#|$)", PAGE, flags=re.MULTILINE)
+COMPARED = re.findall(r"\| `(schedule: .*?)` \|$", PAGE, flags=re.MULTILINE)
 
 
 @pytest.fixture

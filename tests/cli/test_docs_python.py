@@ -1,0 +1,34 @@
+"""The Python of docs/python.md does what is said, and its table names what there is."""
+
+import re
+
+import pytest
+
+import sparkassets
+from sparkassets import Project
+from tests.documents import blocks, page
+
+pytestmark = pytest.mark.usefixtures("shop", "engine")
+LOOK, _ = blocks("docs/python.md", "python")
+
+
+def test_looking_and_announcing(capsys):
+    exec(compile(LOOK.text, "docs/python.md", "exec"), {})  # noqa: S102  our own page
+    assert capsys.readouterr().out.splitlines() == [
+        "daily_revenue 2 partitions missing",
+        "best_shops waits for daily_revenue 2025-01-01..2025-01-02, which runs first",
+        "['orders']",
+    ]
+
+
+def test_the_methods_are_there():
+    rows = re.findall(r"^\| (`.*?) \|", page("docs/python.md"), flags=re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`(?:Project\.)?(\w+)\(", row)]
+    assert len(named) > 12
+    assert all(callable(getattr(Project, name, None)) for name in named)
+
+
+def test_the_errors_are_there():
+    errors = page("docs/python.md").partition("\nErrors are ")[2]
+    for name in re.findall(r"`(\w+Error)`", errors):
+        assert issubclass(getattr(sparkassets, name), sparkassets.SparkAssetsError)

@@ -1,0 +1,75 @@
+"""The pages of docs/ and the README as tests read them: blocks of code, and commands with what they print."""
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparkassets.cli import main
+
+ROOT = Path(__file__).parents[1]
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_NAMED = re.compile(r"(?:#|--) (\S+\.(?:yml|sql|py))\n")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of code.
+
+    Attributes:
+        path: The file that its first line names in a comment; None where it names none.
+    """
+
+    language: str
+    text: str
+    path: str | None
+
+
+def page(name):
+    """The text of a page, by its path from the root."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def blocks(name, *languages):
+    """The blocks of a page in these languages (default: all), in order."""
+    found = [Block(language, text, _path(text)) for language, text in _BLOCK.findall(page(name))]
+    return [block for block in found if not languages or block.language in languages]
+
+
+def _path(text):
+    named = _NAMED.match(text)
+    return named[1] if named else None
+
+
+def steps(block):
+    """The commands of a ``console`` block, each with what the page says it prints."""
+    found = []
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            found.append([line[2:], ""])
+        elif line.startswith("> "):
+            found[-1][0] += "\n" + line[2:]
+        else:
+            found[-1][1] += line + "\n"
+    return [(command, printed) for command, printed in found]
+
+
+def printed(command):
+    """What a command prints on stdout and stderr: one of sparkassets in this process, any other in a shell."""
+    if command.startswith("sparkassets "):
+        with io.StringIO() as both, contextlib.redirect_stdout(both), contextlib.redirect_stderr(both):
+            main(shlex.split(command)[1:])
+            return both.getvalue()
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout + done.stderr
+
+
+def agrees(told, found):
+    """Whether a text is what a page tells, in which ``…`` stands for any part of a line and blanks for any blanks."""
+    lines = [" ".join(line.split()) for line in found.strip("\n").splitlines()]
+    told_lines = [" ".join(line.split()) for line in told.strip("\n").splitlines()]
+    patterns = [re.escape(line).replace("…", ".*") for line in told_lines]
+    return len(lines) == len(patterns) and all(map(re.fullmatch, patterns, lines))

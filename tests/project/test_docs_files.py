@@ -1,0 +1,68 @@
+"""The files of projects as they stand in docs/ are valid, and say all that a project and an inlet can."""
+
+import re
+
+import pytest
+import yaml
+
+from sparkassets.core.spec.files import InletMap, ProjectFile
+from sparkassets.project import load
+from tests.documents import blocks, page
+
+PROJECT, *_ = blocks("docs/concepts.md", "yaml")
+UNSAID = {"on_removed"}
+"""What has a paragraph of its own."""
+ORDERS = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Loads a project of these files beside a project file that allows functions of `jobs`."""
+
+    def made(**files):
+        (tmp_path / "project.yml").write_text("project: p\nassets: [.]\npython: [jobs]\n")
+        for name, text in files.items():
+            path = tmp_path / name.replace("__", "/").replace("_dot_", ".")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        return load(tmp_path, {}).assets
+
+    return made
+
+
+def test_the_project_file_is_valid_and_has_every_key(tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets/a.yml").write_text("asset: a\nsource: true\n")
+    (tmp_path / "project.yml").write_text(PROJECT.text)
+    assert load(tmp_path, {}).name == "shop"
+    assert set(yaml.safe_load(PROJECT.text)) == set(ProjectFile.model_fields)
+
+
+def test_every_key_of_an_inlet_is_among_the_gates():
+    gates = page("docs/concepts.md").partition("\n## Gates\n")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+):", gates, flags=re.MULTILINE)) == set(InletMap.model_fields) - UNSAID
+
+
+@pytest.mark.parametrize("name", ["docs/concepts.md", "docs/sources.md"])
+def test_assets_are_valid(name, project):
+    for number, block in enumerate(each for each in blocks(name, "yaml") if each.text.startswith("asset:")):
+        assert project(all_dot_yml=block.text), number
+
+
+def test_sources_of_each_kind(project):
+    (block,) = blocks("docs/sources.md", "yaml")
+    assets = project(all_dot_yml=block.text)
+    sources = {name: asset.source.kind for name, asset in assets.items() if asset.source}
+    assert sources == {"orders": "csv", "customers": "delta", "prices": "events"}
+    assert assets["price_loads"].strategy.name == "every_instance"
+
+
+def test_sql_and_a_function(project):
+    (sql,) = blocks("docs/functions.md", "sql")
+    loads, scores = blocks("docs/functions.md", "yaml")
+    (function,) = blocks("docs/functions.md", "python")
+    columns = "columns: {id: bigint, amount: double, updated_at: timestamp}\n"
+    files = {"loads_dot_yml": loads.text, "loads_dot_sql": sql.text, "jobs__scores_dot_py": function.text}
+    assets = project(**files, scores_dot_yml=scores.text, orders_dot_yml=ORDERS + columns)
+    assert assets["scores"].body.arguments == ("orders", "context")
+    assert list(assets["loads"].inlets) == ["orders"]
