@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -92,10 +92,14 @@ class JournalStore(Protocol):
         asset: str | None = None,
         uri: str | None = None,
         run: str | None = None,
+        ids: Collection[str] | None = None,
         after_seq: int = 0,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
-        """Rows of the whole journal that match, ascending by ``seq``; only the newest ``last`` of them."""
+        """Rows of the whole journal that match, ascending by ``seq``; only the newest ``last`` of them.
+
+        What is asked for is sought where the rows are: what does not match is not brought here.
+        """
 
     def maintain(self) -> None:
         """Checkpoints, compacts and expires as the growth rules of section 8 ask; safe beside other drivers."""

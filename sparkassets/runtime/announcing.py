@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from sparkassets.core.journal.entries import Entry, EventEntry
@@ -14,6 +13,9 @@ from sparkassets.runtime.ledger import Ledger
 
 Identity = tuple[str, str]
 """Dataset and id: what tells an event from others."""
+
+_AT_ONCE = 1000
+"""How many ids one look at the journal asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,12 @@ def announce(
         entries: What to record.
         before: Entries that belong before them, such as changed specs.
     """
-    known = _Known(store)
+    known = _Known(store, {entry.id for entry in entries if entry.id is not None})
     fresh: list[EventEntry] = []
 
     def decide(state: State) -> Sequence[Entry]:
         fresh.clear()
-        seen = known.read() if any(entry.id is not None for entry in entries) else {}
+        seen = known.read(state.seq)
         taken = set(seen)
         for entry in entries:
             if entry.id is None or (entry.uri, entry.id) not in taken:
@@ -73,22 +75,23 @@ def announce(
 
 
 class _Known:
-    """The events with an id; every look reads on where the last one ended."""
+    """The events with one of some ids; every look reads on where the last one ended."""
 
-    def __init__(self, store: JournalStore) -> None:
+    def __init__(self, store: JournalStore, ids: Collection[str]) -> None:
         self.rows: dict[Identity, JournalRow] = {}
         self._store = store
+        self._ids = sorted(ids)
         self._read = 0
 
-    def read(self) -> dict[Identity, JournalRow]:
-        for row in self._store.history(kinds=("event",), after_seq=self._read):
-            self._read = row.seq
-            identity = _identity(row)
-            if identity is not None:
-                self.rows.setdefault(identity, row)
+    def read(self, seq: int) -> dict[Identity, JournalRow]:
+        """Those up to the entry ``seq`` at least."""
+        for at in range(0, len(self._ids), _AT_ONCE):
+            ids = self._ids[at : at + _AT_ONCE]
+            for row in self._store.history(kinds=("event",), ids=ids, after_seq=self._read):
+                self.rows.setdefault((row.uri or "", row.id or ""), row)
+        self._read = seq
         return self.rows
 
 
 def _identity(row: JournalRow) -> Identity | None:
-    found = json.loads(row.body).get("id") if '"id"' in row.body else None
-    return None if found is None else (row.uri or "", found)
+    return None if row.id is None else (row.uri or "", row.id)

@@ -7,7 +7,8 @@ from pathlib import Path
 from unicodedata import normalize
 
 from sparkassets.core.patterns import PathPattern
-from sparkassets.errors import SourceError
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.errors import Problem, SourceError
 from sparkassets.files.stores import local_path
 
 _SIMILAR = 0.7
@@ -46,6 +47,25 @@ def missing_table(source: str, path: str) -> str:
     if local is not None and not Path(local).parent.is_dir():
         raise SourceError(f"the source '{source}' has no folder '{Path(local).parent}'", hint=_hint(Path(local).parent))
     return f"there is no Delta table at '{path}' yet"
+
+
+def missing_places(project: ProjectSpec) -> tuple[Problem, ...]:
+    """The sources of a project that have no folder on this machine's disk, as they are told by a look at them."""
+    problems = []
+    for asset in project.assets.values():
+        if asset.source is None or asset.place is None or local_path(asset.place.path) is None:
+            continue
+        try:
+            if asset.source.kind == "delta":
+                missing_table(asset.name, asset.place.path)
+            elif asset.source.kind != "events":
+                pattern = PathPattern.parse(asset.place.path)
+                root = Path(local_path(pattern.root) or "")
+                if not root.exists():
+                    missing_root(asset.name, pattern, seen=False)
+        except SourceError as error:
+            problems.append(Problem(asset.location, error.args[0], error.hint))
+    return tuple(problems)
 
 
 def _hint(path: Path) -> str:

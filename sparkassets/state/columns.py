@@ -31,6 +31,7 @@ JOURNAL_COLUMNS: Columns = {
     "ends": "longs",
     "table_id": "string",
     "version": "long",
+    "id": "string",
     "extra": "string",
     "body": "string",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -90,6 +90,7 @@ class DeltaStore:
         asset: str | None = None,
         uri: str | None = None,
         run: str | None = None,
+        ids: Collection[str] | None = None,
         after_seq: int = 0,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
@@ -99,7 +100,9 @@ class DeltaStore:
         journal = self._open_journal()
         with journal.lock:
             journal.refresh()
-            return matching(journal, kinds=kinds, asset=asset, uri=uri, run=run, after_seq=after_seq, last=last)
+            return matching(
+                journal, kinds=kinds, asset=asset, uri=uri, run=run, ids=ids, after_seq=after_seq, last=last
+            )
 
     # ------------------------------------------------------------------ writing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.state.columns import JOURNAL_COLUMNS, rows
@@ -21,15 +21,18 @@ def matching(
     asset: str | None,
     uri: str | None,
     run: str | None,
+    ids: Collection[str] | None,
     after_seq: int,
     last: int | None,
 ) -> Sequence[JournalRow]:
     """Rows that match, ascending by ``seq``; only the newest ``last``, for which most of the journal stays unread."""
     wanted = [f"seq > {after_seq}"]
-    if kinds is not None:
-        if not kinds:
+    for column, among in (("kind", kinds), ("id", ids)):
+        if among is None:
+            continue
+        if not among:
             return ()
-        wanted.append(f"kind IN ({', '.join(map(_literal, kinds))})")
+        wanted.append(f"{column} IN ({', '.join(map(_literal, among))})")
     named = {"asset": asset, "uri": uri, "run": run}
     wanted += [f"{column} = {_literal(value)}" for column, value in named.items() if value is not None]
     if last is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from threading import Lock
 
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
@@ -85,6 +85,7 @@ class MemoryStore:
         asset: str | None = None,
         uri: str | None = None,
         run: str | None = None,
+        ids: Collection[str] | None = None,
         after_seq: int = 0,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
@@ -98,6 +99,7 @@ class MemoryStore:
                 and (asset is None or row.asset == asset)
                 and (uri is None or row.uri == uri)
                 and (run is None or row.run == run)
+                and (ids is None or row.id in ids)
             ]
         return found if last is None else found[max(0, len(found) - last) :]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ from sparkassets.runtime.progress import Progress, RunFailedError, Silent, Summa
 from sparkassets.runtime.targets import look_at_targets
 from sparkassets.sources import DeltaTargets, observer
 from sparkassets.sources.columns import table_columns, told_by_table
+from sparkassets.sources.missing import missing_places
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of
 from sparkassets.wiring.failures import explain_failure
@@ -90,7 +92,8 @@ class Project:
         Args:
             folder: Holds ``project.yml``.
             env: Variables for ``${…}``; by default the process's own.
-            tables: Whether Delta tables on a local disk that others write are asked for their columns, too.
+            tables: Whether sources on a local disk are looked for, and Delta tables asked for their columns, too: who
+                has no folder is in the warnings of ``spec``.
 
         Raises:
             SpecError: Something is wrong with its files; holds every problem.
@@ -99,6 +102,8 @@ class Project:
         spec = load(Path(folder), variables, cache=kept())
         if tables and any(told_by_table(asset) for asset in spec.assets.values()):
             spec = load(Path(folder), variables, tables=table_columns)
+        if tables and (missing := missing_places(spec)):
+            spec = replace(spec, warnings=(*spec.warnings, *missing))
         return cls(spec)
 
     # ------------------------------------------------------------------ looking

@@ -26,6 +26,20 @@ def test_validate_counts(said, asked):
     assert asked("validate") == {"problems": [], "warnings": []}
 
 
+def test_a_landing_folder_that_is_not_there_is_told_by_validate_plan_and_status(shop, said, asked):
+    (shop / "assets/prices.yml").write_text("asset: a\nsource: csv\npath: landign/orders\n")
+    message = f"the source 'a' has no folder '{shop / 'landign/orders'}'"
+    hint = f"did you mean '{shop / 'landing'}'? if not, create the folder: an empty one is waited for"
+    place = {"file": "conf/assets/prices.yml", "line": 1, "column": 8}
+    assert asked("validate") == {"problems": [], "warnings": [{**place, "message": message, "hint": hint}]}
+    code, _, err = said("validate")
+    assert (code, err) == (0, f"warning: conf/assets/prices.yml:1:8: {message}\n  hint: {hint}\n")
+    waiting = {each["asset"]: each["reason"] for each in asked("plan")["waiting"]}
+    assert waiting["a"] == f"{message}; {hint}"
+    assert {each["asset"]: each["error"] for each in asked("status")}["a"] == f"{message}; {hint}"
+    assert "landign" in said("status")[1]
+
+
 def test_validate_warns_of_what_is_valid_and_probably_not_meant(shop, said, asked):
     (shop / "assets/prices.yml").write_text(
         "asset: a\nsource: true\nuri: x-p://p\n---\nasset: b\nsource: true\nuri: x-p://P/\n"

@@ -248,7 +248,7 @@ class TestHistory:
         store.append([row(1, kind="claim", asset="a", run="r1"), row(2, kind="claim", asset="b", run="r2")], after=0)
         store.append([row(3, kind="success", asset="a", run="r1")], after=1)
         store.append(
-            [row(4, kind="failure", asset="b", run="r2"), row(5, kind="event", asset="it's", uri="x-it's", run=None)],
+            [row(4, kind="failure", asset="b", run="r2"), row(5, asset="it's", uri="x-it's", id="it's 5")],
             after=2,
         )
         return store
@@ -268,6 +268,10 @@ class TestHistory:
             ({"uri": "x-it's", "asset": "a"}, []),
             ({"run": "r2"}, [2, 4]),
             ({"run": "r2", "kinds": ["failure"]}, [4]),
+            ({"ids": ["it's 5", "6"]}, [5]),
+            ({"ids": ["it's 5"], "kinds": ["claim"]}, []),
+            ({"ids": ["6"]}, []),
+            ({"ids": []}, []),
             ({"after_seq": 2}, [3, 4, 5]),
             ({"after_seq": 99}, []),
             ({"last": 2}, [4, 5]),

@@ -65,3 +65,13 @@ def test_a_conflict_reads_only_what_is_new():
 
     assert [each.row.seq for each in announce(late, store, [EventEntry("a", id="2")], before=meanwhile)] == [2]
     assert looks == [0, 0]
+
+
+def test_an_id_is_sought_among_the_events_and_not_by_reading_all_of_them():
+    store = MemoryStore()
+    ledger, brought = opened(store), []
+    added(ledger, store, *(EventEntry("a", id=str(number)) for number in range(300)))
+    history = store.history
+    store.history = lambda **asked: brought.extend(history(**asked)) or history(**asked)
+    assert added(ledger, store, EventEntry("a", id="7"), EventEntry("b", id="8"), EventEntry("a")) == [8, 301, 302]
+    assert [row.seq for row in brought] == [8, 9]

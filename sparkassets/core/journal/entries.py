@@ -252,6 +252,7 @@ def _row(entry: _Others, head: dict[str, Any]) -> JournalRow:
                 asset=entry.asset,
                 uri=entry.uri,
                 run=entry.run,
+                id=entry.id,
                 extra=_json(entry.extra),
                 body=_event_body(entry),
             )
@@ -332,7 +333,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
             return SpecEntry(asset, FoldSpec.from_json(body))
         case "event":
             interval = _interval(body.get("interval"))
-            return EventEntry(uri, row.asset, ranges, extra, body.get("id"), body.get("at"), row.run, interval)
+            return EventEntry(uri, row.asset, ranges, extra, row.id, body.get("at"), row.run, interval)
         case "observed":
             removed = RangeSet.of(body["removed"])
             return ObservedEntry(
@@ -403,7 +404,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
 
 
 def _event_body(entry: EventEntry) -> str:
-    told = {"id": entry.id, "at": entry.at, "interval": entry.interval}
+    told = {"at": entry.at, "interval": entry.interval}
     return _body({key: value for key, value in told.items() if value is not None})
 
 

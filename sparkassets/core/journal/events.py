@@ -60,7 +60,7 @@ def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any]:
     extra = json.loads(row.extra) if row.extra else {}
     at = body.get("at")
     ref = EventRef(row.seq, row.uri or "", row.asset, epoch(row.at) if at is None else at, ranges, extra, row.run, None)
-    return {**of_ref(ref, partition), "id": body.get("id")}
+    return {**of_ref(ref, partition), "id": row.id}
 
 
 class Uses:

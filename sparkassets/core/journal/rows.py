@@ -18,6 +18,7 @@ class JournalRow:
         at: When it was decided, by its driver's clock; for people, never for order. Aware, UTC.
         segment: Encoded segment tuple, None without segments.
         starts, ends: Half-open time ranges that the entry is about; epoch seconds, disjoint, ascending.
+        id: By which whoever announced an event tells it from others of its dataset.
         extra: JSON object of an event.
         body: JSON object with everything else, its format version under ``v``.
     """
@@ -34,6 +35,7 @@ class JournalRow:
     ends: tuple[int, ...] = ()
     table_id: str | None = None
     version: int | None = None
+    id: str | None = None
     extra: str | None = None
     body: str = "{}"
 

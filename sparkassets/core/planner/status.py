@@ -31,7 +31,7 @@ class AssetStatus:
         covered: Keys ``A..B`` of what is there; empty without partitions.
         current, stale, missing, failed: Numbers of partitions; 0 without partitions.
         last_run, last_at: The newest success; for a source the newest event, without a run.
-        error: Why the newest run failed, when none succeeded since.
+        error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
         running: The run that holds the claim.
         next_at: From when its timetable, or a time in its condition, lets it run next, epoch seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
@@ -74,7 +74,8 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
         covered = tuple(partition.labels(dataset.coverage)) if partition else ()
         current = partition.count(dataset.coverage) if partition else 0
         kind = f"source ({asset.source.kind})"
-        return AssetStatus(asset.name, kind, "observed", covered, current, last_at=dataset.at or None)
+        fault = look.faults.get(asset.name)
+        return AssetStatus(asset.name, kind, "observed", covered, current, last_at=dataset.at or None, error=fault)
     counts: dict[str, int] = {}
     covered = ()
     if partition is not None:
