@@ -131,6 +131,8 @@ class _Look:
         """What the commits after version ``seen`` did."""
         version = commits[-1].version if commits else seen
         known = column
+        if any(commit.protocol for commit in commits):
+            self._open(version)  # it may need by now what deltalake does not know
         for commit in commits:
             if commit.metadata is not None:
                 if commit.metadata["id"] != self.table_id:
@@ -171,9 +173,13 @@ class _Look:
     def _exists(self) -> bool:
         """Whether a table is there to look at."""
         from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
 
-        if DeltaTable.is_deltatable(self.path):
-            return True
+        try:
+            if DeltaTable.is_deltatable(self.path):
+                return True
+        except DeltaError as error:
+            raise self._unreadable(error) from error
         if self.version is not None:
             raise SourceError(
                 f"the source '{self.asset.name}' vanished: there is no Delta table at '{self.path}' any more",
@@ -194,7 +200,12 @@ class _Look:
         try:
             return DeltaTable(self.path, version=version)
         except DeltaError as error:
-            raise SourceError(f"cannot read the Delta table at '{self.path}': {error}") from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> SourceError:
+        catalog = "catalog-managed" in str(error)
+        hint = "only its catalog tells what is new: write 'source: true' with a 'uri', and use 'events add'"
+        return SourceError(f"cannot read the Delta table at '{self.path}': {error}", hint=hint if catalog else None)
 
     def _column(self, table: DeltaTable) -> TimeColumn | None:
         return self._column_of(table.schema().to_json())
@@ -228,10 +239,12 @@ def _id(table: DeltaTable) -> str:
 
 
 def _read_of(time: TableTime | None) -> dict[str, Any]:
-    """How many files were read, and which values name no slot."""
+    """How many files were read, what could not be told, and which values name no slot."""
     if time is None:
         return {}
     read: dict[str, Any] = {"files_read": time.read} if time.read else {}
+    if time.vague:
+        read["deletion_vectors"] = time.vague
     if ignored := time.times.ignored:
         read |= {"ignored": [writable(value) for value in sorted(ignored)[:_NAMED]], "ignored_count": len(ignored)}
     return read

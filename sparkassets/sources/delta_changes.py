@@ -57,6 +57,7 @@ class TableTime:
         path: Absolute local path or object-store URI.
         opened: Opens the table at a version, None for the newest.
         read: How many data files were read so far.
+        vague: Why it is not told which rows deletion vectors delete: then a slot whose rows all are may count as held.
     """
 
     source: str
@@ -64,6 +65,7 @@ class TableTime:
     times: FileTimes
     opened: Callable[[int | None], DeltaTable]
     read: int = 0
+    vague: str = ""
     _versions: dict[int, DeltaTable] = field(default_factory=dict)
 
     def held(self, table: DeltaTable) -> RangeSet:
@@ -72,7 +74,7 @@ class TableTime:
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        rows = self._rows(self.times.of_live(flat_adds(table)), kept_rows(table))
+        rows = self._rows(self.times.of_live(flat_adds(table)), self._kept(table))
         return RangeSet.of(span for path in rows for span in self._readable(path, rows[path]))
 
     def lost(self, slots: RangeSet, version: int) -> RangeSet:
@@ -82,7 +84,7 @@ class TableTime:
             SourceError: A file does not tell, and cannot be read.
         """
         table = self._at(version)
-        kept = kept_rows(table)
+        kept = self._kept(table)
         open_: dict[str, FileTime | None] = {}
         told: list[Span] = []
         for path, time in self.times.of_live(flat_adds(table)).items():
@@ -155,7 +157,7 @@ class TableTime:
         kept: Mapping[str, Array] = {}
         if any(file.vector for file in gone.values()):
             with suppress(SourceError):  # where the log goes back that far no more, more rows went than did
-                kept = kept_rows(self._at(seen))
+                kept = self._kept(self._at(seen))
         rows = self._by_key(gone, times, kept)
         deleted = [key for key, each in rows.items() if isinstance(each, OSError)]
         if deleted:
@@ -171,7 +173,7 @@ class TableTime:
         return {key: times[key] or before.get(file.path) for key, file in gone.items()}
 
     def _of_came(self, came: Mapping[str, FileAction], version: int) -> dict[str, Rows | OSError]:
-        kept = kept_rows(self._at(version)) if any(file.vector for file in came.values()) else {}
+        kept = self._kept(self._at(version)) if any(file.vector for file in came.values()) else {}
         return self._by_key(came, {key: self._time(file) for key, file in came.items()}, kept)
 
     def _by_key(
@@ -216,6 +218,14 @@ class TableTime:
 
     def _time(self, file: FileAction) -> FileTime | None:
         return self.times.of_action(file.partition or {}, file.stats)
+
+    def _kept(self, table: DeltaTable) -> Mapping[str, Array]:
+        """Which rows are left of the files with a deletion vector, as far as deltalake tells it."""
+        try:
+            return kept_rows(table)
+        except SourceError as error:
+            self.vague = error.args[0]
+            return {}
 
     def _before(self, seen: int) -> dict[str, FileTime | None]:
         """Path and time of every file of the version seen before; empty when the log no longer holds it."""
@@ -263,7 +273,7 @@ def kept_rows(table: DeltaTable) -> dict[str, Array]:
             for uri, rows in zip(batch.column("filepath").to_pylist(), batch.column("selection_vector"), strict=True):
                 kept[paths[_SCHEME.sub("", uri)]] = rows.values
     except (DeltaError, KeyError) as error:
-        raise SourceError(f"cannot read the deletion vectors of '{table.table_uri}': {error}") from error
+        raise SourceError(f"deltalake does not tell which rows deletion vectors delete: {error}") from error
     return kept
 
 

@@ -41,6 +41,7 @@ class Commit:
         operation: As its writer called it, such as ``WRITE`` or ``OPTIMIZE``; empty when it did not say.
         files: Those that changed data, in the log's order.
         moved: Whether it moved rows to other files too, as ``OPTIMIZE`` does, which changes no data.
+        protocol: Whether it changed what a reader must know.
         metadata: The table's new metadata, where the commit sets it.
         apps: Application id to the version of the transaction that the commit carries.
         told: The ``userMetadata`` of its writer; empty without any.
@@ -52,6 +53,7 @@ class Commit:
     operation: str
     files: tuple[FileAction, ...]
     moved: bool
+    protocol: bool
     metadata: Mapping[str, Any] | None
     apps: Mapping[str, int] = field(default_factory=dict)
     told: str = ""
@@ -110,7 +112,8 @@ class DeltaLog:
             SourceError: It is no commit.
         """
         info: Mapping[str, Any] = {}
-        metadata, files, moved, apps = None, [], False, {}
+        metadata, files, apps = None, [], {}
+        moved = protocol = False
         try:
             for line in data.splitlines():
                 if not line.strip():
@@ -123,6 +126,8 @@ class DeltaLog:
                         moved = True
                 elif kind == "commitInfo":
                     info = action
+                elif kind == "protocol":
+                    protocol = True
                 elif kind == "metaData":
                     metadata = action
                 elif kind == "txn":
@@ -132,7 +137,7 @@ class DeltaLog:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error
         operation = str(info.get("operation") or "")
-        return Commit(version, operation, tuple(files), moved, metadata, apps, told, parameters, at)
+        return Commit(version, operation, tuple(files), moved, protocol, metadata, apps, told, parameters, at)
 
 
 class _LocalFiles:

@@ -655,6 +655,47 @@ def test_a_file_all_of_whose_rows_are_deleted_by_a_vector_holds_no_day(path):
     assert delta(path).keys(delta(path).look().changed) == ["2013-01-02"]
 
 
+def test_where_vectors_are_not_told_the_days_of_the_whole_file_count(path):
+    """A reader feature that deltalake opens, but reads no rows of."""
+    add(path, 1, 1, 2, 3)
+    source = delta(path)
+    source.look()
+    _delete_by_vector(path, 1, 2)
+    features = ["deletionVectors", "vacuumProtocolCheck"]
+    _commit_actions(
+        path, 2, {"protocol": WITH_VECTORS["protocol"] | {"readerFeatures": features, "writerFeatures": features}}
+    )
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01", "2013-01-02", "2013-01-03"], [])
+    assert seen.extra["deletion_vectors"].startswith("deltalake does not tell which rows deletion vectors delete: ")
+
+
+@pytest.mark.parametrize(
+    ("feature", "said"),
+    [
+        ("teleportation", "Feature 'teleportation' is not supported"),
+        (
+            "catalogManaged",
+            "only its catalog tells what is new: write 'source: true' with a 'uri', and use 'events add'",
+        ),
+    ],
+)
+def test_a_table_that_comes_to_need_what_deltalake_does_not_know_is_an_error(path, feature, said):
+    add(path, 1)
+    source = delta(path)
+    source.look()
+    features = {"readerFeatures": [feature], "writerFeatures": [feature]}
+    _commit_actions(path, 1, {"protocol": WITH_VECTORS["protocol"] | features})
+    assert message(source).startswith(f"cannot read the Delta table at '{path}': ")
+    assert said in message(source)
+    assert said in message(delta(path))
+
+
+def test_a_path_that_deltalake_cannot_have_is_an_error(path):
+    shutil.copytree(Path(path).parent, f"{path}\nb")
+    assert message(delta(f"{path}\nb")).startswith(f"cannot read the Delta table at '{path}\nb': ")
+
+
 def test_a_clone_has_the_files_of_its_source(tmp_path):
     """As Spark writes a shallow clone: URIs of one slash, and ``readVersion`` -1."""
     origin, path = str(tmp_path / "origin table"), str(tmp_path / "clone")
