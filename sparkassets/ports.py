@@ -230,6 +230,7 @@ class RunOrder:
         schedule_date: The earliest time the run might start.
         events: Asset name or URI to the events that caused the run, as in ``events list --json`` and their source run.
         previous_interval: The latest data interval of the asset's earlier successes, if it began before this run's.
+        rebuilds: Its rows take the place of the whole table, and its columns of the table's.
     """
 
     asset: AssetSpec
@@ -243,9 +244,11 @@ class RunOrder:
     schedule_date: datetime
     events: Mapping[str, Sequence[Mapping[str, Any]]]
     previous_interval: tuple[datetime, datetime] | None = None
+    rebuilds: bool = False
 
 
-CommitKind = Literal["data", "fence"]
+CommitKind = Literal["data", "fence", "layout"]
+"""A ``layout`` commit changes no rows: it puts back what a commit of rows could not keep, and has no transaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,6 +177,7 @@ class Story:
                 ticks=run.ticks,
                 skips=run.skips,
                 left=run.left,
+                rebuilds=run.rebuilds,
                 planned=at(self.now),
             )
         )

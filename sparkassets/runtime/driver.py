@@ -273,6 +273,7 @@ class Driver:
             consumes=run.consumes,
             skips=run.skips,
             left=run.left,
+            rebuilds=run.rebuilds,
             ticks=run.ticks,
             reason=run.reason,
         )
@@ -298,6 +299,7 @@ class Driver:
             schedule_date=instant(entry.schedule_date),
             events=self._triggering(run),
             previous_interval=_previous(state.assets[asset.name].last, entry.interval),
+            rebuilds=run.rebuilds,
         )
 
     def _triggering(self, run: PlannedRun) -> Mapping[str, Sequence[Mapping[str, Any]]]:

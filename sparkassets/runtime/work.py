@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.backfill import plan_backfill, plan_backfill_whole
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.rebuild import plan_rebuild
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.runtime.progress import RunResult
 
@@ -43,6 +44,27 @@ class Tick:
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """A tick learns what it must from the journal."""
+
+
+class Rebuild:
+    """All of a partitioned asset in one run, whose columns take the place of the table's."""
+
+    def __init__(self, asset: AssetSpec, partition: TimePartition, *, force: bool = False) -> None:
+        self.select = (asset.name,)
+        self._asset = asset
+        self._partition = partition
+        self._force = force
+        self._done = False
+
+    def plan(self, look: Look) -> Plan:
+        """The run, until it has been tried."""
+        if self._done:
+            return Plan(look.now)
+        return plan_rebuild(look, self._asset, self._partition, force=self._force)
+
+    def ended(self, run: PlannedRun, result: RunResult) -> None:
+        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        self._done = self._done or (result.adopted is None and run.asset == self._asset.name)
 
 
 class Backfill:

@@ -12,15 +12,17 @@ from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, Landed, RunOrder, Stamp
 from sparkassets.processes import Process
 from sparkassets.spark import target, writer
+from sparkassets.spark.collations import with_plain_strings
 from sparkassets.spark.computation import SparkComputation, held
 from sparkassets.spark.context import Context, context_of
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
 from sparkassets.spark.interrupts import Interrupts
+from sparkassets.spark.own_session import beside, require_utc
 from sparkassets.spark.processes import writing_processes
 from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.schemas import declared_schema
-from sparkassets.spark.session import check_session, open_session, require_utc
+from sparkassets.spark.session import check_session, open_session
 from sparkassets.spark.template import run_sql
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ class SparkEngine:
 
     Args:
         project: Its settings are for a session that is started here; functions may come from its packages.
-        session: The session to work in; None takes the active one, else starts one. Only one that was started here is
-            ever stopped here.
+        session: The session to work beside, never in; None takes the active one, else starts one. Only one that was
+            started here is ever stopped here.
     """
 
     def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
@@ -55,10 +57,11 @@ class SparkEngine:
                 return
             if self._given is not None:
                 check_session(self._given)
-                self._session = self._given
+                found = self._given
             else:
                 name = f"sparkassets-{self._project.name}"
-                self._session, self._created = open_session(self._project.spark, name=name)
+                found, self._created = open_session(self._project.spark, name=name)
+            self._session = found if self._created else beside(found)
 
     def processes(self) -> Sequence[Process]:
         """This Python process and its JVM."""
@@ -74,17 +77,16 @@ class SparkEngine:
         del attempt  # every attempt computes alike
         session = self._started()
         with self._interrupts.work(session, order.run) as work:
-            require_utc(session)
             try:
                 inlets = read_inlets(session, order)
                 work.check(order.run)
                 marks = list(inlets.watermarks.values())
                 context = context_of(order, watermark=marks[0] if len(marks) == 1 else None, project=self._project)
                 frame = self._rows(session, order, inlets, context)
+                require_utc(frame.sparkSession, asset=order.asset.name)
                 schema, there = frame.schema, target.target_of(order.asset)
-                free = writer.replaces_whole(order) or (there is not None and there.bare)
-                writer.check_schema(session, order.asset, schema, None if free else there)
-                return SparkComputation(frame, schema, there, context, inlets)
+                writer.check_schema(session, order, schema, there)
+                return SparkComputation(with_plain_strings(frame, schema), schema, there, context, inlets)
             except SparkAssetsError:
                 raise
             except Exception as error:

@@ -13,6 +13,10 @@ _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.D
 _CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+_HEADER = re.compile(
+    r"CSV header does not conform to the schema\.\s*\n\s*Header: (?P<found>[^\n]*)\n\s*Schema: (?P<wanted>[^\n]*)\n"
+    r"(?:[^\n]*\n)*?\s*CSV file: (?P<file>[^\n]*)"
+)
 _WRAPPERS = ("[TASK_WRITE_FAILED", "Job aborted due to stage failure")
 """Messages that only say that something failed; the cause says what."""
 _LONGEST = 1000
@@ -47,7 +51,7 @@ def run_error(error: Exception, *, what: str, place: Location | None = None) -> 
         what: What was tried, such as ``daily: the query failed``.
         place: Where the SQL begins; the line that Spark names is counted from there.
     """
-    message = _full(error)
+    message = whole_message(error)
     where = _where(message, place) if place is not None else ""
     made = RunError(f"{where}{what}: {first_line(error)}")
     made.retryable = not is_final(error)
@@ -57,7 +61,10 @@ def run_error(error: Exception, *, what: str, place: Location | None = None) -> 
 
 def first_line(error: BaseException) -> str:
     """The message's first line, without SQLSTATE, position and Java stack trace; a Python worker's own last line."""
-    message = _full(error)
+    message = whole_message(error)
+    if header := _HEADER.search(message):
+        file, found = header["file"].removeprefix("file://"), header["found"]
+        return f"the header of {file} is {found}, but that of the first file {header['wanted']}"
     if "Traceback (most recent call last)" in message:
         return _of_worker(message)
     said, *causes = (_bare(line) for line in [message.partition("\n")[0], *_CAUSE.findall(message)])
@@ -84,10 +91,10 @@ def _of_worker(message: str) -> str:
 
 def tells(error: BaseException, mark: str) -> bool:
     """Whether the error or one of its causes holds a text."""
-    return mark in _full(error)
+    return mark in whole_message(error)
 
 
-def _full(error: BaseException) -> str:
+def whole_message(error: BaseException) -> str:
     """The message and those of all causes, each after ``Caused by:``."""
     texts: list[str] = []
     seen: BaseException | None = error
@@ -111,7 +118,7 @@ def is_final(error: BaseException) -> bool:
     """Whether a second attempt on the same data would meet the same error."""
     from pyspark.errors import AnalysisException
 
-    states = _STATE.findall(_full(error))
+    states = _STATE.findall(whole_message(error))
     return isinstance(error, AnalysisException) or any(state.startswith(_FINAL_STATES) for state in states)
 
 

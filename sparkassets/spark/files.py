@@ -15,6 +15,7 @@ from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.files import list_files, rowless
 from sparkassets.ports import Pin
 from sparkassets.spark import partition_values, sqltext
+from sparkassets.spark.csv_headers import no_column
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.schemas import declared_schema
 
@@ -166,13 +167,11 @@ def _csv(
     given = _options(source)
     if given["header"].lower() != "true":
         return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
-    names = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"}).load(paths).columns
+    permissive = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"})
+    names = permissive.load(paths).columns
     missing = [name for name in declared if name not in names]
     if missing:
-        raise RunError(
-            f"the files of {asset.name!r} have no column {', '.join(map(repr, missing))}",
-            hint=f"their header is {', '.join(names)}",
-        )
+        raise no_column(missing, paths, asset=asset.name, header=lambda path: permissive.load(path).columns)
     return reader.schema(declared_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
 
 

@@ -20,11 +20,23 @@ from sparkassets.core.spec.model import PythonBody
 from sparkassets.errors import InputError, RunError, SparkAssetsError, said
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final
+from sparkassets.spark.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _IMPORTING = threading.Lock()
+_CONVERTED = {
+    ("pandas", "DataFrame"): "rows",
+    ("pyarrow", "Table"): "rows",
+    ("pyarrow", "RecordBatch"): "pyarrow.Table.from_batches([rows])",
+    ("polars", "DataFrame"): "rows.to_arrow()",
+    ("polars", "LazyFrame"): "rows.collect().to_arrow()",
+    ("duckdb", "DuckDBPyRelation"): "rows.to_arrow_table()",
+    ("_duckdb", "DuckDBPyRelation"): "rows.to_arrow_table()",
+    ("builtins", "list"): "rows, schema",
+}
+"""Library and class to how Spark takes its rows."""
 
 
 def run_function(
@@ -46,6 +58,7 @@ def run_function(
         RunError: It is not there or not allowed, it raised, or it returned something else than a DataFrame.
     """
     function = _load(body, allowed)
+    ship(session, body.module.partition(".")[0], folder=body.search_path)
     given: dict[str, Any] = {**inlets, "context": context, "spark": session}
     arguments = {name: given[name] for name in body.arguments if name in given}
     try:
@@ -57,9 +70,10 @@ def run_function(
     except BaseException as error:
         raise _raised(error, body, what=asset) from error
     if not _is_frame(result):
-        what = "nothing" if result is None else f"a {type(result).__name__}"
         raise RunError(
-            f"{body.location}: {asset}: {body.module}:{body.function} returned {what}, but a table needs a DataFrame"
+            f"{body.location}: {asset}: {body.module}:{body.function} returned {_told(result)}, "
+            "but a table needs a DataFrame of Spark",
+            hint=_how_to_make_rows(result),
         )
     _refuse_unrecordable(context.extra, body, asset)
     return result
@@ -67,6 +81,20 @@ def run_function(
 
 def _is_frame(value: object) -> bool:
     return hasattr(value, "schema") and hasattr(value, "write")
+
+
+def _told(value: object) -> str:
+    """What a function returned, by the library that it is of where that is not Python itself."""
+    if value is None:
+        return "nothing"
+    kind, library = type(value).__name__, type(value).__module__.partition(".")[0]
+    return f"a {kind}" if library == "builtins" else f"a {kind} of {library}"
+
+
+def _how_to_make_rows(value: object) -> str | None:
+    """What to write instead, where the value holds rows."""
+    given = _CONVERTED.get((type(value).__module__.partition(".")[0], type(value).__name__))
+    return f"return spark.createDataFrame({given}), and take `spark` as an argument" if given else None
 
 
 def _last_rows(steps: Iterator[Any], context: Context, *, place: str) -> Any:  # noqa: ANN401  the author's
@@ -128,7 +156,7 @@ def _import(body: PythonBody, package: str) -> ModuleType:
             made = _raised(error, body, what=f"{body.module} cannot be imported")
             made.retryable = False
             raise made from error
-        _ship_to_workers(sys.modules[package])
+        _pickle_by_value(sys.modules[package])
         return module
 
 
@@ -169,8 +197,8 @@ def _load_package(package: str, folder: str) -> None:
         raise
 
 
-def _ship_to_workers(package: ModuleType) -> None:
-    """Sends the package's functions to Spark's workers by value, as these do not have the project's folder."""
+def _pickle_by_value(package: ModuleType) -> None:
+    """Sends the package's functions to Spark's workers as they are now, whatever a worker has imported before."""
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(package)

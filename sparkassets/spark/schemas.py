@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import RunError
@@ -11,7 +12,11 @@ from sparkassets.spark import sqltext
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
+
+GENERATED = "delta.generationExpression"
+IDENTITY = "delta.identity."
+"""Keys of a column's metadata, as Delta's protocol has them."""
 
 
 def spark_schema(delta_schema: str) -> StructType:
@@ -72,32 +77,63 @@ def refuse_unwritable(asset: str, schema: StructType) -> None:
         )
 
 
-def refuse_misfit(asset: str, actual: StructType, wanted: StructType, *, against: str) -> None:
+def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> None:
     """Refuses columns that are missing, too many, or of another type; their order does not matter.
-
-    Args:
-        asset: For the message.
-        actual: What the run computes.
-        wanted: What it has to be.
-        against: What ``wanted`` is, such as ``the target``.
 
     Raises:
         RunError: With every difference.
     """
-    found = differences(actual, wanted, against=against)
+    found = differences(actual, declared).phrases("the declared columns")
     if found:
-        raise RunError(f"{asset}: the result does not fit {against}: {'; '.join(found)}")
+        raise RunError(f"{asset}: the result does not fit the declared columns: {'; '.join(found)}")
 
 
-def differences(actual: StructType, wanted: StructType, *, against: str) -> Sequence[str]:
-    """Every difference of two schemas as a phrase; nullability and order do not count."""
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How the columns of a run differ from those that are wanted; case, order and nullability do not count.
+
+    Attributes:
+        missing: Wanted, and neither computed nor filled by the table itself.
+        extra: Computed, and not wanted.
+        changed: Of another type: (computed, wanted), by name.
+    """
+
+    missing: tuple[StructField, ...] = ()
+    extra: tuple[StructField, ...] = ()
+    changed: tuple[tuple[StructField, StructField], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.extra or self.changed)
+
+    def phrases(self, against: str) -> list[str]:
+        """Every difference; ``against`` is what is wanted, such as ``the target``."""
+        types = [(want.name, have.dataType.simpleString(), want.dataType.simpleString()) for have, want in self.changed]
+        return [
+            *(f"column {field.name!r} is missing" for field in self.missing),
+            *(f"column {field.name!r} is not in {against}" for field in self.extra),
+            *(f"column {name!r} is {have}, but {want} in {against}" for name, have, want in types),
+        ]
+
+
+def differences(actual: StructType, wanted: StructType) -> Differences:
+    """Every difference of what a run computes to what is wanted."""
     have = {field.name.lower(): field for field in actual.fields}
     want = {field.name.lower(): field for field in wanted.fields}
-    missing = [f"column {field.name!r} is missing" for name, field in want.items() if name not in have]
-    extra = [f"column {field.name!r} is not in {against}" for name, field in have.items() if name not in want]
-    changed = []
-    for name in have.keys() & want.keys():
-        is_now, should_be = have[name].dataType.simpleString(), want[name].dataType.simpleString()
-        if is_now != should_be:
-            changed.append(f"column {want[name].name!r} is {is_now}, but {should_be} in {against}")
-    return [*missing, *extra, *sorted(changed)]
+    pairs = [(have[name], want[name]) for name in sorted(have.keys() & want.keys())]
+    return Differences(
+        missing=tuple(field for name, field in want.items() if name not in have and not fills_itself(field)),
+        extra=tuple(field for name, field in have.items() if name not in want),
+        changed=tuple(pair for pair in pairs if pair[0].dataType.simpleString() != pair[1].dataType.simpleString()),
+    )
+
+
+def given_columns(schema: StructType) -> StructType:
+    """Those that rows must have: without the columns that the table fills itself."""
+    from pyspark.sql.types import StructType
+
+    return StructType([field for field in schema.fields if not fills_itself(field)])
+
+
+def fills_itself(field: StructField) -> bool:
+    """Whether the table computes the column where the rows do not have it: a generated or an identity column."""
+    return GENERATED in field.metadata or any(key.startswith(IDENTITY) for key in field.metadata)

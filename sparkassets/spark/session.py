@@ -1,4 +1,4 @@
-"""The Spark session of a run: the active one if it fits, else one that starts fast."""
+"""The Spark session that runs work in: the active one's sibling with settings of its own, else one that starts fast."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark.gateway import jvm_pid
-from sparkassets.spark.settings import CATALOG, EXTENSION, TIME_ZONE, start_settings
+from sparkassets.spark.own_session import is_remote
+from sparkassets.spark.settings import CATALOG, EXTENSION, start_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
-_BLOCK_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 
 
 def open_session(settings: Mapping[str, str], *, name: str) -> tuple[SparkSession, bool]:
@@ -26,7 +24,7 @@ def open_session(settings: Mapping[str, str], *, name: str) -> tuple[SparkSessio
     data archive; ``sparkassets.small_data: "true"`` trades throughput for a quick start.
 
     Raises:
-        SparkUnavailableError: No pyspark, Java or Delta, or a session whose time zone is not UTC.
+        SparkUnavailableError: No pyspark, Java or Delta.
     """
     _quiet_python_side()
     with warnings.catch_warnings():
@@ -56,19 +54,13 @@ def active_session() -> SparkSession | None:
 
 
 def check_session(session: SparkSession) -> None:
-    """Refuses a session in which dates would shift or which does not know Delta.
+    """Refuses a session that does not know Delta.
 
     Raises:
         SparkUnavailableError: With what to do about it.
     """
-    require_utc(session)
-    if getattr(session, "sparkContext", None) is None:
+    if is_remote(session):
         return  # Spark Connect: what the server was started with is not this client's to judge
-    if (session.conf.get(_BLOCK_CHECK, "true") or "").lower() == "false":
-        raise SparkUnavailableError(
-            f"the Spark session has {_BLOCK_CHECK}=false, so rows outside a run's partitions would be written",
-            hint="remove that setting",
-        )
     extensions = session.conf.get("spark.sql.extensions", "") or ""
     if EXTENSION in extensions or "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return
@@ -77,20 +69,6 @@ def check_session(session: SparkSession) -> None:
         hint=f"start it with spark.sql.extensions={EXTENSION} and spark.sql.catalog.spark_catalog={CATALOG}, "
         "or stop it and let sparkassets start one",
     )
-
-
-def require_utc(session: SparkSession) -> None:
-    """Refuses a session whose time zone is not UTC: it would shift every date that Spark derives from an instant.
-
-    Raises:
-        SparkUnavailableError: With what to do about it.
-    """
-    zone = session.conf.get(TIME_ZONE)
-    if zone not in _UTC:
-        raise SparkUnavailableError(
-            f"the Spark session's time zone is {zone}, but it must be UTC",
-            hint=f'spark.conf.set("{TIME_ZONE}", "UTC")',
-        )
 
 
 def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:

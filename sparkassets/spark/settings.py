@@ -32,6 +32,7 @@ _DEFAULTS = {
 _SUBMITTED = {"spark.log.level": "ERROR"}
 """``spark-submit`` has started the JVM without our logging, and says everything."""
 _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_SHUFFLE_PER_CORE = 4
 _BRINGS_JARS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
 _JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 """Spark puts these before ``spark.driver.extraJavaOptions``, which therefore stays whatever the user made it."""
@@ -63,13 +64,14 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
 def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *, name: str) -> dict[str, str]:
     """What the session is built with, but for Delta's jars: the user's settings over the installation's over ours."""
     ours = {"spark.app.name": name, TIME_ZONE: "UTC", **_DEFAULTS}
-    if _is_true(settings.get("sparkassets.small_data")):
-        ours |= _SMALL_DATA
+    small = _SMALL_DATA if _is_true(settings.get("sparkassets.small_data")) else {}
+    ours |= small
     if gateway.is_submitted():
         ours |= _SUBMITTED
     given = {key: value for key, value in settings.items() if not key.startswith(_OWN)}
-    if _is_local({**installed, **given}):
-        ours |= _LOCAL
+    if is_local({**installed, **given}):
+        ours |= {**_LOCAL, **small_table_settings({**installed, **given}), **small}
+    if _master({**installed, **given}).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = {key: value for key, value in ours.items() if key not in installed} | given
     extensions = [one for one in {**installed, **conf}.get("spark.sql.extensions", "").split(",") if one]
@@ -103,7 +105,7 @@ def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Map
 
 def _give_to_executors(conf: dict[str, str], installed: Mapping[str, str], jars: Sequence[Path]) -> None:
     """Those of a cluster do not have the driver's class path."""
-    if not _is_local({**installed, **conf}):
+    if not is_local({**installed, **conf}):
         _append(conf, installed, "spark.jars", [jar.as_uri() for jar in jars])
 
 
@@ -149,8 +151,32 @@ def _spark_home() -> Path:
     return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
 
 
-def _is_local(conf: Mapping[str, str]) -> bool:
-    return conf.get("spark.master", os.environ.get("MASTER", "local[*]")).startswith("local")
+def small_table_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """What Spark on one machine needs for tables that one machine can hold.
+
+    Delta reads a table's log in 50 tasks around every commit, and Spark shuffles into 200 partitions: made for
+    clusters, they cost seconds a commit here, however small the table.
+    """
+    cores = _cores(conf)
+    return {
+        "spark.databricks.delta.snapshotPartitions": str(cores),
+        "spark.sql.shuffle.partitions": str(_SHUFFLE_PER_CORE * cores),
+    }
+
+
+def is_local(conf: Mapping[str, str]) -> bool:
+    """Whether driver and executor are one process; the executors of ``local-cluster[…]`` are others."""
+    return bool(re.match(r"local(\[|$)", _master(conf)))
+
+
+def _cores(conf: Mapping[str, str]) -> int:
+    found = re.match(r"local\[(\d+)", _master(conf))
+    one = _master(conf) == "local"
+    return int(found[1]) if found else 1 if one else os.cpu_count() or 1
+
+
+def _master(conf: Mapping[str, str]) -> str:
+    return conf.get("spark.master", os.environ.get("MASTER", "local[*]"))
 
 
 def _is_true(value: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql.types import StructType
 
+_CHECK = "delta.constraints."
+_CLONED_FROM_NOWHERE = "integer `-1`"
+"""The version that a clone's first commit says it was written after."""
 _FIRST_LOOK = 8
 _WIDER = 8
 _MOST_FENCES = 64
@@ -29,6 +32,9 @@ class Target:
     Attributes:
         table_id: Survives everything but the table's deletion.
         layout: Columns that its folders are named by.
+        constraints: Name to expression of its CHECK constraints.
+        clustered: Whether it may be laid out by clustering columns.
+        widens: Whether Delta may widen types of its columns.
         bare: Nothing but fences is in it: the run that made it failed, so its columns bind nobody.
     """
 
@@ -36,6 +42,9 @@ class Target:
     version: int
     schema: StructType
     layout: tuple[str, ...]
+    constraints: Mapping[str, str] = field(default_factory=dict)
+    clustered: bool = False
+    widens: bool = False
     bare: bool = False
 
 
@@ -58,14 +67,27 @@ def target_of(asset: AssetSpec) -> Target | None:
     if table is None:
         return None
     metadata = table.metadata()
-    schema = spark_schema(table.schema().to_json())
-    return Target(str(metadata.id), table.version(), schema, tuple(metadata.partition_columns), _is_bare(table))
+    return Target(
+        str(metadata.id),
+        table.version(),
+        schema=spark_schema(table.schema().to_json()),
+        layout=tuple(metadata.partition_columns),
+        constraints=_constraints(metadata.configuration),
+        clustered="clustering" in (table.protocol().writer_features or ()),
+        widens=metadata.configuration.get("delta.enableTypeWidening") == "true",
+        bare=_is_bare(table),
+    )
+
+
+def _constraints(properties: Mapping[str, str | None]) -> dict[str, str]:
+    found = properties.items()
+    return {key.removeprefix(_CHECK): text for key, text in found if key.startswith(_CHECK) and text is not None}
 
 
 def _is_bare(table: DeltaTable) -> bool:
-    if table.version() >= _MOST_FENCES or not _is_fence(table.history(1)[0]):
+    if table.version() >= _MOST_FENCES or not _is_fence(_newest(table, 1)[0]):
         return False
-    commits = table.history()
+    commits = _newest(table, table.version() + 1)
     return len(commits) == table.version() + 1 and all(map(_is_fence, commits))
 
 
@@ -156,11 +178,24 @@ def _history(table: DeltaTable) -> Iterator[Mapping[str, Any]]:
     """Commits from the newest to the oldest that is still there; looks further back only when asked to."""
     limit, given = _FIRST_LOOK, 0
     while True:
-        commits = table.history(limit)
+        commits = _newest(table, limit)
         yield from commits[given:]
         if len(commits) < limit:
             return
         given, limit = len(commits), limit * _WIDER
+
+
+def _newest(table: DeltaTable, limit: int) -> Sequence[Mapping[str, Any]]:
+    """The newest commits; of a shallow clone the first one is that of the cloning, which deltalake cannot parse."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return table.history(limit)
+    except DeltaError as error:
+        if _CLONED_FROM_NOWHERE not in str(error):
+            raise
+    later = table.history(min(limit, table.version())) if table.version() else []
+    return [*later, {"version": 0, "operation": "CLONE"}]
 
 
 def _told(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:

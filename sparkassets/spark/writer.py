@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sparkassets.core.instants import instant, zone
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, RunOrder, Stamp, TargetMissingError
-from sparkassets.spark import sqltext
+from sparkassets.spark import evolution, sqltext
 from sparkassets.spark.failures import condition, is_conflict, run_error, tells
+from sparkassets.spark.layouts import alter, refuse_broken, replacing, to_restore
+from sparkassets.spark.own_session import checks_blocks
 from sparkassets.spark.predicates import LAID_OUT, inside, refuse_unfit_type
-from sparkassets.spark.schemas import column_type, declared_schema, refuse_misfit, refuse_unwritable
+from sparkassets.spark.schemas import column_type, declared_schema, given_columns, refuse_undeclared, refuse_unwritable
 from sparkassets.spark.target import Target, describe, path_of, target_of
+from sparkassets.spark.violations import violation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -21,21 +26,26 @@ if TYPE_CHECKING:
 _OUTSIDE = "sparkassets: outside the blocks of the run"
 _REFUSED_BY_DELTA = "DELTA_REPLACE_WHERE_MISMATCH"
 _SHOWN = 5
+_NULL = "NULL"
+_REMADE = {"overwriteSchema": "true", "partitionOverwriteMode": "static"}
+"""A session may be set to replace only the partitions that the new rows have."""
 
 
-def check_schema(session: SparkSession, asset: AssetSpec, schema: StructType, target: Target | None) -> None:
+def check_schema(session: SparkSession, order: RunOrder, schema: StructType, target: Target | None) -> None:
     """Refuses columns that do not fit, before any row is computed.
-
-    ``target`` is None where there is no table, and where it is replaced as a whole, its schema with it.
 
     Raises:
         RunError: With every difference to the declared columns, or else to the target.
     """
+    asset = order.asset
     refuse_unwritable(asset.name, schema)
     if asset.columns:
-        refuse_misfit(asset.name, schema, declared_schema(session, asset.columns), against="the declared columns")
-    if target is not None:
-        refuse_misfit(asset.name, schema, target.schema, against="the target")
+        refuse_undeclared(asset.name, schema, declared_schema(session, asset.columns))
+    if target is not None and not target.bare:
+        if replaces_whole(order):
+            refuse_broken(asset.name, schema, target)
+        else:
+            evolution.refuse_misfit(asset, schema, target)
     if asset.partition is not None and asset.partition.column is not None:
         owner = f"the result of {asset.name}"
         column, kind = column_type(schema, asset.partition.column, owner=owner)
@@ -50,29 +60,49 @@ def write(order: RunOrder, frame: DataFrame, *, schema: StructType, target: Targ
     """
     asset = order.asset
     predicate = _predicate(asset, schema, order.blocks)
-    if target is not None and target.bare:
-        guarded = frame if predicate is None else _guarded(frame, asset, schema, predicate)
-        writer, target = _stamped(guarded, stamp).mode("overwrite").option("overwriteSchema", "true"), None
-    elif replaces_whole(order):
-        # a session may be set to replace only the partitions that the new rows have
-        static = _stamped(frame, stamp).mode("overwrite").option("partitionOverwriteMode", "static")
-        writer = static.option("overwriteSchema", "true")
-    elif asset.write == "replace" and target is not None and predicate is not None:
-        writer = _stamped(frame, stamp).mode("overwrite").option("replaceWhere", predicate)
-    else:
-        guarded = frame if predicate is None else _guarded(frame, asset, schema, predicate)
-        writer = _stamped(guarded, stamp).mode("append")
+    there = None if target is None or target.bare else target
+    by_blocks = there is not None and asset.write == "replace" and predicate is not None and not replaces_whole(order)
+    rows = frame
+    if predicate is not None and not (by_blocks and checks_blocks(frame)):
+        rows = _guarded(frame, asset, schema, predicate)
+    options: dict[str, str] = {}
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+    if there is not None and replaces_whole(order):
+        after = to_restore(frame.sparkSession, path_of(asset), schema, there)
+        rows, options = replacing(rows, there)
+    elif there is not None:
+        before = evolution.to_prepare(asset, schema, there)
+        rows, options = evolution.evolving(rows, asset, there)
+    elif target is not None:
+        options = dict(_REMADE)
+    if by_blocks and predicate is not None:
+        options["replaceWhere"] = predicate
+    mode = "overwrite" if options.keys() & {"replaceWhere", "overwriteSchema"} else "append"
+    writer = _laid_out(_stamped(rows, stamp).mode(mode).options(**options), asset, schema, there)
     try:
-        _laid_out(writer, asset, schema, target).save(path_of(asset))
+        alter(frame.sparkSession, before, stamp)
+        writer.save(path_of(asset))
     except Exception as error:
-        if predicate is not None and (tells(error, _OUTSIDE) or tells(error, _REFUSED_BY_DELTA)):
-            raise _outside(order, frame, schema, predicate) from error
-        raise _refused(error, asset) from error
+        raise _explained(error, order, frame, schema=schema, predicate=predicate) from error
+    alter(frame.sparkSession, after, stamp)
+
+
+def _explained(
+    error: Exception, order: RunOrder, frame: DataFrame, *, schema: StructType, predicate: str | None
+) -> RunError:
+    """What the refused write says to people."""
+    refused = violation(error, schema, asset=order.asset.name)
+    if refused is not None:
+        return refused
+    if predicate is not None and (tells(error, _OUTSIDE) or tells(error, _REFUSED_BY_DELTA)):
+        return _outside(order, frame, schema, predicate)
+    return _refused(error, order.asset)
 
 
 def replaces_whole(order: RunOrder) -> bool:
     """Whether the run's rows take the place of the whole table."""
-    return order.asset.write == "replace" and order.blocks is None
+    return order.rebuilds or (order.asset.write == "replace" and order.blocks is None)
 
 
 def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *, stamp: Stamp) -> None:
@@ -83,7 +113,7 @@ def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *,
         TargetMissingError: There is no table, and no schema to create it with.
     """
     target = target_of(asset)
-    known = target.schema if target is not None else schema
+    known = given_columns(target.schema) if target is not None else schema
     if known is None:
         raise TargetMissingError(f"{asset.name}: there is no table at {path_of(asset)} yet")
     writer = _stamped(session.createDataFrame([], known), stamp).mode("append")
@@ -148,17 +178,29 @@ def _guarded(frame: DataFrame, asset: AssetSpec, schema: StructType, predicate: 
 def _outside(order: RunOrder, frame: DataFrame, schema: StructType, predicate: str) -> RunError:
     """The refusal, with the first values that do not belong."""
     asset, blocks = order.asset, order.blocks or RangeSet()
-    column = _column(asset, schema)
-    strangers = frame.filter(f"NOT coalesce(({predicate}), false)")
-    texts = strangers.selectExpr(f"CAST({sqltext.name(column)} AS STRING) AS value").distinct()
-    values = [row[0] for row in texts.orderBy("value").limit(_SHOWN + 1).collect()]
-    shown = ", ".join("NULL" if value is None else value for value in values[:_SHOWN])
-    more = ", …" if len(values) > _SHOWN else ""
+    column, kind = column_type(schema, _column(asset, schema), owner=asset.name)
+    zoned = kind == "timestamp" and asset.partition is not None and asset.partition.timezone != "UTC"
+    zone_name = asset.partition.timezone if asset.partition is not None and zoned else "UTC"
+    value = f"unix_micros({sqltext.name(column)})" if zoned else f"CAST({sqltext.name(column)} AS STRING)"
+    strangers = frame.filter(f"NOT coalesce(({predicate}), false)").selectExpr(f"{value} AS value").distinct()
+    values = [row[0] for row in strangers.orderBy("value").limit(_SHOWN + 1).collect()]
+    told = [_NULL if each is None else _local(each, zone_name) if zoned else each for each in values]
+    shown = ", ".join(told[:_SHOWN]) + (", …" if len(told) > _SHOWN else "")
     labels = ", ".join(asset.partition.labels(blocks)) if asset.partition is not None else ""
+    hint = "filter them in the query, or join {{ partitions }}"
+    if zoned:
+        hint = (
+            f"a TIMESTAMP is an instant, here shown in {zone_name}, and midnight of UTC is none there: "
+            f"where a day is meant, CAST({column} AS DATE); else {hint}"
+        )
     return RunError(
-        f"{asset.name}: rows outside the run's partitions {labels}: {column} is {shown}{more}; nothing was written",
-        hint="filter them in the query, or join {{ partitions }}",
+        f"{asset.name}: rows outside the run's partitions {labels}: {column} is {shown}; nothing was written", hint=hint
     )
+
+
+def _local(micros: int, zone_name: str) -> str:
+    """An instant on the clocks of a zone, with its offset."""
+    return str(instant(micros // 1_000_000).astimezone(zone(zone_name)))
 
 
 def _column(asset: AssetSpec, schema: StructType) -> str:

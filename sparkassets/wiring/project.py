@@ -42,7 +42,7 @@ from sparkassets.sources import DeltaTargets, observer
 from sparkassets.sources.columns import table_columns, told_by_table
 from sparkassets.sources.missing import missing_places
 from sparkassets.state import DeltaStore
-from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of
+from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of, refuse_without_run
 from sparkassets.wiring.failures import explain_failure
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name
 from sparkassets.wiring.keys import plan_with_keys, summary_with_keys, with_keys
@@ -257,13 +257,16 @@ class Project:
         progress: Progress | None = None,
         check: bool = True,
     ) -> Summary:
-        """Computes what is missing or stale in a stretch of time, or all of it by force.
+        """Computes what is missing or stale in a stretch of time, or all of it by force; or rebuilds the table.
 
         Raises:
+            InputError: It makes no sense for the asset, or a rebuild would lose what cannot be computed again.
             RunFailedError: As of `run`.
         """
         from sparkassets.runtime.work import Tick
 
+        if backlog.rebuild:
+            refuse_without_run(self.plan_backfill(backlog, at=at))
         works: list[Work] = [backfill_of(self.asset(backlog.asset), backlog)]
         if backlog.downstream:
             works.append(Tick(descendants(self.spec.assets, backlog.asset)))

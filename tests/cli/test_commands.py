@@ -391,6 +391,15 @@ def test_backfill_downstream_runs_what_reads_it_and_what_it_triggers(shop, asked
     assert {run["asset"] for run in document["runs"]} == {"daily_revenue", "best_shops", "mail"}
 
 
+def test_a_rebuild_is_of_the_whole_table_or_is_refused(engine, said, asked):
+    said("run")
+    document = asked("backfill", "daily_revenue", "--rebuild")
+    assert [run["partitions"]["ranges"] for run in document["runs"]] == [["2025-01-01..2025-01-02"]]
+    assert engine.data("daily_revenue")[-1].order.rebuilds
+    code, _, err = said("backfill", "daily_revenue", "--rebuild", "--partition", DAYS)
+    assert (code, err) == (2, "error: --rebuild computes all of the table: leave --partition and --interval out\n")
+
+
 def test_a_dry_backfill_is_a_plan(engine, said, asked):
     said("run")
     code, out, err = said("backfill", "daily_revenue", "--partition", DAYS, "--dry-run")

@@ -72,6 +72,23 @@ def test_functions_of_the_package_reach_the_workers(engine, flights, tasks, tmp_
     assert computed(engine, run) == [(20,), (40,), (60,)]
 
 
+def test_what_a_function_imports_on_a_worker_is_found_there_and_as_new_as_its_files(engine, flights, tasks, tmp_path):
+    code = """
+        from pyspark.sql import functions as sql
+
+        def doubled(value):
+            from tasks.factors import FACTOR
+            return FACTOR * value
+
+        def rows(flights):
+            return flights.select(sql.udf(doubled, "int")("delay").alias("delay")).distinct()
+    """
+    folder = tasks(code)
+    (folder / "tasks/factors.py").write_text("FACTOR = 2")
+    run = order(table("report", tmp_path, **function(folder, "rows", "flights", inlets=["flights"])), flights)
+    assert computed(engine, run) == [(20,), (40,), (60,)]
+
+
 def test_what_a_worker_raises_has_the_line_of_the_file(engine, flights, tasks, tmp_path):
     folder = tasks("""
         from pyspark.sql import functions as sql
@@ -119,6 +136,10 @@ def test_what_spark_refuses_within_a_function_is_one_line(engine, flights, tasks
     [
         ("def rows(): return None", "asset.yml:3:1: report: tasks.work:rows returned nothing, but a table needs"),
         ("def rows(): return [1]", "asset.yml:3:1: report: tasks.work:rows returned a list, but a table needs"),
+        (
+            "import pyarrow\ndef rows(): return pyarrow.table({'a': [1]})",
+            "asset.yml:3:1: report: tasks.work:rows returned a Table of pyarrow, but a table needs a DataFrame of",
+        ),
         ("def other(): pass", "asset.yml:3:1: tasks.work has no function 'rows'"),
         ("rows = 1", "asset.yml:3:1: tasks.work has no function 'rows'"),
         ("import nosuch", "{folder}/tasks/work.py:1: tasks.work cannot be imported: ModuleNotFoundError: No module"),

@@ -38,6 +38,18 @@ def test_rows_of_other_blocks_that_delta_copies_are_not_those_of_the_run(engine,
     assert (counts["rows"], counts["deleted"], counts["copied"]) == (2, 2, 4)
 
 
+def test_a_shallow_clone_is_a_target_as_any_other(engine, spark, flights, tmp_path):
+    daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
+    spark.sql(f"CREATE TABLE delta.`{daily.place.path}` SHALLOW CLONE delta.`{flights.place.path}`")
+    first, second = daily_of(flights, daily, "2013-01-01"), daily_of(flights, daily, "2013-01-02")
+    assert engine.landed(daily, [first.run], app_id=first.app_id) == ()
+    for run in (first, second):
+        execute(engine, run)
+        (landed,) = engine.landed(daily, [run.run], app_id=run.app_id)
+        assert landed.run == run.run
+    assert len(rows(spark, daily)) == 6
+
+
 def test_a_block_that_has_no_rows_any_more_is_emptied(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAILY, "flights"))
     execute(engine, daily_of(flights, daily, "2013-01-01..2013-01-02"))
@@ -63,6 +75,18 @@ def test_rows_outside_the_blocks_are_named_and_nothing_is_written(engine, spark,
     assert not error.value.retryable
     assert engine.transaction_version(daily, run.app_id) is None
     assert not there or rows(spark, daily) == [(date(2013, 1, 2), 7)]
+
+
+def test_an_instant_outside_the_blocks_is_told_in_their_zone(engine, tmp_path):
+    query = "SELECT date_trunc('month', DATE'2026-01-05') AS month"
+    monthly = table("monthly", tmp_path, by="month", zone="America/New_York", column="month", **sql(query))
+    with pytest.raises(RunError) as error:
+        execute(engine, order(monthly, keys="2026-01"))
+    assert str(error.value) == (
+        "monthly: rows outside the run's partitions 2026-01: month is 2025-12-31 19:00:00-05:00; nothing was written\n"
+        "  hint: a TIMESTAMP is an instant, here shown in America/New_York, and midnight of UTC is none there: where a "
+        "day is meant, CAST(month AS DATE); else filter them in the query, or join {{ partitions }}"
+    )
 
 
 def test_at_most_five_outside_values_are_shown(engine, tmp_path):
@@ -130,7 +154,8 @@ def test_columns_that_do_not_fit_the_target_are_listed_before_anything_is_comput
         execute(engine, order(log))
     assert str(error.value) == (
         "log: the result does not fit the target: column 'c' is missing; column 'd' is not in the target; "
-        "column 'a' is bigint, but int in the target"
+        "column 'a' is bigint, but int in the target\n"
+        "  hint: what was appended cannot be computed again: write to another table, or change this one by hand"
     )
     assert DeltaTable(log.place.path).version() == 0
 

@@ -7,9 +7,10 @@ import pytest
 
 from sparkassets.core.instants import instant
 from sparkassets.core.spec.model import Schedule
+from sparkassets.core.strategies import DateRange
 from sparkassets.core.timetables import parse_timetable
 from sparkassets.errors import RunError, SourceChangedError, SourceError
-from sparkassets.runtime.work import Backfill, Tick
+from sparkassets.runtime.work import Backfill, Rebuild, Tick
 from sparkassets.state import MemoryStore
 from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, Recorder, World
@@ -386,3 +387,37 @@ def test_an_event_of_a_run_has_its_data_interval():
         "data_interval_end": instant(at("2025-02-01")),
     }
     assert order.interval == (instant(at("2025-01-31")), instant(at("2025-02-01")))
+
+
+def test_a_rebuild_is_one_run_over_all_whatever_the_cap_and_its_success_is_an_event_of_all():
+    capped = replace(asset("a", "s"), strategy=DateRange(max_partitions_per_run=2))
+    w = world(source("s"), capped, asset("b", "a"))
+    w.tell("s", "2025-01-01..2025-01-05")
+    w.driver().run([Tick()])
+    item = w.project.assets["a"]
+    (result,) = w.driver().run([Rebuild(item, item.partition)]).runs
+    assert (result.status, result.blocks) == ("success", days("2025-01-01..2025-01-05"))
+    assert [commit.order.rebuilds for commit in w.engine.data("a")] == [False, False, False, True]
+    assert ran(w.driver().run([Tick()])) == ["b"]
+
+
+@pytest.mark.parametrize("moment", ["write", "written"])
+def test_a_rebuild_that_died_leaves_the_old_table_and_nothing_due_or_is_adopted(moment):
+    w = world(source("s"), asset("a", "s"))
+    w.tell("s", "2025-01-01..2025-01-05")
+    w.driver().run([Tick()])
+    item, reached = w.project.assets["a"], threading.Event()
+    dead = FakeEngine(w.engine.tables)
+    dead.hooks["a", moment] = lambda _: (reached.set(), threading.Event().wait())
+    driver = w.driver(engine=dead)
+    threading.Thread(target=driver.run, args=([Rebuild(item, item.partition)],), daemon=True).start()
+    assert reached.wait(10)
+    (result,) = w.driver().run([Tick()]).runs
+    assert (result.status, result.adopted is not None) == (
+        ("success", True) if moment == "written" else ("failed", False)
+    )
+    assert [commit.order.rebuilds for commit in w.engine.data("a")] == [False, *([True] if moment == "written" else [])]
+    assert w.driver().run([Tick()]).runs == ()
+    assert [run.blocks for run in w.driver().run([Rebuild(item, item.partition)]).runs] == [
+        days("2025-01-01..2025-01-05")
+    ]

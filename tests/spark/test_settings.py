@@ -126,6 +126,22 @@ def test_the_executors_of_a_cluster_get_the_jars_too(tmp_path):
     assert "spark.driver.bindAddress" not in conf
 
 
+def test_the_executors_of_a_local_cluster_are_processes_of_their_own(tmp_path):
+    conf, _ = configured(spark__master="local-cluster[2,1,1024]")
+    assert conf["spark.jars"] == (tmp_path / "delta-spark_2.13-1.jar").as_uri()
+    assert "spark.databricks.delta.snapshotPartitions" not in conf
+
+
+@pytest.mark.parametrize(("master", "cores"), [("local", 1), ("local[3]", 3), ("local[4,2]", 4)])
+def test_small_tables_on_one_machine_are_not_cut_into_tasks_for_a_cluster(master, cores):
+    conf, _ = configured(spark__master=master)
+    assert conf["spark.databricks.delta.snapshotPartitions"] == str(cores)
+    assert conf["spark.sql.shuffle.partitions"] == str(4 * cores)
+    assert (
+        configured(spark__master=master, spark__sql__shuffle__partitions="9")[0]["spark.sql.shuffle.partitions"] == "9"
+    )
+
+
 def test_local_workers_run_this_python(monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", "")
     monkeypatch.delenv("PYSPARK_PYTHON")

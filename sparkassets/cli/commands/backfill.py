@@ -25,19 +25,29 @@ from sparkassets.cli.terminal import Terminal
 )
 @click.option("--downstream", is_flag=True, help="Afterwards run what reads it or waits for it, too.")
 @click.option("--force", is_flag=True, help="Compute again what is up to date.")
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Compute all of the table in one commit, into the columns that it has now; readers see the old or the new.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")
 @json_option
-def command(
+def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     folder: Path,
     asset: str,
     partition: str | None,
     interval: str | None,
     downstream: bool,
     force: bool,
+    rebuild: bool,
     dry_run: bool,
     as_json: bool,
 ) -> int:
     """Compute what is missing or stale of ASSET in a stretch of time; no watermark moves.
+
+    With --rebuild every partition that the table has or should have is computed again, in one run whatever the cap, and
+    the columns that come out take the place of the table's. A partition that it has and that cannot be computed any
+    more, as its inlets are gone, is a refusal; with --force it is computed from what is left.
 
     With --dry-run the plan goes to stdout, as `sparkassets plan` prints it, and with --downstream what it would make
     due after it, which its gates may keep waiting; else progress and summary as for `sparkassets run`.
@@ -45,7 +55,7 @@ def command(
     from sparkassets.wiring import Backlog
 
     project = open_project(folder)
-    backlog = Backlog(asset, partition, interval, downstream=downstream, force=force)
+    backlog = Backlog(asset, partition, interval, downstream=downstream, force=force, rebuild=rebuild)
     if not dry_run:
         return drive(
             project, lambda progress: project.backfill(backlog, progress=progress, check=False), as_json=as_json

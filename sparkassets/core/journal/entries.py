@@ -113,6 +113,7 @@ class ClaimEntry:
         ticks: Time leaf of the condition to the instant up to which its ticks are used, epoch seconds.
         skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
+        rebuilds: It takes the place of the whole table; one that never ended leaves the old table, and nothing due.
     """
 
     asset: str
@@ -134,6 +135,7 @@ class ClaimEntry:
     ticks: Mapping[str, int] = field(default_factory=dict)
     skips: Sequence[int] = ()
     left: Mapping[str, RangeSet] = field(default_factory=dict)
+    rebuilds: bool = False
     reason: str = ""
 
     def uses(self, key: str) -> bool:
@@ -360,6 +362,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 ticks=body["ticks"],
                 skips=tuple(body["skips"]),
                 left={key: RangeSet.of(pairs) for key, pairs in body["left"].items()},
+                rebuilds=body["rebuilds"],
                 reason=body["reason"],
             )
         case "renew":
@@ -428,6 +431,7 @@ def _claim_body(entry: ClaimEntry) -> str:
             "ticks": dict(entry.ticks),
             "skips": list(entry.skips),
             "left": {key: _pairs(ranges) for key, ranges in entry.left.items()},
+            "rebuilds": entry.rebuilds,
             "reason": entry.reason,
         }
     )

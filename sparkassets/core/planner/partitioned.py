@@ -72,6 +72,8 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     found = pending(look, asset, partition, state)
     chain = state.chain
     rescued = partition.cover(chain[-1].entry.blocks or RangeSet()) if chain else RangeSet()
+    if chain and chain[-1].entry.rebuilds:
+        rescued = RangeSet()  # the table is as it was; who wants it rebuilt asks again
     scheduled = _scheduled(look, asset, partition, state, found)
     tick, waiting = scheduled.tick, scheduled.waiting
     due = scheduled.due | rescued

@@ -27,6 +27,7 @@ class PlannedRun:
         ticks: Time leaf of the condition to the instant up to which it uses its ticks, epoch seconds.
         skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
+        rebuilds: It takes the place of the whole table, its columns with it, although it has blocks.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
@@ -46,6 +47,7 @@ class PlannedRun:
     ticks: Mapping[str, int] = field(default_factory=dict)
     skips: tuple[int, ...] = ()
     left: Mapping[str, RangeSet] = field(default_factory=dict)
+    rebuilds: bool = False
     recovers: tuple[str, ...] = ()
     partitions: tuple[str, ...] = field(default=(), compare=False)
 

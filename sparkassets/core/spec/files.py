@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, Tag
+from pydantic.fields import FieldInfo
 
 from sparkassets.core.spec.kinds import (
     ConditionList,
@@ -36,6 +37,11 @@ class _Map(BaseModel):
     """What all maps of the files share: no other keys, no conversion of types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The keys of a map as they are written in files."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 # --------------------------------------------------------------------------- project.yml
@@ -299,6 +305,11 @@ class AssetFile(_Map):
     write: Maybe[Literal["replace", "append"]] = Field(
         default=None,
         description="How rows land: instead of those of the run's blocks (or of all), or added; replace by default.",
+    )
+    schema_change: Literal["strict", "add_columns", "evolve"] = Field(
+        default="strict",
+        alias="schema",  # pydantic's models have an attribute of that name
+        description="May a run change its target's columns: none, only add some, or add some and widen types.",
     )
     sql: Maybe[Text] = Field(
         default=None, description="A file ending .sql, or the SELECT itself; <asset>.sql by default."

@@ -110,6 +110,7 @@ def _compile(
         partition=partition,
         strategy=strategy,
         write=write,
+        schema=keys.schema_change,
         body=body.compiled,
         params=keys.params,
         timezone=own.timezone,

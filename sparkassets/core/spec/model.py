@@ -17,6 +17,7 @@ from sparkassets.errors import InputError, Location, Problem
 
 OnUpdate = Literal["rerun", "ignore"]
 WriteMode = Literal["replace", "append"]
+SchemaChange = Literal["strict", "add_columns", "evolve"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
 
 NOWHERE = Location("")
@@ -152,6 +153,7 @@ class AssetSpec:
         path_fields: For a file source the pattern's field names; at most one, the time partition.
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
         strategy, write: None for a source.
+        schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
         start, end: Bounds of what is wanted, epoch seconds, half-open; None is open.
         durations: all in seconds.
         code_hash: Changes when the SQL or the function's file changes.
@@ -172,6 +174,7 @@ class AssetSpec:
     partition: TimePartition | None = None
     strategy: Strategy | None = None
     write: WriteMode | None = None
+    schema: SchemaChange = "strict"
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     timezone: str = "UTC"
@@ -232,6 +235,7 @@ __all__ = [
     "ReadAfter",
     "Require",
     "Schedule",
+    "SchemaChange",
     "SourceKind",
     "SourceSpec",
     "SqlBody",

@@ -48,7 +48,7 @@ def markdown() -> str:
 
 
 def _section(title: str, model: type[BaseModel]) -> str:
-    rows = [_row(name, key) for name, key in model.model_fields.items()]
+    rows = [_row(name, key) for name, key in files.keys_of(model).items()]
     return "\n".join([f"## {title}", "", "| key | value | default | is |", "|---|---|---|---|", *rows, ""])
 
 

@@ -120,7 +120,7 @@ def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _F
     key = str(path[-1])
     if refused := refused_key(_general(path)):
         return _Finding(path, refused, at_key=True)
-    known = _MAPS[model][_general(path[:-1])].model_fields
+    known = files.keys_of(_MAPS[model][_general(path[:-1])])
     hint = did_you_mean(key, known)
     meant = nearest(key, known) if len(path) == 1 else None
     return _Finding(path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant)

@@ -17,6 +17,7 @@ _OF_WRITERS: Final = (
     "schedule",
     "strategy",
     "write",
+    "schema",
     "sql",
     "python",
     "params",

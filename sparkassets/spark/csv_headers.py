@@ -1,0 +1,45 @@
+"""What a CSV file's header is, told where a column is missing: the file, its columns, and its likely separator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.errors import RunError
+
+_SEPARATORS = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
+_MOST_FILES = 20
+"""So many headers are read to find the file; each is a job."""
+
+
+def no_column(
+    missing: Sequence[str], paths: Sequence[str], *, asset: str, header: Callable[[str], Sequence[str]]
+) -> RunError:
+    """The refusal of files that lack declared columns.
+
+    Args:
+        missing: Declared columns that Spark found in no header.
+        paths: Of the files.
+        asset: The source.
+        header: Reads the columns of one file.
+    """
+    lacking, columns = paths[0], header(paths[0])
+    for path in paths[1:_MOST_FILES]:
+        if not set(missing) - set(columns):
+            lacking, columns = path, header(path)
+    lost = [name for name in missing if name not in columns] or list(missing)
+    told = ", ".join(map(repr, lost))
+    return RunError(
+        f"the file {lacking.removeprefix('file://')} of {asset!r} has no column {told}: its columns are "
+        f"{', '.join(columns)}",
+        hint=_hint(lost[0], columns),
+    )
+
+
+def _hint(name: str, columns: Sequence[str]) -> str | None:
+    if len(columns) == 1:
+        held = {mark: columns[0].count(mark) for mark in _SEPARATORS if mark in columns[0]}
+        if held:
+            mark = max(held, key=lambda each: held[each])
+            return f"its separator is probably {_SEPARATORS[mark]}: options: {{sep: {_SEPARATORS[mark]}}}"
+    return did_you_mean(name, columns)

@@ -1,0 +1,97 @@
+"""What a run may change of its target's columns, by the asset's ``schema``, and how the write does it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import RunError
+from sparkassets.spark import sqltext
+from sparkassets.spark.schemas import Differences, differences
+from sparkassets.spark.target import Target, path_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructField, StructType
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_WIDER = {"float": ("double",), "date": ("timestamp_ntz",)}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_WIDENING = "delta.enableTypeWidening"
+
+
+def refuse_misfit(asset: AssetSpec, schema: StructType, target: Target) -> None:
+    """Refuses columns that do not fit the target and that the asset's ``schema`` does not let change.
+
+    Raises:
+        RunError: With every difference, the key that would allow it, or the command.
+    """
+    found = differences(schema, target.schema)
+    if not found or _may(asset, found):
+        return
+    told = "; ".join(found.phrases("the target"))
+    raise RunError(f"{asset.name}: the result does not fit the target: {told}", hint=_hint(asset, found))
+
+
+def evolving(frame: DataFrame, asset: AssetSpec, target: Target) -> tuple[DataFrame, dict[str, str]]:
+    """The rows in types that the target has or takes, and the writer's options that add and widen its columns."""
+    from pyspark.sql import functions as sql
+
+    found = differences(frame.schema, target.schema)
+    if asset.schema == "strict" or not found:
+        return frame, {}
+    narrow = {have.name: want.dataType for have, want in found.changed if not _widens(want.dataType, have.dataType)}
+    cast = [
+        sql.col(sqltext.name(name)).cast(narrow[name]).alias(name) if name in narrow else sql.col(sqltext.name(name))
+        for name in frame.columns
+    ]
+    return (frame.select(*cast) if narrow else frame), {"mergeSchema": "true"}
+
+
+def to_prepare(asset: AssetSpec, schema: StructType, target: Target) -> Sequence[str]:
+    """Statements without which Delta does not widen a column; before the rows are written."""
+    if target.widens or not any(_widens(want.dataType, have.dataType) for have, want in _changed(schema, target)):
+        return ()
+    return (f"ALTER TABLE delta.{sqltext.name(path_of(asset))} SET TBLPROPERTIES ('{_WIDENING}' = 'true')",)
+
+
+def _changed(schema: StructType, target: Target) -> Sequence[tuple[StructField, StructField]]:
+    return differences(schema, target.schema).changed
+
+
+def _may(asset: AssetSpec, found: Differences) -> bool:
+    match asset.schema:
+        case "add_columns":
+            return not found.missing and not found.changed
+        case "evolve":
+            return not found.missing and all(_fits(have.dataType, want.dataType) for have, want in found.changed)
+    return False
+
+
+def _hint(asset: AssetSpec, found: Differences) -> str:
+    """The key that allows all of it, where there is one; else the command."""
+    rebuild = f"`sparkassets backfill {asset.name} --rebuild` computes all of the table into the new columns"
+    if asset.write == "append":
+        rebuild = "what was appended cannot be computed again: write to another table, or change this one by hand"
+    if found.missing or not all(_fits(have.dataType, want.dataType) for have, want in found.changed):
+        return rebuild
+    key = "schema: evolve" if found.changed else "schema: add_columns"
+    return f"`{key}` in {asset.location.file} lets a run change them so; {rebuild}"
+
+
+def _fits(have: DataType, want: DataType) -> bool:
+    return _widens(want, have) or _widens(have, want)
+
+
+def _widens(old: DataType, new: DataType) -> bool:
+    """Whether Delta widens a column of one type to the other by itself, when rows of it are written."""
+    before, after = old.simpleString(), new.simpleString()
+    if before in _WHOLE and after in _WHOLE:
+        return _WHOLE.index(before) < _WHOLE.index(after)
+    first, second = _DECIMAL.fullmatch(before), _DECIMAL.fullmatch(after)
+    if first and second:
+        scale, more = int(second[2]) - int(first[2]), int(second[1]) - int(first[1])
+        return scale >= 0 and more >= scale and more > 0
+    return after in _WIDER.get(before, ())

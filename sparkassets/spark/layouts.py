@@ -1,0 +1,146 @@
+"""What stays of a table's layout when a run's rows take the place of all of it.
+
+A table whose columns stay, or only gain some, keeps everything: Delta is told to replace the rows that there are, not
+the table. Where a column goes or gets another type, Delta takes the schema of the rows for the new one, without
+clustering, comments, defaults, generated columns and NOT NULL: what still applies is put back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sparkassets.errors import RunError
+from sparkassets.ports import Stamp
+from sparkassets.spark import sqltext
+from sparkassets.spark.own_session import beside
+from sparkassets.spark.schemas import GENERATED, Differences, differences, fills_itself
+from sparkassets.spark.target import Target, describe
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField, StructType
+
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_COMMENT = "comment"
+_OF_THE_TYPE = "delta.typeChanges"
+_INVARIANTS = "delta.invariants"
+"""A column's own condition, by Delta's protocol. Delta makes every column of a new schema nullable, and lets none be
+made NOT NULL again, but refuses rows by this all the same."""
+
+
+def refuse_broken(asset: str, schema: StructType, target: Target) -> None:
+    """Refuses a new schema that what the table demands of its rows cannot live with.
+
+    Raises:
+        RunError: A CHECK constraint or an identity column stands in the way.
+    """
+    found = differences(schema, target.schema)
+    if not _is_other(found):
+        return
+    gone = [field.name for field in found.missing]
+    for name, expression in target.constraints.items():
+        if lost := sorted(_named_in(expression, gone)):
+            raise RunError(
+                f"{asset}: the constraint {name} ({expression}) of the target uses the column {lost[0]!r}, "
+                "which the result no longer has",
+                hint=f"ALTER TABLE delta.`…` DROP CONSTRAINT {name}, or give the column",
+            )
+    have = {name.lower() for name in schema.names}
+    for field in target.schema.fields:
+        if field.name.lower() not in have and fills_itself(field) and GENERATED not in field.metadata:
+            raise RunError(
+                f"{asset}: Delta cannot keep the identity column {field.name!r} of the target while other columns "
+                f"go: {'; '.join(found.phrases('the target'))}",
+                hint="give those columns, or drop the table",
+            )
+
+
+def replacing(frame: DataFrame, target: Target) -> tuple[DataFrame, dict[str, str]]:
+    """The rows that take the place of all that are in ``target``, and the writer's options that do it."""
+    found = differences(frame.schema, target.schema)
+    if not _is_other(found):
+        return frame, {"replaceWhere": "true", "mergeSchema": str(bool(found.extra)).lower()}
+    return _described(frame, target), {"overwriteSchema": "true", "partitionOverwriteMode": "static"}
+
+
+def to_restore(session: SparkSession, path: str, schema: StructType, target: Target) -> Sequence[str]:
+    """Statements that put back, after the rows are written, what no commit of rows can keep."""
+    if not _is_other(differences(schema, target.schema)):
+        return ()
+    table, names = f"delta.{sqltext.name(path)}", {name.lower() for name in schema.names}
+    statements = []
+    if target.clustered:
+        (detail,) = session.sql(f"DESCRIBE DETAIL {table}").collect()
+        columns = [str(column) for column in detail["clusteringColumns"]]
+        if columns and names.issuperset(column.lower() for column in columns):
+            statements.append(f"ALTER TABLE {table} CLUSTER BY ({', '.join(map(_path, columns))})")
+    return statements
+
+
+def alter(session: SparkSession, statements: Sequence[str], stamp: Stamp) -> None:
+    """Runs statements that change no rows, in commits that tell which run they are of."""
+    if not statements:
+        return
+    own = beside(session)
+    own.conf.set(_USER_METADATA, describe(replace(stamp, kind="layout", version=0)))
+    try:
+        for statement in statements:
+            own.sql(statement)
+    finally:
+        own.conf.unset(_USER_METADATA)
+
+
+def _is_other(found: Differences) -> bool:
+    """Whether the table's schema has to be replaced, not only extended."""
+    return bool(found.missing or found.changed)
+
+
+def _described(frame: DataFrame, target: Target) -> DataFrame:
+    """The rows with what the table says of its columns, and with those that it generates."""
+    from pyspark.sql import functions as sql
+
+    there = {field.name.lower(): field for field in target.schema.fields}
+    have = {name.lower() for name in frame.columns}
+    lost = [field.name for field in target.schema.fields if field.name.lower() not in have]
+    kept = [
+        sql.col(sqltext.name(field.name)).alias(
+            field.name, metadata=_described_as(field, there.get(field.name.lower()), lost)
+        )
+        for field in frame.schema.fields
+    ]
+    made = [
+        sql.expr(field.metadata[GENERATED]).cast(field.dataType).alias(field.name, metadata=_kept(field))
+        for field in target.schema.fields
+        if field.name in lost and GENERATED in field.metadata and not _named_in(field.metadata[GENERATED], lost)
+    ]
+    return frame.select(*kept, *made)
+
+
+def _described_as(new: StructField, old: StructField | None, lost: Sequence[str]) -> dict[str, object]:
+    """What the table said of a column, as far as it still is true of the new one."""
+    if old is None:
+        return dict(new.metadata)
+    if new.dataType.simpleString() != old.dataType.simpleString() or _named_in(old.metadata.get(GENERATED, ""), lost):
+        return {key: value for key, value in old.metadata.items() if key == _COMMENT}
+    return _kept(old)
+
+
+def _kept(field: StructField) -> dict[str, object]:
+    kept = {key: value for key, value in field.metadata.items() if key != _OF_THE_TYPE}
+    if not field.nullable:
+        kept[_INVARIANTS] = json.dumps({"expression": {"expression": f"{sqltext.name(field.name)} IS NOT NULL"}})
+    return kept
+
+
+def _named_in(expression: str, columns: Iterable[str]) -> list[str]:
+    """Those of the columns that an expression names, whatever the case."""
+    return [name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", expression, re.IGNORECASE)]
+
+
+def _path(column: str) -> str:
+    """A column, or a field within one, as `DESCRIBE DETAIL` writes it, quoted."""
+    return ".".join(map(sqltext.name, column.replace("`", "").split(".")))

@@ -1,0 +1,103 @@
+"""A session of the runs' own beside the user's, in UTC and with the settings that small tables need."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, cast
+
+from sparkassets.errors import RunError, SparkUnavailableError
+from sparkassets.spark.settings import TIME_ZONE, is_local, small_table_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
+_BLOCK_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect."""
+    return getattr(session, "sparkContext", None) is None
+
+
+def beside(session: SparkSession) -> SparkSession:
+    """A session of the same application with the user's settings, but for those that runs rely on.
+
+    Raises:
+        SparkUnavailableError: The session cannot be copied, and dates would shift in it.
+    """
+    from pyspark.errors import PySparkException
+
+    own = _copy(session)
+    if own is None:
+        if not is_utc(session):
+            zone = session.conf.get(TIME_ZONE)
+            raise SparkUnavailableError(
+                f"the Spark session's time zone is {zone}, and it cannot be copied to one in UTC",
+                hint=f'spark.conf.set("{TIME_ZONE}", "UTC")',
+            )
+        return session
+    given = own.conf.getAll
+    ours = small_table_settings(given) if "spark.master" in given and is_local(given) else {}
+    for key, value in ours.items():
+        if key not in given:
+            own.conf.set(key, value)
+    own.conf.set(TIME_ZONE, "UTC")
+    with contextlib.suppress(PySparkException):  # a serverless session takes few settings: rows are checked here then
+        own.conf.set(_BLOCK_CHECK, "true")
+    return own
+
+
+def _copy(session: SparkSession) -> SparkSession | None:
+    """The same settings and current schema in a session that nobody else has; None where Spark has no such thing."""
+    if is_remote(session):
+        session.conf.get(TIME_ZONE)  # the server knows a session from its first request on, and copies no other
+        clone = getattr(session, "cloneSession", None)
+        return cast("SparkSession", clone()) if clone is not None else None
+    from pyspark.errors import PySparkException
+
+    own = session.newSession()
+    theirs = own.conf.getAll
+    for key, value in session.conf.getAll.items():
+        if theirs.get(key) != value:
+            with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
+                own.conf.set(key, value)
+    _same_schema(session, own)
+    return own
+
+
+def _same_schema(session: SparkSession, own: SparkSession) -> None:
+    """Names of tables in the author's code mean what they mean in the user's session."""
+    for get, use in (("currentCatalog", "setCurrentCatalog"), ("currentDatabase", "setCurrentDatabase")):
+        wanted = getattr(session.catalog, get)()
+        if getattr(own.catalog, get)() != wanted:
+            getattr(own.catalog, use)(wanted)
+
+
+def is_utc(session: SparkSession) -> bool:
+    """Whether dates are those of UTC in it."""
+    return session.conf.get(TIME_ZONE) in _UTC
+
+
+def require_utc(session: SparkSession, *, asset: str) -> None:
+    """Refuses rows of a session that is not in UTC: it would shift every date that Spark derives from an instant.
+
+    Raises:
+        RunError: With what to do about it.
+    """
+    if not is_utc(session):
+        raise RunError(
+            f"{asset}: the rows are of a Spark session whose time zone is {session.conf.get(TIME_ZONE)}, "
+            "but dates are those of UTC here",
+            hint="take the session from the function's argument `spark`, and leave its time zone as it is",
+        )
+
+
+def checks_blocks(frame: DataFrame) -> bool:
+    """Whether Delta itself compares the rows of a ``replaceWhere`` with its condition, in the session they are of."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return (frame.sparkSession.conf.get(_BLOCK_CHECK, "true") or "").lower() == "true"
+    except PySparkException:
+        return False

@@ -1,0 +1,77 @@
+"""The project's package on Spark's workers: what a function defined here imports there is found there."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparkassets.spark.own_session import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SHIPPING = threading.Lock()
+_SHIPPED: set[tuple[str, str]] = set()
+_COMPILED = "__pycache__"
+
+
+def ship(session: SparkSession, package: str, *, folder: str) -> None:
+    """Gives the workers the package (or single module) as it is in ``folder`` now; once for each state of its files.
+
+    The functions themselves are pickled by value, so this is for what they import when they run.
+    """
+    files = sorted(_files(package, Path(folder)))
+    name = f"{package}-{_state(files):08x}.zip"
+    with _SHIPPING:
+        if (_application(session), name) in _SHIPPED:
+            return
+        archive = _folder() / name
+        if not archive.exists():
+            _pack(archive, files, root=Path(folder))
+        if is_remote(session):
+            session.addArtifacts(str(archive), pyfile=True)
+        else:
+            session.sparkContext.addPyFile(str(archive))
+        _SHIPPED.add((_application(session), name))
+
+
+def _files(package: str, folder: Path) -> Iterator[Path]:
+    """Folders too: without them in the archive, packages without an ``__init__.py`` are not found in it."""
+    module = folder / f"{package}.py"
+    if module.is_file() and not (folder / package).is_dir():
+        yield module
+        return
+    yield folder / package
+    yield from (each for each in (folder / package).rglob("*") if _COMPILED not in each.parts)
+
+
+def _state(files: list[Path]) -> int:
+    told = [(str(each), *((each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else ())) for each in files]
+    return zlib.crc32(repr(told).encode())
+
+
+def _pack(archive: Path, files: list[Path], *, root: Path) -> None:
+    with zipfile.ZipFile(archive, "w", strict_timestamps=False) as packed:
+        for each in files:
+            packed.write(each, each.relative_to(root))
+
+
+def _application(session: SparkSession) -> str:
+    """Whose workers they are."""
+    return str(session.session_id if is_remote(session) else session.sparkContext.applicationId)
+
+
+@cache
+def _folder() -> Path:
+    """Spark serves the archives from here until the process ends."""
+    folder = tempfile.mkdtemp(prefix="sparkassets-packages-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -1,0 +1,54 @@
+from dataclasses import replace
+
+from sparkassets.core.journal.entries import ObservedEntry
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.rebuild import plan_rebuild
+from sparkassets.core.strategies import DateRange
+from tests.builders import Story, asset, days, project, source
+
+
+def rebuilt(story, *, force=False):
+    a = story.project.assets["a"]
+    return plan_rebuild(story.look(), a, a.partition, force=force)
+
+
+def story_of(*keys, limit=366):
+    story = Story(project(source("s"), replace(asset("a", "s"), strategy=DateRange(max_partitions_per_run=limit))))
+    for key in keys:
+        story.observed("s", key)
+    return story
+
+
+def test_all_that_is_there_or_wanted_is_one_run_whatever_the_cap():
+    story = story_of("2025-01-01..2025-01-05", limit=2)
+    story.run_all()
+    story.observed("s", "2025-01-06")
+    (run,) = rebuilt(story).runs
+    assert (run.blocks, run.rebuilds, run.kind) == (days("2025-01-01..2025-01-06"), True, "backfill")
+    assert run.reason == "rebuild of 6 partitions in one commit, whatever max_partitions_per_run (2)"
+
+
+def test_what_cannot_be_computed_again_is_a_refusal_unless_forced():
+    story = story_of("2025-01-01..2025-01-05")
+    story.run_all()
+    uri = story.project.assets["s"].uri
+    story.add(ObservedEntry("s", uri, RangeSet(), removed=days("2025-01-02..2025-01-03")))
+    plan = rebuilt(story)
+    assert plan.runs == ()
+    (wait,) = plan.waiting
+    assert wait.blocks == days("2025-01-02..2025-01-03")
+    assert wait.reason.startswith(
+        "a rebuild would lose 2025-01-02..2025-01-03, which cannot be computed again: waits for s"
+    )
+    (run,) = rebuilt(story, force=True).runs
+    assert run.blocks == days("2025-01-01..2025-01-05")
+    assert run.reason == (
+        "rebuild of 5 partitions in one commit; 2025-01-02..2025-01-03 from what is left of the inlets"
+    )
+
+
+def test_one_that_runs_is_waited_for():
+    story = story_of("2025-01-01..2025-01-02")
+    story.claim(story.plan().runs[0])
+    (wait,) = rebuilt(story).waiting
+    assert wait.reason.startswith("running: a-")
