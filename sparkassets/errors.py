@@ -77,6 +77,7 @@ class Problem:
         hint: What to do, such as ``did you mean 'schedule'?``.
         excerpt: The offending line of the file, without its line end.
         width: How many characters of the excerpt are underlined, from ``location.column``.
+        cut: How many characters of the line stand before the excerpt.
     """
 
     location: Location
@@ -84,11 +85,14 @@ class Problem:
     hint: str | None = None
     excerpt: str | None = None
     width: int = 1
+    cut: int = 0
 
     def __str__(self) -> str:
         lines = [f"{self.location}: {self.message}"]
         if self.excerpt is not None and self.location.column:
-            lines += [f"    {self.excerpt}", "    " + " " * (self.location.column - 1) + "^" * max(1, self.width)]
+            begin = "…" if self.cut else ""
+            before = " " * (len(begin) + self.location.column - 1 - self.cut)
+            lines += [f"    {begin}{self.excerpt}", f"    {before}{'^' * max(1, self.width)}"]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -21,14 +21,25 @@ def refuse_placeholders(args: Sequence[str]) -> None:
     """Refuses what a job system should have replaced: a misspelt parameter reference passes through as text.
 
     Raises:
-        InputError: An argument holds ``{{``.
+        InputError: An argument holds ``{{``, or a character that no argument can hold.
     """
     for argument in args:
+        if "\0" in argument:
+            raise InputError(f"argument {argument!r} holds the character U+0000")
         if "{{" in argument:
             raise InputError(
                 f"argument {argument!r} still holds '{{{{'",
                 hint="the job's parameter reference was not replaced; is its name right?",
             )
+
+
+_VARIABLES: dict[str, str] = {}
+"""Of the environment, those that the project of this invocation uses."""
+
+
+def hide(variables: Mapping[str, str]) -> None:
+    """From now on no message shows the values of these variables, but their names."""
+    _VARIABLES.update(variables)
 
 
 def report(error: Exception, *, as_json: bool) -> int:
@@ -44,7 +55,7 @@ def report(error: Exception, *, as_json: bool) -> int:
     else:
         terminal.print(f"{terminal.paint('error:', 'red', 'bold')} {message_of(known)}")
         if known.hint:
-            terminal.print(f"  hint: {known.hint}")
+            terminal.print(f"  hint: {_safe(known.hint)}")
     if as_json:
         from sparkassets.cli.documents import print_json
 
@@ -71,12 +82,19 @@ def message_of(error: SparkAssetsError) -> str:
     """What is wrong, without the hint; of a project that is not valid, how many problems it has."""
     if isinstance(error, SpecError):
         return f"{len(error.problems)} problem{'' if len(error.problems) == 1 else 's'} in the project's files"
-    return str(error.args[0])
+    return _safe(str(error.args[0]))
+
+
+def _safe(text: str) -> str:
+    """Without credentials, and without values of the environment."""
+    from sparkassets.core.redaction import redact
+
+    return redact(text, variables=_VARIABLES)
 
 
 def error_document(error: SparkAssetsError) -> dict[str, Any]:
     """``{"error": {"message", "hint"}}``, and ``problems`` of a project that is not valid."""
-    document: dict[str, Any] = {"message": message_of(error), "hint": error.hint}
+    document: dict[str, Any] = {"message": message_of(error), "hint": error.hint and _safe(error.hint)}
     if isinstance(error, SpecError):
         document["problems"] = problems_document(error.problems)
     return {"error": document}
@@ -127,10 +145,8 @@ def _option_hint(error: click.NoSuchOption) -> str | None:
 
 
 def _unexpected(error: Exception) -> SparkAssetsError:
-    from sparkassets.core.redaction import redact
-
-    story = redact("".join(traceback.format_exception(error)))
-    first = redact(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
+    story = _safe("".join(traceback.format_exception(error)))
+    first = _safe(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="sparkassets-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +27,7 @@ def _usual_folder() -> Path:
 
 def has_project(folder: Path) -> bool:
     """Whether the folder holds a project file."""
-    return (folder / "project.yml").is_file()
+    return os.path.isfile(folder / "project.yml")  # noqa: PTH113  no path is so odd that asking is an error
 
 
 project_option: Callable[[F], F] = click.option(
@@ -74,6 +75,9 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
     if folder in _USUAL and not any(map(has_project, _USUAL)):
         hint = "give the project's folder with --project, or make one: sparkassets init"
         raise InputError("there is no project: neither conf/project.yml nor ./project.yml exists", hint=hint)
+    from sparkassets.cli.failures import hide
     from sparkassets.wiring import Project
 
-    return Project.load(folder, tables=tables)
+    project = Project.load(folder, tables=tables)
+    hide(project.spec.variables)
+    return project

@@ -3,25 +3,66 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import unquote
 
-_SECRET = re.compile(
-    r"""(?ix)
-    (?P<head>
-        \b(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?|account[_-]?key|sig|signature
-           |x-amz-signature|x-amz-credential|x-amz-security-token|sas)
-        ["']?\s*[=:]\s*["']?
-      | \bbearer\s+
-      | ://[^\s/:@]+:
-    )
-    (?P<secret>[^\s"'&;,@)}\]]+)
-    """
-)
+from sparkassets.core.credentials import Credential, credentials_in, secret_in_text
+
+_MASK: Final = "***"
+_ENCODED: Final = re.compile(r"(?<!\S)[^\s%]*+%[^\s]*+")
+_SHORTEST: Final = 3
+"""Characters of a variable's value that can be told from the text around it."""
+_LONG: Final = 8
+"""From so many characters on a value is known inside of other words, too."""
 
 
-def redact(text: str) -> str:
+def redact(text: str, *, variables: Mapping[str, str] | None = None) -> str:
     """``text`` with ``***`` in place of passwords, tokens, keys and signatures.
+
+    Args:
+        text: Whatever is to be shown or stored.
+        variables: Of the environment; instead of their values, ``${NAME}`` is shown.
 
     >>> redact("jdbc:postgresql://u:pw@h/db?password=x&a=1")
     'jdbc:postgresql://u:***@h/db?password=***&a=1'
     """
-    return _SECRET.sub(lambda match: f"{match['head']}***", text)
+    for name, value in sorted((variables or {}).items(), key=lambda each: -len(each[1])):
+        if len(value) >= _LONG:
+            text = text.replace(value, f"${{{name}}}")
+        elif len(value) >= _SHORTEST:
+            alone = re.compile(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])")
+            text = f"${{{name}}}".join(alone.split(text))
+    masked = _masked(text, lambda _: _MASK)
+    return _ENCODED.sub(_decoded, masked) if "%" in masked else masked
+
+
+def starred(text: str) -> str:
+    """``text`` with as many stars as each credential has characters, so that columns still count.
+
+    >>> starred("password: hunter2 # x")
+    'password: ******* # x'
+    """
+    return _masked(text, lambda each: "*" * (each.end - each.start))
+
+
+def _masked(text: str, mask: Callable[[Credential], str]) -> str:
+    """The text without its credentials; of those that overlap the longer one counts."""
+    parts, position = [], 0
+    for each in sorted(credentials_in(text), key=lambda each: (each.start, -each.end)):
+        if each.end <= position:
+            continue
+        start = max(each.start, position)
+        parts += [text[position:start], mask(Credential(start, each.end, each.what)) if each.start >= position else ""]
+        position = each.end
+    return "".join([*parts, text[position:]])
+
+
+def _decoded(found: re.Match[str]) -> str:
+    """A word whose credential is percent-encoded, decoded and without it."""
+    word = found[0]
+    if secret_in_text(word) is None:
+        return word
+    for _ in range(2):
+        word = unquote(word)
+    return _masked(word, lambda _: _MASK)

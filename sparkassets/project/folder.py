@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
+from tokenize import detect_encoding
 
 from sparkassets.core.spec.asset_file import read_asset_files
 from sparkassets.core.spec.bodies import Module, WantedModule, WantedSql, wanted
@@ -54,8 +56,20 @@ class _Reader:
         self.trace = trace
         self.problems: list[Problem] = []
 
-    def file(self, path: Path) -> SourceFile | None:
-        """The file, or None where there is none that can be read."""
+    def names(self, folder: Path) -> list[str] | None:
+        """What is in a folder; None where there is none, and nothing where it cannot be looked into."""
+        try:
+            return self.trace.names(folder)
+        except OSError as error:
+            self.problems.append(Problem(Location(_label(folder)), f"cannot be read: {error.strerror}"))
+            return []
+
+    def exists(self, path: Path) -> bool:
+        """Whether there is a file, which may be one that cannot be read."""
+        return self.file(path) is not None or bool(self.problems and self.problems[-1].location.file == _label(path))
+
+    def file(self, path: Path, *, is_python: bool = False) -> SourceFile | None:
+        """The file, or None where there is none that can be read; Python may name another encoding than UTF-8."""
         try:
             content = self.trace.read(path)
         except OSError as error:
@@ -64,7 +78,7 @@ class _Reader:
         if content is None:
             return None
         try:
-            text = content.decode("utf-8-sig")
+            text = content.decode(_encoding(content) if is_python else "utf-8-sig")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             column = error.start - content.rfind(b"\n", 0, error.start)
@@ -72,6 +86,14 @@ class _Reader:
             self.problems.append(Problem(Location(_label(path), line, column), message))
             return None
         return SourceFile(_label(path), Path(os.path.relpath(path, self.root)).as_posix(), text)
+
+
+def _encoding(module: bytes) -> str:
+    """What a module says that it is written in; UTF-8 where it does not, or where Python does not know that."""
+    try:
+        return detect_encoding(BytesIO(module).readline)[0]
+    except SyntaxError:
+        return "utf-8-sig"
 
 
 def _label(path: Path) -> str:
@@ -84,10 +106,10 @@ def _asset_paths(project: ProjectDraft, reader: _Reader) -> Iterable[Path]:
     found: dict[Path, None] = {}
     for index, entry in enumerate(project.keys.assets):
         path = Path(os.path.normpath(reader.root / entry))
-        names = reader.trace.names(path)
+        names = reader.names(path)
         if names is not None:
-            found |= dict.fromkeys(_yaml_files(path, names, reader.trace, deep=path != reader.root))
-        elif reader.trace.read(path) is not None:
+            found |= dict.fromkeys(_yaml_files(path, names, reader, deep=path != reader.root))
+        elif reader.exists(path):
             found[path] = None
         elif (at := project.at / "assets").exists:
             (at / index).problem(f"there is no folder {entry!r} in the project's folder")
@@ -95,14 +117,15 @@ def _asset_paths(project: ProjectDraft, reader: _Reader) -> Iterable[Path]:
     return found
 
 
-def _yaml_files(folder: Path, names: list[str], trace: Trace, *, deep: bool) -> Iterator[Path]:
+def _yaml_files(folder: Path, names: list[str], reader: _Reader, *, deep: bool) -> Iterator[Path]:
+    """Those of a folder and of the folders in it; where a link leads back to a folder around it, it is not followed."""
     for name in names:
         if name.startswith("."):
             continue
         if name.endswith("/"):
             below = folder / name
-            if deep:
-                yield from _yaml_files(below, trace.names(below) or [], trace, deep=deep)
+            if deep and not (below.is_symlink() and folder.resolve().is_relative_to(below.resolve())):
+                yield from _yaml_files(below, reader.names(below) or [], reader, deep=deep)
         elif name.endswith(_YAML):
             yield folder / name
 
@@ -128,6 +151,8 @@ def _module(name: str, reader: _Reader) -> Module | None:
     relative = name.replace(".", "/")
     for base in (reader.root, reader.root.parent):
         for path in (base / f"{relative}.py", base / relative / "__init__.py"):
-            if file := reader.file(path):
+            if file := reader.file(path, is_python=True):
                 return read_module(file, search_path=str(base))
+            if reader.exists(path):
+                return Module(SourceFile(_label(path), relative, ""), str(base), is_readable=False)
     return None

@@ -21,6 +21,8 @@ def read_module(file: SourceFile, *, search_path: str) -> Module:
         return Module(file, search_path, broken=(error.lineno or 1, error.offset or 1, error.msg))
     except ValueError as error:
         return Module(file, search_path, broken=(1, 1, str(error)))
+    except (RecursionError, MemoryError):  # Python's parser says either of what overflows its stack
+        return Module(file, search_path, broken=(1, 1, "it is nested too deep"))
     functions = {
         node.name: _function(node, file)
         for node in tree.body

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparkassets.core.phrases import shown
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.project.cache import Cache
@@ -14,6 +16,11 @@ from sparkassets.project.traces import PROJECT_FILE, Trace, Variables
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.columns import Tables
+
+
+def holds_project(folder: Path) -> bool:
+    """Whether the folder holds a project file; no path is so odd that asking is an error."""
+    return os.path.isfile(folder / PROJECT_FILE)  # noqa: PTH113
 
 
 def load(
@@ -32,9 +39,11 @@ def load(
         SpecError: With every problem of every file, in order of place; or with all places that, as the disk has them
             now, lie in each other.
     """
-    if not (folder / PROJECT_FILE).is_file():
-        found = "there is no folder" if not folder.is_dir() else f"there is no {PROJECT_FILE} in"
-        raise InputError(f"{found} {str(folder)!r}", hint="give the project's folder, or make one: sparkassets init")
+    if not holds_project(folder):
+        found = "there is no folder" if not os.path.isdir(folder) else f"there is no {PROJECT_FILE} in"  # noqa: PTH112
+        raise InputError(
+            f"{found} {shown(str(folder))}", hint="give the project's folder, or make one: sparkassets init"
+        )
     root = folder.resolve()
     kept = Cache(cache, root=root) if cache else None
     project = kept.find() if kept else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -10,6 +12,11 @@ from pathlib import Path
 from typing import Final
 
 PROJECT_FILE: Final = "project.yml"
+
+MOST_BYTES: Final = 2 * 1024 * 1024
+"""Of a file of a project: text that people write."""
+MOST_NAMES: Final = 50_000
+"""Of files and folders below `assets`."""
 
 _ABSENT: Final = ""
 
@@ -23,34 +30,45 @@ class Trace:
         folders: Path to a digest of the names; empty for a folder that is not there.
         variables: Names of the variables that were asked for.
         registered: Whether a timetable of another package was asked for.
+        seen: How many names the folders have held.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
     registered: bool = False
+    seen: int = 0
 
     def read(self, path: Path) -> bytes | None:
         """The content of a file; None where there is none.
 
         Raises:
-            OSError: It is there and cannot be read.
+            OSError: It is there and cannot be read, is no file (a pipe, a device), or is larger than `MOST_BYTES`.
         """
         try:
-            content = path.read_bytes()
+            content = _content(path)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             content = None
         self.files[str(path)] = _ABSENT if content is None else _digest(content)
         return content
 
     def names(self, folder: Path) -> list[str] | None:
-        """The sorted names in a folder, those of folders with ``/`` at their end; None where there is no folder."""
+        """The sorted names in a folder, those of folders with ``/`` at their end; None where there is no folder.
+
+        Raises:
+            OSError: It cannot be looked into, or the folders of the project hold more than `MOST_NAMES`.
+        """
         try:
             with os.scandir(folder) as entries:
-                names = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
+                names = sorted(f"{entry.name}/" if _is_folder(entry) else entry.name for entry in entries)
         except (FileNotFoundError, NotADirectoryError):
             names = None
-        self.folders[str(folder)] = _ABSENT if names is None else _digest("\n".join(names).encode())
+        self.folders[str(folder)] = (
+            _ABSENT if names is None else _digest("\n".join(names).encode(errors="surrogateescape"))
+        )
+        self.seen += len(names or ())
+        if self.seen > MOST_NAMES:
+            raise OSError(errno.E2BIG, f"the folders of the project hold more than {MOST_NAMES:,} files")
         return names
 
     def still_holds(self) -> bool:
@@ -82,6 +100,32 @@ class Variables(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._env)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder or leads to one; a link to itself leads nowhere."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file; whatever else is there is not opened, as a pipe would keep its reader waiting."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise FileNotFoundError from None  # no file can have that name
+        raise
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no file, but a pipe, a socket or a device")
+    if status.st_size > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes; expected at most {MOST_BYTES:,}")
+    with path.open("rb") as file:
+        return file.read(MOST_BYTES)
 
 
 def _digest(content: bytes) -> str:

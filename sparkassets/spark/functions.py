@@ -132,7 +132,7 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str)
 
 def _load(body: PythonBody, allowed: Collection[str]) -> Callable[..., DataFrame]:
     package = body.module.partition(".")[0]
-    if package not in allowed:
+    if not any(body.module == each or body.module.startswith(f"{each}.") for each in allowed):
         raise RunError(
             f"{body.location}: functions may not come from the package {package!r}",
             hint=f"the project allows {', '.join(allowed) or 'none'}; see 'python' in project.yml",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sparkassets.core.phrases import writable
 from sparkassets.core.redaction import redact
+from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import SparkAssetsError, said
 from sparkassets.runtime.progress import Explained
 
@@ -18,8 +19,8 @@ LOG_CHARACTERS = 1_000_000
 """Of a story that is longer the middle is left out."""
 
 
-def explain_failure(state: str, run: str, error: BaseException) -> Explained:
-    """What to tell of a failure; credentials are left out of all of it. Never raises.
+def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Explained:
+    """What to tell of a failure, without credentials and without values of the environment. Never raises.
 
     The whole story is written beside a ``state`` that is a local folder, else into the temporary folder.
     """
@@ -27,16 +28,18 @@ def explain_failure(state: str, run: str, error: BaseException) -> Explained:
         told, hint = str(error.args[0]).strip().partition("\n")[0], error.hint or ""
     else:
         told, hint = said(error), ""
+    state, variables = project.state, project.variables
+    told, hint = (writable(redact(each, variables=variables)) for each in (told, hint))
     local = "://" not in state
     folder = Path(state) / "logs" if local else Path(tempfile.gettempdir()) / "sparkassets-logs"
     file = folder / f"{run}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(redact(_story(error)), encoding="utf-8", errors="backslashreplace")
+        file.write_text(redact(_story(error), variables=variables), encoding="utf-8", errors="backslashreplace")
         _make_room(folder)
     except OSError:
-        return Explained(writable(redact(told)), writable(redact(hint)))
-    return Explained(writable(redact(told)), writable(redact(hint)), str(file))
+        return Explained(told, hint)
+    return Explained(told, hint, str(file))
 
 
 def _story(error: BaseException) -> str:

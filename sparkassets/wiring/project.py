@@ -483,7 +483,7 @@ class Project:
             ids=RandomIds(),
             identity=Identity(process_name(), invocation),
             progress=progress or Silent(),
-            explain_failure=partial(explain_failure, self.spec.state),
+            explain_failure=partial(explain_failure, self.spec),
             at=fixed,
         )
         self._driver = driver

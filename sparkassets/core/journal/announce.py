@@ -130,6 +130,8 @@ def _event(
         raise InputError(f"the id has {len(own):,} characters; expected 1 to {ID_CHARACTERS}")
     if own is not None and own != writable(own):
         raise InputError(f"the id {own!r} holds half of a character, which UTF-8 cannot write")
+    if own is not None and (secret := secret_in_text(own)):
+        raise InputError(f"the id holds {secret}; events are clear text")
     owner = owners[0].name if len(owners) == 1 else None
     return EventEntry(uri, owner, ranges, known, own, _instant(project, at))
 

@@ -93,12 +93,14 @@ class Module:
     Attributes:
         search_path: Absolute folder that must be on ``sys.path`` to import it.
         broken: Line, column and message where it is no Python.
+        is_readable: Whether anything is known of it; where not, whoever read it says why.
     """
 
     file: SourceFile
     search_path: str
     functions: Mapping[str, Function] = field(default_factory=dict)
     broken: tuple[int, int, str] | None = None
+    is_readable: bool = True
 
 
 # --------------------------------------------------------------------------- compiled
@@ -234,6 +236,8 @@ def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Map
         path = name.replace(".", "/")
         message = f"there is no module {name!r}: neither {path}.py nor {path}/__init__.py"
         at.text_problem(0, message, width=len(name), hint="it must be in the project's folder or beside that folder")
+        return Body()
+    if not module.is_readable:
         return Body()
     if module.broken:
         line, column, message = module.broken

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from sparkassets.core.redaction import redact, starred
 from sparkassets.core.spec.yaml_text import split_lines
 from sparkassets.errors import Location, Problem
 
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from yaml.error import Mark
 
 Path = tuple[str | int, ...]
+
+_MESSAGE: Final = 2_000
+"""Characters of a message, which repeats what is wrong; nobody reads more."""
+
+EXCERPT: Final = 160
+"""Characters of a line that are shown; of a longer one those around the column."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,22 @@ class SourceFile:
         self, line: int, column: int, message: str, *, hint: str | None = None, width: int = 1, secret: bool = False
     ) -> Problem:
         """A problem at a place of this file; line and column count from 1; what is secret is not shown."""
-        shown = 0 < line <= len(self.lines) and not secret
-        excerpt = self.lines[line - 1].replace("\t", " ") if shown else None
-        return Problem(Location(self.label, line, column), message, hint, excerpt, max(1, width))
+        message = message if len(message) <= _MESSAGE else f"{message[: _MESSAGE - 1]}…"
+        place, width = Location(self.label, line, column), max(1, min(width, EXCERPT))
+        if not 0 < line <= len(self.lines) or secret:
+            return Problem(place, message, hint, None, width)
+        cut = max(0, column - 1 - EXCERPT // 2) if len(self.lines[line - 1]) > EXCERPT else 0
+        return Problem(place, message, hint, self._excerpt(line)[cut : cut + EXCERPT], width, cut)
+
+    def _excerpt(self, line: int) -> str:
+        """A line as it may be shown: credentials as stars, a tab as a blank, so that columns still count."""
+        if line not in self._excerpts:
+            self._excerpts[line] = starred(self.lines[line - 1]).replace("\t", " ")
+        return self._excerpts[line]
+
+    @cached_property
+    def _excerpts(self) -> dict[int, str]:
+        return {}
 
 
 @dataclass
@@ -55,6 +75,7 @@ class Document:
         problems: In the order of discovery.
         warnings: What is probably not meant, in the order of discovery; the project is valid all the same.
         failed: Top-level keys whose value cannot be relied on.
+        variables: Of the environment, those whose values are in the data; messages show their names instead.
     """
 
     file: SourceFile
@@ -63,6 +84,7 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict)
 
     def node_problem(self, node: Node, message: str, *, hint: str | None = None, secret: bool = False) -> None:
         """Adds a problem with the text of a node, which is not shown when it is secret."""
@@ -72,14 +94,22 @@ class Document:
         """What is to be said of a node."""
         start, end = node.start_mark, node.end_mark
         width = end.column - start.column if end.line == start.line else self._rest(start)
-        return self.file.problem(start.line + 1, start.column + 1, message, hint=hint, width=width, secret=secret)
+        return self._said(start.line + 1, start.column + 1, message, hint=hint, width=width, secret=secret)
 
     def text_problem(
         self, node: ScalarNode, position: int, message: str, *, width: int, hint: str | None = None
     ) -> None:
         """Adds a problem inside a scalar's text, ``position`` characters from its beginning."""
         line, column = self.place(node, position)
-        self.problems.append(self.file.problem(line, column, message, hint=hint, width=width))
+        self.problems.append(self._said(line, column, message, hint=hint, width=width))
+
+    def _said(
+        self, line: int, column: int, message: str, *, hint: str | None, width: int, secret: bool = False
+    ) -> Problem:
+        """What is to be said of a place, without the values of variables."""
+        message = redact(message, variables=self.variables)
+        hint = hint and redact(hint, variables=self.variables)
+        return self.file.problem(line, column, message, hint=hint, width=width, secret=secret)
 
     def place(self, node: ScalarNode, position: int = 0) -> tuple[int, int]:
         """Line and column, from 1, of a position in a scalar's text; of the scalar where it cannot be told."""

@@ -71,6 +71,7 @@ def compile_project(
         python=tuple(keys.python),
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
+        variables=_variables(project, files),
         warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
 
@@ -207,6 +208,14 @@ def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> 
                 hint = f"it is {each.schedule.text!r}; write it as a cron or another timetable"
             at.problem(f"'partitions: aligned' needs a timetable as the schedule of asset {each.name!r}", hint=hint)
             return
+
+
+def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
+    """Those of the environment whose values are in the project."""
+    found = dict(project.at.document.variables)
+    for draft in files.drafts.values():
+        found |= draft.at.document.variables
+    return found
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

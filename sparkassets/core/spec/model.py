@@ -205,6 +205,8 @@ class ProjectSpec:
         spark: Session settings, used only when sparkassets creates the session.
         assets: By name, every inlet before its consumers.
         warnings: What is probably not meant, in order of place.
+        variables: Of the environment, those whose values are in the project; what is told or stored of a failure has
+            their names instead.
     """
 
     name: str
@@ -218,6 +220,7 @@ class ProjectSpec:
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
     warnings: tuple[Problem, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def no_asset(self, name: str, *, hint: str | None = None) -> InputError:
         """The error that the project has no asset of that name; the hint is a suggestion by default."""

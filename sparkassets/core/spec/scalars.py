@@ -21,19 +21,22 @@ _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
+_MOST_DIGITS = 1_000
+"""What is longer is text: Python takes ever longer for such numbers, and at last refuses them."""
+
 _VARIABLE = re.compile(r"(?P<escaped>\$\$\{)|\$\{(?P<inside>[^}]*)(?P<closed>\}?)")
 _INSIDE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 
 
 def plain_value(text: str) -> Scalar:
-    """What unquoted text means; a number with a leading zero is text.
+    """What unquoted text means; a number with a leading zero or of more than 1,000 digits is text.
 
     >>> [plain_value(text) for text in ("true", "NO", "010", "18:00", "2024-01-01", "1_000", "12", "1.5", "~")]
     [True, 'NO', '010', '18:00', '2024-01-01', '1_000', 12, 1.5, None]
     """
     if text in _WORDS:
         return _WORDS[text]
-    if text[0] in "+-.0123456789":
+    if text[0] in "+-.0123456789" and len(text) <= _MOST_DIGITS:
         if _INTEGER.fullmatch(text):
             return int(text)
         if _BASED.fullmatch(text):
@@ -41,6 +44,16 @@ def plain_value(text: str) -> Scalar:
         if _FLOAT.fullmatch(text):
             return float(text)
     return text
+
+
+def variables_in(text: str) -> list[str]:
+    """The names of the variables that a text asks for.
+
+    >>> variables_in("s3://${BUCKET}/${STAGE:-dev}/$${x}")
+    ['BUCKET', 'STAGE']
+    """
+    found = (_INSIDE.fullmatch(each["inside"]) for each in _VARIABLE.finditer(text) if not each["escaped"])
+    return [each["name"] for each in found if each]
 
 
 @dataclass(frozen=True, slots=True)

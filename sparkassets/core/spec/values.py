@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from sparkassets.core.spec.scalars import plain_value, substitute
+from sparkassets.core.spec.scalars import plain_value, substitute, variables_in
 from sparkassets.core.spec.yaml_text import MOST_NESTED, UNTAGGED
 
 if TYPE_CHECKING:
@@ -59,10 +59,15 @@ class _Reader:
         if not isinstance(value, str):
             return value
         text, bad = substitute(value, environment=self.environment)
+        if text != value:
+            names = (name for name in variables_in(value) if name in self.environment)
+            self.document.variables |= {name: self.environment[name] for name in names}
         for each in bad:
             self.document.failed.add(key)
             position = node.value.find(each.text)
             self.document.text_problem(node, position, each.message, width=len(each.text), hint=each.hint)
+        if "\0" in text and not bad:
+            return self._refuse(node, key, "this text holds the character U+0000, which neither paths nor SQL can have")
         return _NOTHING if bad else text
 
     def _list(self, node: Node, key: str) -> object:

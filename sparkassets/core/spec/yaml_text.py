@@ -87,6 +87,7 @@ class Composed:
 def compose(text: str, *, composer: type = NodeComposer) -> Composed:
     """The root nodes of the documents in ``text``, those without content left out."""
     roots: list[Node] = []
+    text = _PAIR.sub(_one_character, text) if "\\ud" in text.lower() else text
     if deep := _too_deep(text, composer):
         return Composed((), deep)
     try:
@@ -101,6 +102,19 @@ def compose(text: str, *, composer: type = NodeComposer) -> Composed:
         message = f"the character U+{error.character:04X} cannot stand in YAML"
         return Composed((), Broken(len(lines), len(lines[-1]) + 1, 1, message))
     return Composed(tuple(roots))
+
+
+_PAIR: Final = re.compile(
+    r"(?P<escaped>\\\\)|\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
+)
+
+
+def _one_character(found: re.Match[str]) -> str:
+    """What JSON escapes as two halves, as YAML escapes it."""
+    if found["escaped"]:
+        return found[0]
+    character = 0x10000 + ((int(found["high"], 16) & 0x3FF) << 10) + (int(found["low"], 16) & 0x3FF)
+    return f"\\U{character:08x}"
 
 
 def _too_deep(text: str, composer: type) -> Broken | None:
@@ -147,6 +161,7 @@ _RULES: Final = (
     ("", "node content", "expected a value", _QUOTE, False),
     ("", "<document start>", "this is indented less than the lines above", None, False),
     ("directive", "", "a line that begins with '%' is not supported", None, True),
+    ("", "tab character", "a tab cannot indent; expected spaces", None, False),
     ("", "mapping values", "a second ':' on the line, or a key that is not below its neighbours", _COLON, False),
 )
 
