@@ -178,6 +178,8 @@ class Story:
                 skips=run.skips,
                 left=run.left,
                 rebuilds=run.rebuilds,
+                owes=run.owes,
+                gaps=run.gaps,
                 planned=at(self.now),
             )
         )

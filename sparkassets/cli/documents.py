@@ -75,7 +75,7 @@ def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
 def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]:
     """One asset at a glance; ``partitions`` is null for an asset without partitions."""
     partition = project.assets[status.asset].partition
-    counts = {name: getattr(status, name) for name in ("current", "stale", "missing", "failed")}
+    counts = {name: getattr(status, name) for name in ("current", "kept", "stale", "missing", "failed")}
     return {
         "asset": status.asset,
         "kind": status.kind,

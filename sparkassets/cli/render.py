@@ -29,6 +29,7 @@ STATUS_STYLES = {
     "missing": "yellow",
     "running": "cyan",
     "open": "dim",
+    "kept": "yellow",
 }
 
 _UNITS = ((60, 1, "s"), (3570, 60, "min"), (2 * 86400, 3600, "h"))

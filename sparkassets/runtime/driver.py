@@ -274,6 +274,8 @@ class Driver:
             skips=run.skips,
             left=run.left,
             rebuilds=run.rebuilds,
+            owes=run.owes,
+            gaps=run.gaps,
             ticks=run.ticks,
             reason=run.reason,
         )

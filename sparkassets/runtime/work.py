@@ -94,7 +94,7 @@ class Backfill:
         if self._done:
             return Plan(look.now)
         if self.remaining is None:
-            return plan_backfill_whole(look, self._asset, self._interval)
+            return plan_backfill_whole(look, self._asset, self._interval, force=self._force)
         return plan_backfill(look, self._asset, self.remaining, force=self._force)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:

@@ -164,6 +164,7 @@ def test_a_status(story):
     assert delays["partitions"] == {
         "ranges": ["2025-01-01..2025-01-03", "2025-01-06..2025-01-06"],
         "current": 4,
+        "kept": 0,
         "stale": 0,
         "missing": 2,
         "failed": 0,

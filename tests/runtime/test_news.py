@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.planner.status import grid
-from sparkassets.core.spec.model import Place
+from sparkassets.core.spec.model import InletSpec, Place
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.sources import observer
 from tests.builders import Story, asset, days, project, source
@@ -39,10 +39,13 @@ def made_anew(path):
     add(path, 1, 2)
 
 
+@pytest.mark.parametrize(("on_removed", "status"), [("rerun", "current"), ("keep", "kept")])
 @pytest.mark.parametrize("going", [restored, made_anew])
-def test_partitions_that_went_with_a_restore_or_a_new_table_are_not_there_for_consumers(tmp_path, going):
+def test_partitions_that_went_with_a_restore_or_a_new_table_are_computed_without_them_or_kept(
+    tmp_path, going, on_removed, status
+):
     path = tmp_path / "s"
-    story = Story(project(at(path, source("s")), asset("a", "s")))
+    story = Story(project(at(path, source("s")), asset("a", InletSpec("s", "", None, on_removed=on_removed))))
     add(path, 1, 2)
     add(path, 3)
     look(story)
@@ -50,10 +53,11 @@ def test_partitions_that_went_with_a_restore_or_a_new_table_are_not_there_for_co
     going(path)
     look(story)
     assert story.state.dataset("x-s").coverage == days("2025-01-01..2025-01-02")
-    story.run_all()
+    again = [story.keys("a", run.blocks) for run in story.run_all()]
+    assert any("2025-01-03" in keys for blocks in again for keys in blocks) == (on_removed == "rerun")
     known = dict(grid(story.look(), story.project.assets["a"], story.project.assets["a"].partition))
     assert known["2025-01-02"] == "current"
-    assert known["2025-01-03"] != "current"
+    assert known["2025-01-03"] == status
     look(story)
     assert story.due() == {}
 

@@ -27,7 +27,7 @@ COLUMNS = [
     Column("last"),
     Column("next"),
 ]
-COUNTS = ("current", "stale", "missing", "failed")
+COUNTS = ("current", "kept", "stale", "missing", "failed")
 SHOWN = 2
 
 

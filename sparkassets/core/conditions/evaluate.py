@@ -22,11 +22,13 @@ class Verdict(Generic[T]):
         node: The condition.
         value: Its truth.
         children: The verdicts of its children, in their order; none for a leaf.
+        void: For what it can neither be true nor false: it is left out there; None where nobody asked.
     """
 
     node: Condition
     value: T
     children: tuple[Verdict[T], ...] = ()
+    void: T | None = None
 
     def leaves(self) -> Iterator[tuple[Leaf | Time, T]]:
         """The leaves with their truth, from left to right."""
@@ -51,19 +53,30 @@ class Verdict(Generic[T]):
         return found
 
 
-def evaluate(condition: Condition, truth: Callable[[Leaf | Time], T]) -> Verdict[T]:
+def evaluate(
+    condition: Condition, truth: Callable[[Leaf | Time], T], void: Callable[[Leaf | Time], T] | None = None
+) -> Verdict[T]:
     """The verdict on ``condition``; asks for the truth of every leaf, whatever the others say.
 
     Args:
         condition: A parsed condition.
         truth: A leaf's truth; sets of partitions are intersected under ``&`` and united under ``|``.
+        void: For what a leaf counts neither way, apart from its truth: neither asked for under ``&`` nor enough
+            under ``|``.
     """
     match condition:
         case Leaf() | Time():
-            return Verdict(condition, truth(condition))
+            return Verdict(condition, truth(condition), (), void(condition) if void is not None else None)
         case All(parts):
-            children = tuple(evaluate(part, truth) for part in parts)
-            return Verdict(condition, reduce(and_, (child.value for child in children)), children)
+            children = tuple(evaluate(part, truth, void) for part in parts)
+            asked = (child.value if child.void is None else child.value | child.void for child in children)
+            some = reduce(or_, (child.value for child in children))
+            return Verdict(condition, reduce(and_, asked) & some, children, _void(children))
         case Any(choices):
-            children = tuple(evaluate(choice, truth) for choice in choices)
-            return Verdict(condition, reduce(or_, (child.value for child in children)), children)
+            children = tuple(evaluate(choice, truth, void) for choice in choices)
+            return Verdict(condition, reduce(or_, (child.value for child in children)), children, _void(children))
+
+
+def _void(children: tuple[Verdict[T], ...]) -> T | None:
+    voids = [child.void for child in children if child.void is not None]
+    return reduce(and_, voids) if voids else None

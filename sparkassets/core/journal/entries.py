@@ -114,6 +114,8 @@ class ClaimEntry:
         skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
         rebuilds: It takes the place of the whole table; one that never ended leaves the old table, and nothing due.
+        owes: Time before the gaps that it begins to fill which another run has to compute again (lookback).
+        gaps: These gaps, as they were before it.
     """
 
     asset: str
@@ -136,6 +138,8 @@ class ClaimEntry:
     skips: Sequence[int] = ()
     left: Mapping[str, RangeSet] = field(default_factory=dict)
     rebuilds: bool = False
+    owes: RangeSet = field(default_factory=RangeSet)
+    gaps: RangeSet = field(default_factory=RangeSet)
     reason: str = ""
 
     def uses(self, key: str) -> bool:
@@ -363,6 +367,8 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 skips=tuple(body["skips"]),
                 left={key: RangeSet.of(pairs) for key, pairs in body["left"].items()},
                 rebuilds=body["rebuilds"],
+                owes=RangeSet.of(body["owes"]),
+                gaps=RangeSet.of(body["gaps"]),
                 reason=body["reason"],
             )
         case "renew":
@@ -432,6 +438,8 @@ def _claim_body(entry: ClaimEntry) -> str:
             "skips": list(entry.skips),
             "left": {key: _pairs(ranges) for key, ranges in entry.left.items()},
             "rebuilds": entry.rebuilds,
+            "owes": _pairs(entry.owes),
+            "gaps": _pairs(entry.gaps),
             "reason": entry.reason,
         }
     )

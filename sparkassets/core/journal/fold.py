@@ -28,6 +28,7 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.losses import after_look, after_success, replaced_under
+from sparkassets.core.journal.removal import bereft, computed, restored
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.state import (
@@ -110,14 +111,19 @@ class _Fold:
             # what was computed stands elsewhere: at the new place nothing is there yet
             asset = AssetState(name, spec, chain=old.chain, paused=old.paused, placed=row.seq)
             if not self._shared(spec.uri, name):
-                self._datasets[spec.uri] = replace(self._dataset(spec.uri), coverage=RangeSet())
+                self._datasets[spec.uri] = replace(self._dataset(spec.uri), coverage=RangeSet(), gone=RangeSet())
         else:
             if old.spec.uri != spec.uri:
                 self._renamed(name, old.spec.uri, spec.uri)
             asset = replace(self._assets[name], spec=spec)
         asset = self._naming(asset, old.spec if old is not None else None)
-        kept = {inlet.name: asset.stale[inlet.name] for inlet in spec.inlets if inlet.name in asset.stale}
-        self._assets[name] = replace(asset, stale=kept)
+        stale = {inlet.name: asset.stale[inlet.name] for inlet in spec.inlets if inlet.name in asset.stale}
+        keeping = [inlet.name for inlet in spec.inlets if inlet.on_removed == "keep"]
+        kept = {inlet: marks for inlet, marks in asset.kept.items() if inlet in keeping}
+        self._assets[name] = replace(asset, stale=stale, kept=kept)
+        for inlet in spec.inlets:
+            if inlet.name in asset.kept and inlet.name not in kept:  # `rerun` now: what was removed counts after all
+                self._overlay(name, inlet, asset.kept[inlet.name].ranges(), seq=row.seq)
         self._listen(name, old)
         for inlet in spec.inlets:
             if old is not None and _inlet(old.spec, inlet.name) is None and asset.coverage:
@@ -197,6 +203,7 @@ class _Fold:
         self._datasets[new] = replace(
             there,
             coverage=there.coverage | dataset.coverage,
+            gone=(there.gone | dataset.gone) - (there.coverage | dataset.coverage),
             seq=max(there.seq, dataset.seq),
             at=max(there.at, dataset.at),
             recent=tuple(sorted([*there.recent, *moving], key=lambda ref: ref.seq)),
@@ -239,9 +246,13 @@ class _Fold:
         dataset = self._dataset(ref.uri)
         consumers, keepers = self._consumers.get(ref.uri, ()), self._keepers.get(ref.uri, ())
         coverage = dataset.coverage | ref.ranges
+        removed = removed or RangeSet()
+        came = ref.ranges - removed
+        gone = (dataset.gone - came) | removed if removed or dataset.gone else dataset.gone
         self._datasets[ref.uri] = replace(
             dataset,
-            coverage=coverage - removed if removed else coverage,
+            coverage=coverage - removed,
+            gone=gone,
             seq=ref.seq,
             at=epoch(row.at),
             recent=dataset.recent if keepers else (),
@@ -256,7 +267,12 @@ class _Fold:
         for name, inlet_name in consumers:
             inlet = _inlet(self._assets[name].spec, inlet_name)
             if inlet is not None:
-                self._mark_stale(name, inlet, ref.ranges, seq=ref.seq, whole=whole and not ref.ranges)
+                asset = restored(self._assets[name], inlet, came, gone=gone)
+                known = asset.coverage | _claimed(asset) if removed else asset.coverage
+                self._assets[name] = bereft(asset, inlet, removed, computed=known, seq=ref.seq)
+                counts = came if inlet.on_removed == "keep" else ref.ranges
+                if counts or not ref.ranges:
+                    self._mark_stale(name, inlet, counts, seq=ref.seq, whole=whole and not ref.ranges)
 
     def _unsettled(
         self, touched: StampedRanges, consumers: Sequence[tuple[str, str]], changed: RangeSet, at: int
@@ -281,9 +297,13 @@ class _Fold:
             affected = computed
         if inlet.on_update == "ignore":
             affected = affected - computed  # only a new cause for what failed
-        if affected:
+        self._overlay(name, inlet, affected, seq=seq)
+
+    def _overlay(self, name: str, inlet: FoldInlet, blocks: RangeSet, *, seq: int) -> None:
+        if blocks:
+            asset = self._assets[name]
             marks = asset.stale.get(inlet.name, StampedRanges())
-            self._assets[name] = replace(asset, stale={**asset.stale, inlet.name: marks.overlay(affected, seq)})
+            self._assets[name] = replace(asset, stale={**asset.stale, inlet.name: marks.overlay(blocks, seq)})
 
     # ------------------------------------------------------------------ runs
 
@@ -322,12 +342,11 @@ class _Fold:
                 for name, marks in asset.stale.items()
             }
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
+            changes |= computed(asset, blocks, claimed, through=entry.epoch)
             changes["partly"] = self._partly(asset, blocks, scheduled)
+        if fits and claimed is not None:
+            changes |= self._uses(asset, claimed)
         if scheduled is not None:
-            numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in scheduled.consumes.items()}
-            changes["consumed"] = {**asset.consumed, **numbers}
-            if blocks is None:
-                changes["partly"] = self._skipped(asset, scheduled)
             changes["ticks"] = {**asset.ticks, **scheduled.ticks}
             changes["watermarks"] = {**asset.watermarks, **entry.watermarks}
             if scheduled.cursor is not None:
@@ -361,6 +380,12 @@ class _Fold:
             self._forget(uri)
         if blocks is None and self._assets[entry.asset].failed:
             self._tried_again(entry.asset)
+
+    def _uses(self, asset: AssetState, claim: ClaimEntry) -> dict[str, object]:
+        """The events that a success uses up; of a backfill those that it answers."""
+        numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in claim.consumes.items()}
+        used: dict[str, object] = {"consumed": {**asset.consumed, **numbers}}
+        return used if claim.blocks is not None else used | {"partly": self._skipped(asset, claim)}
 
     def _tried_again(self, name: str) -> None:
         """Forgets the failures for events that are used by now."""

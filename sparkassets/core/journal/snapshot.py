@@ -121,6 +121,9 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "last": _last_to(asset.last) if asset.last else None,
                 "paused": asset.paused,
                 "placed": asset.placed,
+                "kept": {inlet: list(marks.items()) for inlet, marks in asset.kept.items()},
+                "owed": list(asset.owed.pairs()),
+                "gaps": list(asset.gaps.pairs()),
             }
         ),
     )
@@ -155,6 +158,9 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         last=_last_from(body["last"]) if body["last"] else None,
         paused=body["paused"],
         placed=body["placed"],
+        kept={inlet: _stamped(items) for inlet, items in body["kept"].items()},
+        owed=RangeSet.of(body["owed"]),
+        gaps=RangeSet.of(body["gaps"]),
     )
 
 
@@ -174,6 +180,7 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
                 "at": dataset.at,
                 "recent": [_ref_to(ref) for ref in dataset.recent],
                 "touched": list(dataset.touched.items()),
+                "gone": list(dataset.gone.pairs()),
             }
         ),
     )
@@ -187,6 +194,7 @@ def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetStat
         body["at"],
         tuple(_ref_from(uri, ref) for ref in body["recent"]),
         _stamped(body["touched"]) if body["touched"] else StampedRanges(),
+        RangeSet.of(body["gone"]),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import Mapping, Overlap, TimePartition, WindowMapping
-from sparkassets.core.spec.model import AssetSpec, OnUpdate, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class FoldInlet:
         partition: The inlet's own partition.
         settle: Seconds that it must have been quiet.
         aligned: Whether it is read as of the run of its own timetable.
+        on_removed: What becomes of time that lost its input.
     """
 
     name: str
@@ -29,6 +30,7 @@ class FoldInlet:
     on_update: OnUpdate
     settle: int = 0
     aligned: bool = False
+    on_removed: OnRemoved = "rerun"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class FoldSpec:
                     "on_update": inlet.on_update,
                     "settle": inlet.settle,
                     "aligned": inlet.aligned,
+                    "on_removed": inlet.on_removed,
                 }
                 for inlet in self.inlets
             ],
@@ -92,6 +95,7 @@ class FoldSpec:
                     inlet["on_update"],
                     inlet["settle"],
                     inlet["aligned"],
+                    inlet["on_removed"],
                 )
                 for inlet in body["inlets"]
             ),
@@ -113,6 +117,7 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
             inlet.on_update,
             inlet.settle_seconds,
             inlet.aligned,
+            inlet.on_removed,
         )
         for inlet in asset.inlets.values()
     )

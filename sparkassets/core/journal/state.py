@@ -42,6 +42,7 @@ class DatasetState:
 
     Attributes:
         coverage: Time that is there.
+        gone: Time that was there and is not any more, since it was removed.
         seq: Number of its newest event, 0 before the first.
         at: When that was recorded, epoch seconds.
         recent: The newest event, and those before it that some asset which they trigger has not used; ascending.
@@ -54,6 +55,12 @@ class DatasetState:
     at: int = 0
     recent: tuple[EventRef, ...] = ()
     touched: StampedRanges = field(default_factory=StampedRanges)
+    gone: RangeSet = field(default_factory=RangeSet)
+
+    @property
+    def ever(self) -> RangeSet:
+        """Time that is or was there."""
+        return self.coverage | self.gone if self.gone else self.coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,10 @@ class AssetState:
         done: Epoch of the newest recorded run, 0 before the first.
         stale: Per inlet, time whose input changed, with the number of its newest cause; kept for time that is
             not computed yet as well, where it only says that there is a new cause.
+        kept: Per inlet, time that was computed from what was removed since and keeps its rows, with the number of the
+            newest removal.
+        owed: Computed time before a gap that is still to be computed again, since the gap was filled (lookback).
+        gaps: Time that is not computed yet, of gaps that are filled run by run: their lookback is done or owed.
         consumed: Per dataset, the number up to which its events are used.
         partly: Per dataset, those of them that are used for some time only: (number, time that is still to answer
             it), ascending; per time leaf likewise its ticks, by their instants. Of an asset without partitions: those
@@ -185,6 +196,9 @@ class AssetState:
     coverage: RangeSet = field(default_factory=RangeSet)
     done: int = 0
     stale: Mapping[str, StampedRanges] = field(default_factory=dict)
+    kept: Mapping[str, StampedRanges] = field(default_factory=dict)
+    owed: RangeSet = field(default_factory=RangeSet)
+    gaps: RangeSet = field(default_factory=RangeSet)
     consumed: Mapping[str, int] = field(default_factory=dict)
     partly: Mapping[str, Partly] = field(default_factory=dict)
     parted: Mapping[str, int] = field(default_factory=dict)

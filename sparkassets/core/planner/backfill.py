@@ -5,20 +5,32 @@ from __future__ import annotations
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import align_whole, groups
+from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.gates import gate, open_without_blocks
 from sparkassets.core.planner.look import Look
-from sparkassets.core.planner.partitioned import limit_of, pending
+from sparkassets.core.planner.lookback import before
+from sparkassets.core.planner.news import Causes, causes
+from sparkassets.core.planner.partitioned import limit_of
+from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.wording import plural
+from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange, FullRefresh
+from sparkassets.errors import InputError
 
 
 def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool) -> Plan:
     """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first.
 
-    Only the first can be claimed at a time; the others follow it.
+    Only the first can be claimed at a time; the others follow it. With ``force`` also what is outside the asset's
+    bounds, and what keeps its rows although its input was removed, is computed.
+
+    Raises:
+        InputError: Some of the blocks are outside the asset's bounds.
     """
     partition, state = _partition(asset), look.state_of(asset)
+    if not force:
+        _refuse_outside(look, asset, partition, blocks)
     live = _live(look, state)
     if live is not None:
         return Plan(look.now, (), (Waiting(asset.name, live, None, blocks),))
@@ -34,8 +46,13 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
         due = due - current
         if current:
             waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
-    gated = gate(look, asset, due)
+    gated = gate(look, asset, due, emptied=force)
     waiting += gated.waiting
+    behind = before(asset, partition, state, gated.ready - state.coverage) - gated.ready
+    if behind and isinstance(asset.strategy, DateRange) and asset.strategy.lookback is not None:
+        omitted = f"without lookback ({asset.strategy.lookback.text})"
+        reason = f"not computed again: a backfill computes what it names, {omitted}"
+        waiting.append(Waiting(asset.name, reason, None, behind, quiet=True))
     shared = groups(look, asset, partition, gated.ready)
     waiting += [wait for group in shared for wait in group.aligned.waiting]
     batches = [
@@ -50,7 +67,9 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
             kind="backfill",
             strategy=asset.strategy.name if asset.strategy else "",
             write=asset.write or "",
-            reason=", ".join([f"backfill of {plural(partition.count(batch), 'partition')}", *aligned.notes]),
+            reason=", ".join(
+                [f"backfill of {plural(partition.count(batch), 'partition')}", *aligned.notes, *gated.notes]
+            ),
             blocks=batch,
             schedule_date=look.now,
             interval=(batch.first, batch.last),
@@ -62,9 +81,18 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
     return Plan(look.now, tuple(runs), tuple(waiting))
 
 
-def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] | None) -> Plan:
-    """The run that backfills an asset without partitions, for a data interval (epoch seconds)."""
+def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] | None, *, force: bool = False) -> Plan:
+    """The run that backfills an asset without partitions, for a data interval (epoch seconds).
+
+    Without an interval it reads what a run of the asset's condition would read now: if that is due for updates alone,
+    it stands for this run too, and uses up what this would.
+
+    Raises:
+        InputError: The interval is outside the asset's bounds, and it is not forced.
+    """
     state = look.state_of(asset)
+    if interval is not None and not force:
+        _refuse_interval(look, asset, interval)
     live = _live(look, state)
     if live is not None:
         return Plan(look.now, (), (Waiting(asset.name, live),))
@@ -72,6 +100,7 @@ def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] 
     if aligned.waiting or gated.waiting:
         return Plan(look.now, (), (*gated.waiting, *aligned.waiting))
     over = f" of {look.when(interval[0])}..{look.when(interval[1])}" if interval is not None else ""
+    found = _answers(look, asset, state) if interval is None else None
     run = PlannedRun(
         asset=asset.name,
         kind="backfill",
@@ -81,10 +110,47 @@ def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] 
         blocks=None,
         schedule_date=look.now,
         interval=interval,
+        events=found.events if found is not None else (),
+        consumes=found.uses.events if found is not None else {},
         pins={**look.pins(asset, state, None), **aligned.pins},
         recovers=tuple(link.entry.run for link in state.chain),
     )
     return Plan(look.now, (run,), ())
+
+
+def _answers(look: Look, asset: AssetSpec, state: AssetState) -> Causes | None:
+    """The causes that a backfill of everything answers: those of a whole run that is due, but for a tick's own."""
+    if asset.schedule.condition is None or not isinstance(asset.strategy, FullRefresh):
+        return None
+    found = causes(look, asset.schedule.condition, state)
+    return found if found.holds and found.run_after is None else None
+
+
+def _refuse_outside(look: Look, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> None:
+    outside = blocks - within(asset, partition)
+    if outside:
+        early = asset.start is not None and outside.first < asset.start
+        bound, at = ("start", asset.start) if early else ("end", asset.end)
+        _refuse(look, asset, labels(outside, partition), bound, at)
+
+
+def _refuse_interval(look: Look, asset: AssetSpec, interval: tuple[int, int]) -> None:
+    """Intervals begin at a timetable's start or after, and before its end."""
+    timetable = asset.schedule.timetable
+    start, end = (timetable.start, timetable.end) if timetable is not None else (asset.start, asset.end)
+    told = f"{look.when(interval[0])}..{look.when(interval[1])}"
+    if start is not None and interval[0] < start:
+        _refuse(look, asset, told, "start", start)
+    if end is not None and interval[0] >= end:
+        _refuse(look, asset, told, "end", end)
+
+
+def _refuse(look: Look, asset: AssetSpec, what: str, bound: str, at: int | None) -> None:
+    side = "before the start" if bound == "start" else "after the end"
+    raise InputError(
+        f"{what} of {asset.name!r} lies {side} of the asset, {look.when(at or 0)}",
+        hint="--force computes it all the same",
+    )
 
 
 def _partition(asset: AssetSpec) -> TimePartition:

@@ -8,12 +8,13 @@ from sparkassets.core.conditions import All, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, epoch, instant
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.gates import lacking_blocks, stale_inlet, unquiet_until
+from sparkassets.core.planner.gates import counted, kept, lacking_blocks, required, stale_inlet, unquiet_until, without
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
-from sparkassets.core.planner.partitioned import pending, readiness
+from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.readiness import readiness
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
@@ -148,6 +149,10 @@ def _partitions(
     within = blocks if blocks is not None else found.wanted | have
     rows = [
         ("current", (have - found.all_stale) & within, None),
+        *(
+            (f"of these {without(look, inlet, gone)}", lost & within, None)
+            for inlet, lost, gone in kept(look, asset, have - found.all_stale)
+        ),
         ("missing", found.missing & within, True),
         *((f"stale, {name} changed", ranges & within, True) for name, ranges in found.stale.items()),
         ("not over yet", found.later & (blocks if blocks is not None else found.later), None),
@@ -171,8 +176,8 @@ def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, bl
     holds: bool | None = look.dataset(inlet).seq > 0
     if asset.partition is not None and inlet.mapping is not None and up is not None:
         wanted = blocks if blocks is not None else pending(look, asset, asset.partition, state).missing
-        mapped = inlet.mapping.up(wanted, down=asset.partition, up=up)
-        there = mapped & look.dataset(inlet).coverage.clip(None, look.over(up))
+        mapped = required(look, asset, inlet, wanted)
+        there = mapped & counted(look, inlet, up)
         if wanted:
             holds = not lacking_blocks(look, asset, inlet, wanted)
             children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", holds))
@@ -196,6 +201,7 @@ def _gates(inlet: InletSpec) -> str:
     """What must hold of an inlet, as the YAML has it."""
     count = f" {inlet.require.count}" if inlet.require.count else ""
     gates = [f"require: {inlet.require.kind}{count}", f"on_update: {inlet.on_update}"]
+    gates += ["on_removed: keep"] if inlet.on_removed == "keep" and inlet.mapping is not None else []
     gates += ["partitions: aligned"] if inlet.aligned else []
     gates += [f"fresh_within: {inlet.fresh_within.text}"] if inlet.fresh_within is not None else []
     gates += [f"tolerance: {inlet.tolerance.text}"] if inlet.tolerance is not None else []

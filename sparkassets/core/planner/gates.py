@@ -6,10 +6,12 @@ inlet's last update and ``settle`` about how long it has been quiet. They hold f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import Mapping, RangeSet, TimePartition
+from sparkassets.core.planner.bounds import possible
 from sparkassets.core.planner.counted import having
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.losses import lost_blocks, waits_for_lost
@@ -32,17 +34,21 @@ class Gated:
     notes: tuple[str, ...] = ()
 
 
-def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None) -> Gated:
+def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None, *, emptied: bool = False) -> Gated:
     """Sorts ``blocks`` of a partitioned asset by whether every inlet's gates are open.
+
+    What keeps the rows of an input that was removed is not computed again.
 
     Args:
         look: The moment.
         asset: A partitioned asset.
         blocks: Whole partitions.
         due: When the run was due, epoch seconds; None where each block is due at its own end.
+        emptied: Whether all that was removed counts as there, and nothing keeps its rows.
     """
-    ready = blocks
-    waiting: list[Waiting] = []
+    protected = () if emptied else kept(look, asset, blocks)
+    waiting = [_protects(look, asset, inlet, lost, gone) for inlet, lost, gone in protected]
+    ready = blocks - RangeSet.union(item.blocks for item in waiting if item.blocks)
     notes: list[str] = []
     for inlet in asset.inlets.values():
         if not ready:
@@ -58,13 +64,15 @@ def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None)
         if unquiet:
             ready = ready - unquiet
             waiting.append(Waiting(asset.name, _until_quiet(inlet), until, unquiet))
-        refused, tolerated = refused_blocks(look, asset, inlet, ready, due)
+        refused, tolerated = refused_blocks(look, asset, inlet, ready, due, emptied=emptied)
         if tolerated:
             said = _say(look, asset, inlet, tolerated).reason.removeprefix("waits for ")
             notes.append(f"goes on without all of {said}: the tolerance of {_text(inlet.tolerance)} is over")
         if refused:
             ready = ready - refused
-            waiting.append(_until_tolerance(look, asset, inlet, _say(look, asset, inlet, refused), due))
+            waiting += [
+                _until_tolerance(look, asset, inlet, said, due) for said in refusals(look, asset, inlet, refused)
+            ]
     return Gated(ready, tuple(waiting), tuple(notes))
 
 
@@ -110,10 +118,10 @@ def stale_inlet(look: Look, asset: AssetSpec, inlet: InletSpec) -> str | None:
 
 
 def refused_blocks(
-    look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet, due: int | None = None
+    look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet, due: int | None = None, *, emptied: bool = False
 ) -> tuple[RangeSet, RangeSet]:
     """Those of ``blocks`` that ``require`` keeps from running, and those that it would but for the tolerance."""
-    lacking = lacking_blocks(look, asset, inlet, blocks)
+    lacking = lacking_blocks(look, asset, inlet, blocks, emptied=emptied)
     tolerated = _tolerated(look, asset, inlet, lacking, due)
     return lacking - tolerated, tolerated
 
@@ -161,7 +169,7 @@ def _until_tolerance(look: Look, asset: AssetSpec, inlet: InletSpec, said: Waiti
     if over is None:
         return said
     until = over if said.until is None else min(over, said.until)
-    return Waiting(said.asset, f"{said.reason}; at most until {look.when(over)} (tolerance)", until, blocks)
+    return replace(said, reason=f"{said.reason}; at most until {look.when(over)} (tolerance)", until=until)
 
 
 def _over(inlet: InletSpec, due: int, asset: AssetSpec) -> int | None:
@@ -180,50 +188,150 @@ def _seconds(seconds: int) -> str:
     return Duration(seconds=seconds).text
 
 
-def lacking_blocks(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> RangeSet:
-    """Those of ``blocks`` for which ``inlet`` does not have what ``require`` asks."""
+def lacking_blocks(
+    look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet, *, emptied: bool = False
+) -> RangeSet:
+    """Those of ``blocks`` for which ``inlet`` does not have what ``require`` asks.
+
+    What the inlet can never have, by the declared bounds of all before it, is not required of it.
+    """
     down, up = asset.partition, look.project.assets[inlet.name].partition
     if inlet.require.kind == "none" or inlet.aligned:  # an aligned inlet waits for its own run
         return RangeSet()
     if inlet.mapping is None or up is None or down is None:
         return RangeSet() if look.dataset(inlet).seq else blocks
-    there = _there(look, inlet, up)
+    there = counted(look, inlet, up, emptied=emptied)
+    mapped = inlet.mapping.up(blocks, down=down, up=up)
+    able = mapped & possible(look.project, inlet.name)
     if inlet.require.kind == "all":
-        lacking = _required(look, inlet, inlet.mapping.up(blocks, down=down, up=up)) - there
-        if not look.dataset(inlet).coverage:
-            return blocks
+        lacking = able - there
         return inlet.mapping.down(lacking, down=down, up=up) & blocks if lacking else RangeSet()
+    asked = inlet.mapping.down(able, down=down, up=up) & blocks
+    cut = inlet.mapping.down(mapped - able, down=down, up=up) & asked if able != mapped else RangeSet()
     least = max(1, inlet.require.count)
-    return blocks - having(blocks, there, least=least, mapping=inlet.mapping, down=down, up=up)
+    few = RangeSet.of(_fewer(inlet.mapping, cut, able, there, least, down=down, up=up))
+    inner = asked - cut
+    return (inner - having(inner, there, least=least, mapping=inlet.mapping, down=down, up=up)) | few
 
 
-def _there(look: Look, inlet: InletSpec, up: TimePartition) -> RangeSet:
-    """Inlet time that counts: it is there, and its partition is over."""
-    return look.dataset(inlet).coverage.clip(None, look.over(up))
+def _fewer(
+    mapping: Mapping,
+    blocks: RangeSet,
+    able: RangeSet,
+    there: RangeSet,
+    least: int,
+    *,
+    down: TimePartition,
+    up: TimePartition,
+) -> Iterator[tuple[int, int]]:
+    """Those of the blocks at the inlet's bounds that lack ``least``, or all where it can have fewer."""
+    for slot in down.slots(blocks):
+        mapped = mapping.up(RangeSet.of([slot]), down=down, up=up) & able
+        if up.count(mapped & there) < min(least, up.count(mapped)):
+            yield slot
 
 
-def _required(look: Look, inlet: InletSpec, mapped: RangeSet) -> RangeSet:
-    """The mapped inlet time without what lies before the inlet's own start or after its end."""
-    spec = look.project.assets[inlet.name]
-    coverage = look.dataset(inlet).coverage
-    start = spec.start if spec.start is not None else (coverage.first if coverage else None)
-    return mapped.clip(start, spec.end)
+def counted(look: Look, inlet: InletSpec, up: TimePartition, *, emptied: bool = False) -> RangeSet:
+    """Inlet time that counts: it is there, or was removed and does not matter, and its partition is over."""
+    dataset = look.dataset(inlet)
+    counts = dataset.ever if emptied or inlet.on_removed == "rerun" else dataset.coverage
+    return counts.clip(None, look.over(up))
 
 
-def _say(look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet) -> Waiting:
+def required(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> RangeSet:
+    """The time of a mapped inlet that ``blocks`` need and that it can ever have."""
     down, up = asset.partition, look.project.assets[inlet.name].partition
-    if inlet.mapping is None or up is None or down is None or not look.dataset(inlet).coverage:
+    if inlet.mapping is None or down is None or up is None:
+        return RangeSet()
+    return inlet.mapping.up(blocks, down=down, up=up) & possible(look.project, inlet.name)
+
+
+def updated(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> RangeSet:
+    """Those of ``blocks`` for which something of a mapped inlet is there."""
+    down, up = asset.partition, look.project.assets[inlet.name].partition
+    if inlet.mapping is None or down is None or up is None:
+        return RangeSet()
+    there = counted(look, inlet, up) & required(look, asset, inlet, blocks)
+    return inlet.mapping.down(there, down=down, up=up) & blocks
+
+
+def newest(look: Look, asset: AssetSpec) -> int | None:
+    """The end of the newest partition that is or was there of any mapped inlet; None before the first."""
+    datasets = (look.dataset(inlet) for inlet in asset.inlets.values() if inlet.mapping is not None)
+    return max((ranges.last for each in datasets for ranges in (each.coverage, each.gone) if ranges), default=None)
+
+
+def refusals(look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet) -> tuple[Waiting, ...]:
+    """What the blocks that ``require`` refused wait for.
+
+    Quietly where it never was there: what comes before the inlet's first partition or after the newest of all inlets,
+    and what was removed before it was used.
+    """
+    down, up, dataset = asset.partition, look.project.assets[inlet.name].partition, look.dataset(inlet)
+    if inlet.mapping is None or up is None or down is None or not (dataset.coverage or dataset.gone):
+        return (_never(look, asset, inlet, refused),)
+    first = min(ranges.first for ranges in (dataset.coverage, dataset.gone) if ranges)
+    lacking = required(look, asset, inlet, refused) - counted(look, inlet, up)
+
+    def reached(part: RangeSet, among: RangeSet) -> RangeSet:
+        return inlet.mapping.down(part, down=down, up=up) & among if part and inlet.mapping is not None else RangeSet()
+
+    between = lacking.clip(first, newest(look, asset))
+    computed = refused & look.state_of(asset).coverage
+    loud = reached(between - dataset.gone, refused) | reached(between, computed)
+    early = reached(lacking.clip(None, first), refused - loud)
+    if inlet.require.kind != "all":  # what is still to come may be enough
+        early = early - reached(lacking.clip(newest(look, asset), None), early)
+    removed = reached(between, refused - loud - early)
+    begins = f", before the first partition of {inlet.name}; declare `start` where {inlet.name} begins"
+    parts = (
+        (loud, "", False),
+        (early, begins, True),
+        (removed, ", which was removed before it was used", True),
+        (refused - loud - early - removed, "", True),
+    )
+    return tuple(_say(look, asset, inlet, part, then, quiet=quiet) for part, then, quiet in parts if part)
+
+
+def kept(look: Look, asset: AssetSpec, blocks: RangeSet) -> list[tuple[InletSpec, RangeSet, RangeSet]]:
+    """Which of ``blocks`` keep the rows of what an inlet has lost: (the inlet, the blocks, what it lost of theirs)."""
+    found, state, partition = [], look.state_of(asset), asset.partition
+    for inlet in asset.inlets.values():
+        marks = state.kept.get(inlet.name)
+        if marks is not None and inlet.on_removed == "keep" and partition is not None:
+            lost = partition.cover(marks.ranges() & state.coverage) & blocks
+            if lost:
+                found.append((inlet, lost, required(look, asset, inlet, lost) & look.dataset(inlet).gone))
+    return found
+
+
+def _protects(look: Look, asset: AssetSpec, inlet: InletSpec, lost: RangeSet, gone: RangeSet) -> Waiting:
+    """Why a block that keeps its rows is not computed again."""
+    reason = f"{without(look, inlet, gone)}, and would lose its rows; `sparkassets backfill --force` computes it again"
+    return Waiting(asset.name, reason, None, lost)
+
+
+def without(look: Look, inlet: InletSpec, gone: RangeSet) -> str:
+    """Which partitions of an inlet are gone, although what was computed from them is not, for a sentence."""
+    up = look.project.assets[inlet.name].partition
+    which = f"{inlet.name} {labels(gone, up)}" if up is not None else inlet.name
+    return f"kept without {which}, which {'were' if up and up.count(gone) > 1 else 'was'} removed"
+
+
+def _say(
+    look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet, then: str = "", *, quiet: bool = False
+) -> Waiting:
+    up = look.project.assets[inlet.name].partition
+    if inlet.mapping is None or up is None or not (look.dataset(inlet).coverage or look.dataset(inlet).gone):
         return _never(look, asset, inlet, refused)
-    there = _there(look, inlet, up)
-    mapped = inlet.mapping.up(refused, down=down, up=up)
-    required = _required(look, inlet, mapped)
-    have, missing = up.count(required & there), required - there
+    there, asks = counted(look, inlet, up), required(look, asset, inlet, refused)
+    have, missing = up.count(asks & there), asks - there
     asked = "" if inlet.require.kind == "all" else f" (require: {_require(inlet)})"
-    counted = f"{have:,} of {plural(up.count(required), 'partition')}, missing {labels(missing, up)}"
-    reason = f"waits for {inlet.name}: {counted}{asked}"
+    told = f"{have:,} of {plural(up.count(asks), 'partition')}, missing {labels(missing, up)}"
+    reason = f"waits for {inlet.name}: {told}{then}{asked}"
     announced = missing & look.dataset(inlet).coverage  # its data is coming in, but it is not over
     until = up.next(announced.last - 1) if announced and missing.last <= announced.last else None
-    return Waiting(asset.name, reason, until, refused)
+    return Waiting(asset.name, reason, until, refused, quiet)
 
 
 def _require(inlet: InletSpec) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.bounds import within
+from sparkassets.core.planner.gates import required
 from sparkassets.core.planner.look import Extent, Look
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import labels
@@ -39,7 +41,7 @@ def held(look: Look, asset: AssetSpec, wanted: RangeSet) -> Held:
         upstream = look.decided.get(inlet.name)
         if upstream is None or inlet.on_update == "ignore" or not (upstream.coming or upstream.blocked):
             continue
-        behind = _down(look, asset, inlet, upstream.blocked, wanted).clip(asset.start, asset.end) - blocked
+        behind = _bounded(asset, _down(look, asset, inlet, upstream.blocked, wanted)) - blocked
         if behind:
             blocked, failure = blocked | behind, failure or upstream.failure
             waiting.append(Waiting(asset.name, f"waits for {upstream.failure}", None, behind))
@@ -64,12 +66,19 @@ def held_whole(look: Look, asset: AssetSpec) -> tuple[Waiting | None, bool, str]
 
 
 def _later(look: Look, asset: AssetSpec, inlet: InletSpec, extent: Extent, wanted: RangeSet) -> RangeSet:
-    """The blocks that will be wanted once ``extent`` has come: up to the newest partition that is there by then."""
-    blocks = _down(look, asset, inlet, extent, wanted).clip(asset.start, asset.end)
-    if isinstance(extent, RangeSet) and extent and asset.partition is not None:
-        newest = max(extent.last, wanted.last) if wanted else extent.last
-        return blocks.clip(None, asset.partition.ceil(newest))
+    """The blocks that will be wanted once ``extent`` has come, but for those that need still more of the inlet."""
+    blocks = _bounded(asset, _down(look, asset, inlet, extent, wanted))
+    up = look.project.assets[inlet.name].partition
+    if isinstance(extent, RangeSet) and inlet.mapping is not None and asset.partition is not None and up is not None:
+        dataset = look.dataset(inlet)
+        newest = max([extent.last, *([dataset.coverage.last] if dataset.coverage else [])]) if extent else None
+        needed = required(look, asset, inlet, blocks).clip(newest, None)
+        return blocks - inlet.mapping.down(needed, down=asset.partition, up=up)
     return blocks
+
+
+def _bounded(asset: AssetSpec, blocks: RangeSet) -> RangeSet:
+    return blocks if asset.partition is None else blocks & within(asset, asset.partition)
 
 
 def _down(look: Look, asset: AssetSpec, inlet: InletSpec, extent: Extent, everything: RangeSet) -> RangeSet:

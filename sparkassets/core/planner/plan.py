@@ -28,6 +28,8 @@ class PlannedRun:
         skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
         rebuilds: It takes the place of the whole table, its columns with it, although it has blocks.
+        owes: Time before the gaps that it begins to fill which another run has to compute again (lookback).
+        gaps: These gaps, as they are now.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
@@ -48,6 +50,8 @@ class PlannedRun:
     skips: tuple[int, ...] = ()
     left: Mapping[str, RangeSet] = field(default_factory=dict)
     rebuilds: bool = False
+    owes: RangeSet = field(default_factory=RangeSet)
+    gaps: RangeSet = field(default_factory=RangeSet)
     recovers: tuple[str, ...] = ()
     partitions: tuple[str, ...] = field(default=(), compare=False)
 

@@ -11,15 +11,16 @@ from sparkassets.core.instants import epoch, instant, zoned
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.phrases import few
+from sparkassets.core.planner.gates import kept
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
-from sparkassets.core.planner.partitioned import pending
+from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.spec.model import AssetSpec
 
-PartitionStatus = Literal["current", "stale", "missing", "failed", "running", "there", "open"]
+PartitionStatus = Literal["current", "stale", "missing", "failed", "running", "there", "open", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class AssetStatus:
         kind: ``source`` or its strategy.
         covered: Keys ``A..B`` of what is there; empty without partitions.
         current, stale, missing, failed: Numbers of partitions; 0 without partitions.
+        kept: How many of the current ones keep rows whose input was removed.
         last_run, last_at: The newest success; for a source the newest event, without a run.
         error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
         running: The run that holds the claim.
@@ -47,6 +49,7 @@ class AssetStatus:
     stale: int = 0
     missing: int = 0
     failed: int = 0
+    kept: int = 0
     last_run: str | None = None
     last_at: int | None = None
     rows: int | None = None
@@ -87,6 +90,7 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
             "stale": partition.count(found.all_stale - failed),
             "missing": partition.count(found.missing - failed),
             "failed": partition.count(failed),
+            "kept": partition.count(_kept(look, asset, have - found.all_stale)),
         }
         covered = tuple(partition.labels(have))
     chain = look.chain(state)
@@ -142,8 +146,14 @@ def _layers(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[
     yield "failed", failed
     yield "missing", found.missing
     yield "stale", found.all_stale
+    yield "kept", _kept(look, asset, have)
     yield "current", have
     yield "open", found.later
+
+
+def _kept(look: Look, asset: AssetSpec, blocks: RangeSet) -> RangeSet:
+    """Those of ``blocks`` that keep rows whose input was removed."""
+    return RangeSet.union(lost for _, lost, _ in kept(look, asset, blocks))
 
 
 def _next_at(look: Look, asset: AssetSpec, state: AssetState) -> int | None:

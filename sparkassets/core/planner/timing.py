@@ -47,10 +47,10 @@ def due_ticks(look: Look, asset: AssetSpec, timetable: Timetable, state: AssetSt
     catchup = timetable.catchup or ("all" if isinstance(asset.strategy, EveryInstance) else "latest")
     newest = timetable.last_at(instant(look.now))
     if newest is None:
-        return _not_yet(look, asset, timetable)
+        return _not_yet(look, asset, timetable, state)
     missed = list(islice(_missed(timetable, newest, state, look.now), MOST_RUNS + 1))
     if not missed:
-        return _not_yet(look, asset, timetable)
+        return _not_yet(look, asset, timetable, state)
     many, first = len(missed) > MOST_RUNS, _tick(look, missed[0], timetable, state)
     if catchup == "all":
         ticks = [_tick(look, slot, timetable, state) for slot in missed[:MOST_RUNS]]
@@ -108,22 +108,34 @@ def _noted(tick: Tick, note: str) -> Tick:
     return replace(tick, note=f"{tick.note}; {note}" if tick.note else note)
 
 
-def _not_yet(look: Look, asset: AssetSpec, timetable: Timetable) -> Waiting:
-    coming = timetable.first_after(instant(look.now))
+def _not_yet(look: Look, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
+    """Until when there is no run; of those that are still to come, some may have run already, at a later time."""
+    coming, done = timetable.first_after(instant(look.now)), ""
+    if coming is not None and state.cursor is not None and epoch(coming.end) <= state.cursor[1]:
+        done = f" ran already up to {look.when(state.cursor[1])}, in a later plan;"
+        coming = next(_after(state.cursor, _following(timetable, coming)), None)
     if coming is None:
         why = "its end has passed" if timetable.end is not None else "it has no more runs"
-        return Waiting(asset.name, f"{asset.schedule.text}: {why}", quiet=True)
+        return Waiting(asset.name, f"{asset.schedule.text}:{done} {why}", quiet=True)
     until = epoch(coming.run_after)
-    return Waiting(asset.name, f"{asset.schedule.text}: not before {look.when(until)}", until, quiet=True)
+    return Waiting(asset.name, f"{asset.schedule.text}:{done} not before {look.when(until)}", until, quiet=True)
+
+
+def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
+    """The slots from ``slot`` on."""
+    found: Slot | None = slot
+    while found is not None:
+        yield from timetable.between(found.run_after, found.run_after)
+        found = timetable.first_after(found.run_after)
 
 
 def _once(look: Look, asset: AssetSpec, timetable: Once, state: AssetState) -> tuple[Tick, ...] | Waiting:
     if state.last is not None:
         return Waiting(asset.name, f"{asset.schedule.text}: {state.last.run} was it", quiet=True)
     if timetable.start is not None and timetable.start > look.now:
-        return _not_yet(look, asset, timetable)
+        return _not_yet(look, asset, timetable, state)
     if timetable.start is None and timetable.end is not None and timetable.end <= look.now:
-        return _not_yet(look, asset, timetable)
+        return _not_yet(look, asset, timetable, state)
     at = look.now if timetable.start is None else timetable.start
     return (Tick(at, (at, at), (at, at)),)
 
@@ -133,8 +145,9 @@ def _continuous(look: Look, asset: AssetSpec, timetable: Continuous, state: Asse
         until = timetable.start
         return Waiting(asset.name, f"{asset.schedule.text}: not before {look.when(until)}", until, quiet=True)
     if timetable.end is not None and timetable.end <= look.now:
-        return _not_yet(look, asset, timetable)
+        return _not_yet(look, asset, timetable, state)
     if state.last is not None and look.invocation is not None and state.last.invocation == look.invocation:
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
-    begin = state.cursor[1] if state.cursor is not None and state.cursor[1] <= look.now else look.now
+    first = timetable.start if timetable.start is not None else look.now
+    begin = min(state.cursor[1] if state.cursor is not None else first, look.now)
     return (Tick(look.now, (begin, look.now), (begin, look.now)),)

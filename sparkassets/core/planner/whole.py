@@ -18,6 +18,7 @@ from sparkassets.core.planner.timing import MOST_RUNS, Tick, due_ticks
 from sparkassets.core.planner.wording import lacking, listing
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.timetables import Continuous, Once
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,8 @@ def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick) -> _Du
     """The run of a tick; it uses what was updated meanwhile, but that did not trigger it."""
     reason = f"{asset.schedule.text} at {look.when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
     at = tick.run_after
-    return _Due(reason, at, at, at, tick.interval, tick.cursor, (), everything(look, state))
+    moves = isinstance(asset.schedule.timetable, Continuous | Once)  # with now: no new cause after a failure
+    return _Due(reason, at, at, None if moves else at, tick.interval, tick.cursor, (), everything(look, state))
 
 
 def _instances(look: Look, found: Causes, failed: tuple[FailedBlocks, ...]) -> tuple[_Due, ...]:

@@ -137,6 +137,13 @@ class InletMap(_Map):
             "partitions where the asset has some, and for an aligned one."
         ),
     )
+    on_removed: Maybe[Literal["keep", "rerun"]] = Field(
+        default=None,
+        description=(
+            "What becomes of what was computed from a partition that was removed: it keeps its rows and says so, or is "
+            "computed again without it, which counts as there then. keep is the default for files, else rerun."
+        ),
+    )
 
 
 _Texts = Annotated[list[Annotated[str, Expected("text")]], Field(json_schema_extra={"minItems": 1})]

@@ -14,7 +14,7 @@ from sparkassets.core.spec.bodies import Mention
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import InletMap, RequireMap
-from sparkassets.core.spec.model import InletSpec, ReadAfter, Require
+from sparkassets.core.spec.model import InletSpec, OnRemoved, ReadAfter, Require
 from sparkassets.core.spec.times import seconds
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import Location
@@ -139,6 +139,7 @@ class _Inlet:
             fresh_within=self._duration("fresh_within", options.fresh_within),
             tolerance=self._duration("tolerance", options.tolerance),
             settle_seconds=self._settle(),
+            on_removed=options.on_removed or self._on_removed(),
             location=location,
         )
 
@@ -155,6 +156,11 @@ class _Inlet:
             return seconds(self.at / "settle", self.options.settle, positive=False)
         source = self.other.source
         return source.settle_seconds if source and source.kind in ("delta", "events") else 0
+
+    def _on_removed(self) -> OnRemoved:
+        """Files go when their retention is over; whoever deletes the rows of a table means it."""
+        source = self.other.source
+        return "keep" if source and source.kind in ("csv", "json", "parquet") else "rerun"
 
     def _mapping(self, down: TimePartition, up: TimePartition) -> PartitionMapping | None:
         window = self.options.window
@@ -184,6 +190,10 @@ class _Inlet:
         lacks = self.draft.name if down is None else self.other.name
         if self.options.window is not None:
             (self.at / "window").key_problem(f"'window' maps partitions, but asset {lacks!r} has none")
+        if self.options.on_removed is not None:
+            (self.at / "on_removed").key_problem(
+                f"'on_removed' is about mapped partitions, but asset {lacks!r} has none"
+            )
         require = self.options.require
         if isinstance(require, RequireMap) or (require == "all" and up):
             (self.at / "require").key_problem(f"'require' counts mapped partitions, but asset {lacks!r} has none")

@@ -16,6 +16,7 @@ from sparkassets.core.timetables import Timetable
 from sparkassets.errors import InputError, Location, Problem
 
 OnUpdate = Literal["rerun", "ignore"]
+OnRemoved = Literal["keep", "rerun"]
 WriteMode = Literal["replace", "append"]
 SchemaChange = Literal["strict", "add_columns", "evolve"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
@@ -86,6 +87,8 @@ class InletSpec:
         fresh_within: How old its last update may be.
         tolerance: How long past due ``require`` is waited for.
         settle_seconds: How long it must have been quiet.
+        on_removed: Whether what was computed from a partition that is removed keeps its rows, or is computed again
+            without it; the emptied partition counts as there then.
     """
 
     name: str
@@ -99,6 +102,7 @@ class InletSpec:
     fresh_within: Duration | None = None
     tolerance: Duration | None = None
     settle_seconds: int = 0
+    on_removed: OnRemoved = "rerun"
     location: Location = NOWHERE
 
 
@@ -231,6 +235,7 @@ __all__ = [
     "AssetSpec",
     "Duration",
     "InletSpec",
+    "OnRemoved",
     "OnUpdate",
     "Place",
     "ProjectSpec",

@@ -11,8 +11,6 @@ from sparkassets.core.timetables.fields import CronFields
 from sparkassets.core.timetables.presets import PRESETS
 from sparkassets.core.timetables.wall_clock import WallClockTicks
 
-_OTHER_NAMES = {"@midnight": "@daily", "@annually": "@yearly"}
-
 
 def cron_ticks(text: str, timezone: str, *, also: Sequence[str] = ()) -> WallClockTicks:
     """The ticks of a cron of five fields, or of a preset such as ``@daily``.
@@ -36,7 +34,7 @@ def _preset(name: str, also: Sequence[str]) -> CronFields:
     if name in PRESETS:
         return PRESETS[name]
     names = (*PRESETS, *also)
-    hint = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, names, n=1)), None)
+    hint = next(iter(get_close_matches(name, names, n=1)), None)
     raise TimetableError(
         f"unknown preset '{name}'; expected {', '.join(names)}", hint=f"did you mean '{hint}'?" if hint else None
     )

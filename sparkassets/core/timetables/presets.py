@@ -15,3 +15,5 @@ PRESETS: dict[str, CronFields] = {
     "@quarterly": CronFields(_MIDNIGHT, DayFields(months=frozenset({1, 4, 7, 10}), days=_FIRST)),  # 0 0 1 */3 *
     "@yearly": CronFields(_MIDNIGHT, DayFields(months=_FIRST, days=_FIRST)),  # 0 0 1 1 *
 }
+PRESETS["@midnight"] = PRESETS["@daily"]
+PRESETS["@annually"] = PRESETS["@yearly"]

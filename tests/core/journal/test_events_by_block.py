@@ -280,7 +280,7 @@ def test_an_update_of_everything_is_not_quiet_either():
 
 
 def test_a_deletion_is_an_update_of_what_is_gone():
-    story = Story(project(source("s"), asset("d", "s", strategy=TWO)))
+    story = Story(project(source("s"), asset("d", InletSpec("s", "", None, on_removed="keep"), strategy=TWO)))
     story.observed("s", "2025-01-01..2025-01-03")
     story.run_all()
     gone = days("2025-01-03")
@@ -377,7 +377,8 @@ def test_a_new_cause_of_all_blocks_tries_what_failed_again(cause: str):
 
 
 def test_a_recovery_without_blocks_uses_nothing():
-    story = Story(project(source("h", by="hour"), asset("d", "h", schedule=GO)))
+    reader = asset("d", InletSpec("h", "", None, on_removed="keep"), schedule=GO)
+    story = Story(project(source("h", by="hour"), reader))
     story.observed("h", "2025-01-01T00..2025-01-01T23")
     first = story.event(GO)
     lost = story.claim(story.plan().runs[0])

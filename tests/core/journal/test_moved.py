@@ -128,20 +128,22 @@ def test_what_others_of_the_uri_have_stays_there():
 @pytest.mark.parametrize(
     ("by", "bounds", "changed", "block"),
     [
-        ("week", {"start": "2025-01-02"}, "2025-01-03", "2025-W01"),
-        ("month", {"start": "2024-12-15"}, "2024-12-20", "2024-12"),
+        ("week", {"start": "2025-01-02"}, "2025-01-03", None),
+        ("week", {"start": "2024-12-30"}, "2025-01-03", "2025-W01"),
+        ("month", {"start": "2024-12-15"}, "2024-12-20", None),
         ("month", {"end": "2025-01-15"}, "2025-01-03", "2025-01"),
+        ("month", {"end": "2025-01-01"}, "2025-01-03", None),
     ],
 )
-def test_a_partition_that_the_bounds_cut_becomes_stale_as_a_whole(
-    by: str, bounds: dict[str, str], changed: str, block: str
+def test_a_partition_belongs_as_a_whole_when_it_begins_at_start_or_after_and_before_end(
+    by: str, bounds: dict[str, str], changed: str, block: str | None
 ):
     limits: dict[str, Any] = {key: at(value) for key, value in bounds.items()}
     story = Story(project(source("s"), asset("d", "s", by=by, **limits)), now="2025-03-01")
     story.observed("s", "2024-12-01..2025-02-28")
     story.run_all()
     story.observed("s", changed)
-    assert [blocks for blocks, _ in due(story)] == [[block]]
+    assert [blocks for blocks, _ in due(story)] == ([[block]] if block is not None else [])
 
 
 @pytest.mark.parametrize("more", [{"by": "week"}, {"by": "month"}, {"zone": "Asia/Tokyo"}])

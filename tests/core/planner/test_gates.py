@@ -214,8 +214,9 @@ def test_a_count_of_partitions():
     story = Story(project(source("s", by="hour"), asset("r", inlet("s", require=Require("at_least", 2)))))
     story.observed("s", "2025-01-01T05")
     (item,) = waiting(story)
-    assert item.reason == (  # before 05 the inlet has not begun
-        "waits for s: 1 of 19 partitions, missing 2025-01-01T06..2025-01-01T23 (require: at_least 2)"
+    assert item.reason == (
+        "waits for s: 1 of 24 partitions, missing 2025-01-01T00..2025-01-01T04, 2025-01-01T06..2025-01-01T23 "
+        "(require: at_least 2)"
     )
     story.observed("s", "2025-01-01T07")
     assert story.due() == {"r": ["2025-01-01"]}

@@ -136,7 +136,7 @@ def test_an_unfenced_failure_is_settled_by_the_next_invocation_only():
 
 def test_a_block_waits_as_a_whole_for_the_part_of_it_that_comes():
     bounds = {"start": at("2025-01-02")}
-    weekly = asset("b", "a", by="week", **bounds)
+    weekly = asset("b", "a", by="week")
     story = Story(project(source("s"), asset("a", "s", **bounds), weekly), now="2025-01-06")
     story.observed("s", "2025-01-02..2025-01-05")
     assert names(story.plan().runs) == ["a"]

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import RangeSet, WindowMapping
+from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.spec.model import InletSpec, Require
 from sparkassets.core.strategies import DateRange
-from tests.builders import Story, asset, days, names, project, source
+from tests.builders import Story, asset, at, days, names, project, source
 
 
 def test_first_run_takes_every_partition_of_the_inlet():
@@ -36,7 +36,7 @@ def test_a_changed_partition_makes_only_itself_stale():
 
 def test_a_window_makes_every_partition_stale_that_reads_the_change():
     inlet = InletSpec("s", "", WindowMapping.trailing(Duration.parse("7d")))
-    story = Story(project(source("s"), asset("a", inlet)))
+    story = Story(project(source("s", start=at("2025-01-01")), asset("a", inlet)))
     story.observed("s", "2025-01-01..2025-01-20")
     story.run_all()
     story.observed("s", "2025-01-05")
@@ -91,9 +91,9 @@ def test_require_at_least_lets_a_day_with_few_hours_through():
     assert reason.endswith("(require: at_least 20)")
 
 
-def test_inlet_partitions_before_its_own_start_are_not_required():
+def test_inlet_partitions_before_its_declared_start_are_not_required():
     inlet = InletSpec("s", "", WindowMapping.trailing(Duration.parse("7d")))
-    story = Story(project(source("s"), asset("a", inlet)))
+    story = Story(project(source("s", start=at("2025-01-01")), asset("a", inlet)))
     story.observed("s", "2025-01-01..2025-01-02")
     assert story.due() == {"a": ["2025-01-01..2025-01-02"]}
 
@@ -110,7 +110,10 @@ def test_what_lies_before_the_first_inlet_partition_is_left_out_and_named():
     story.observed("s", "2025-01-01..2025-01-02")
     assert story.due() == {"a": ["2025-01-01..2025-01-02"]}
     (left,) = [item for item in story.plan().waiting if item.asset == "a"]
-    assert (left.reason, left.quiet) == ("before the first partition of s", True)
+    assert (left.reason, left.quiet) == (
+        "before the first partition of s; declare `start` where s begins",
+        True,
+    )
     assert story.keys("a", left.blocks) == ["2024-12-25..2024-12-31"]
 
 
@@ -171,15 +174,3 @@ def test_manual_runs_by_backfill_only():
     story.observed("s", "2025-01-01")
     assert story.due() == {}
     assert story.waits("a") == ["manual: runs by `sparkassets backfill` only"]
-
-
-def test_removed_partitions_are_required_again():
-    story = Story(project(source("s"), asset("a", "s")))
-    story.observed("s", "2025-01-01..2025-01-03")
-    story.run_all()
-    item = story.project.assets["s"]
-    from sparkassets.core.journal.entries import ObservedEntry
-
-    story.add(ObservedEntry("s", item.uri, RangeSet(), removed=days("2025-01-02")))
-    assert story.due() == {}
-    assert story.waits("a") == ["waits for s: 0 of 1 partition, missing 2025-01-02"]

@@ -27,7 +27,9 @@ def test_the_two_line_asset():
     asset = one(DAILY, sql=SQL)
     assert asset.partition == TimePartition("day", "UTC", "day")
     assert asset.inlets == {
-        "flights": InletSpec("flights", "landing/flights/{day}.csv", Overlap(), location=Location("a.sql", 1, 27))
+        "flights": InletSpec(
+            "flights", "landing/flights/{day}.csv", Overlap(), on_removed="keep", location=Location("a.sql", 1, 27)
+        )
     }
     assert asset.schedule == Schedule(condition=Leaf("flights"), text="flights", default=True)
     assert (asset.strategy, asset.write) == (DateRange(None, 366), "replace")

@@ -131,6 +131,7 @@ a.yml:2:32: unknown asset 'flihgts'
                                    ^^^^^^^
   hint: did you mean 'flights'?
 a.yml:2:42: unknown preset '@dailyy'; expected @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, \
+@midnight, @annually, \
 @once, @continuous
     schedule: {any: ["61 6 * * *", flihgts, "@dailyy", {every: 6}]}
                                              ^^^^^^^
@@ -258,6 +259,7 @@ schedule: '@dayly'
 """,
             """\
 a.yml:2:11: unknown preset '@dayly'; expected @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, \
+@midnight, @annually, \
 @once, @continuous
     schedule: '@dayly'
               ^^^^^^^^

@@ -137,6 +137,8 @@ def test_presets(preset, start, end):
         ("@monthly", "0 0 1 * *"),
         ("@quarterly", "0 0 1 */3 *"),
         ("@yearly", "0 0 1 1 *"),
+        ("@midnight", "0 0 * * *"),
+        ("@annually", "0 0 1 1 *"),
     ],
 )
 def test_preset_is_its_cron(preset, cron):
@@ -205,8 +207,6 @@ def test_timetables_are_values():
     ("schedule", "message"),
     [
         ("@dayly", "unknown preset '@dayly'; expected {presets}\n  hint: did you mean '@daily'?"),
-        ("@midnight", "unknown preset '@midnight'; expected {presets}\n  hint: did you mean '@daily'?"),
-        ("@annually", "unknown preset '@annually'; expected {presets}\n  hint: did you mean '@yearly'?"),
         ("@reboot", "unknown preset '@reboot'; expected {presets}"),
         ("@onec", "unknown preset '@onec'; expected {presets}\n  hint: did you mean '@once'?"),
         ({"at": "@once"}, "unknown preset '@once'; expected {plain}"),
@@ -297,8 +297,8 @@ def test_what_is_refused(schedule, message):
     with pytest.raises(TimetableError) as error:
         utc(schedule)
     assert str(error.value) == message.format(
-        presets="@hourly, @daily, @weekly, @monthly, @quarterly, @yearly, @once, @continuous",
-        plain="@hourly, @daily, @weekly, @monthly, @quarterly, @yearly",
+        presets="@hourly, @daily, @weekly, @monthly, @quarterly, @yearly, @midnight, @annually, @once, @continuous",
+        plain="@hourly, @daily, @weekly, @monthly, @quarterly, @yearly, @midnight, @annually",
         keys=", ".join([*KINDS, *MODIFIERS]),
         kinds=listing(map(repr, KINDS)),
         catchups="all, latest or rollup",

@@ -1,0 +1,57 @@
+"""What an inlet that keeps (``on_removed: keep``) does to a consumer when partitions of it go, and come back; lookback.
+
+A block that was computed from a partition which is gone keeps its rows: `AssetState.kept` says which and since when. It
+does so until a run that was claimed later has computed it again, or everything that it needs is there again. What a
+success leaves of the lookback of gaps is here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.journal.entries import ClaimEntry
+from sparkassets.core.journal.specs import FoldInlet
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet, StampedRanges
+
+
+def bereft(asset: AssetState, inlet: FoldInlet, removed: RangeSet, *, computed: RangeSet, seq: int) -> AssetState:
+    """The consumer after ``removed`` of the inlet went: what was ``computed`` from it keeps its rows."""
+    down, up = asset.spec.partition, inlet.partition
+    if inlet.on_removed != "keep" or inlet.mapping is None or down is None or up is None or not removed:
+        return asset
+    lost = inlet.mapping.down(removed, down=down, up=up) & computed
+    return _with(asset, inlet.name, asset.kept.get(inlet.name, StampedRanges()).overlay(lost, seq))
+
+
+def restored(asset: AssetState, inlet: FoldInlet, came: RangeSet, *, gone: RangeSet) -> AssetState:
+    """The consumer after ``came`` of the inlet is there (again), while ``gone`` is not."""
+    marks, down, up = asset.kept.get(inlet.name), asset.spec.partition, inlet.partition
+    if marks is None or inlet.mapping is None or down is None or up is None or not came:
+        return asset
+    reached = inlet.mapping.down(came, down=down, up=up) & marks.ranges()
+    lacking = inlet.mapping.up(reached, down=down, up=up) & gone
+    whole = reached - inlet.mapping.down(lacking, down=down, up=up)
+    return _with(asset, inlet.name, marks.clear(whole, through=_ANY))
+
+
+def computed(asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None, *, through: int) -> dict[str, object]:
+    """What a success of ``blocks``, claimed at ``through``, leaves of rows that were kept and of what is owed.
+
+    ``claim`` is None where it is not known any more.
+    """
+    owes, gaps = (claim.owes, claim.gaps) if claim is not None else (RangeSet(), RangeSet())
+    kept = {name: marks.clear(blocks, through=through) for name, marks in asset.kept.items()}
+    return {
+        "kept": {name: marks for name, marks in kept.items() if marks},
+        "owed": (asset.owed - blocks) | owes,
+        "gaps": (asset.gaps | gaps) - asset.coverage - blocks,
+    }
+
+
+def _with(asset: AssetState, name: str, marks: StampedRanges) -> AssetState:
+    others = {each: kept for each, kept in asset.kept.items() if each != name}
+    return replace(asset, kept=others | {name: marks} if marks else others)
+
+
+_ANY = 1 << 62

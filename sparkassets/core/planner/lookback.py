@@ -1,0 +1,60 @@
+"""The lookback of a date range: for every gap that is filled, what lies before it is computed again, once.
+
+A gap is one gap also where `max_partitions_per_run` cuts it into several runs. What a run leaves of the lookback is
+owed, and told by its claim, so that it follows from the journal which gaps are being filled (`AssetState.gaps`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.gates import gate
+from sparkassets.core.planner.look import Look
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange
+
+
+@dataclass(frozen=True, slots=True)
+class Lookback:
+    """What filling gaps asks for beside them.
+
+    Attributes:
+        blocks: What is computed again.
+        gaps: The gaps for which that is so; empty where nothing looks back.
+    """
+
+    blocks: RangeSet
+    gaps: RangeSet
+
+
+NONE = Lookback(RangeSet(), RangeSet())
+
+
+def lookback(
+    look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState, ready: RangeSet, *, barred: RangeSet
+) -> Lookback:
+    """What is computed again with the missing ones of ``ready``: what has its gates open and is not ``barred``."""
+    if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
+        return NONE
+    gaps = ready - state.coverage
+    behind = before(asset, partition, state, gaps) - barred
+    return Lookback(gate(look, asset, behind).ready if behind else behind, gaps)
+
+
+def before(asset: AssetSpec, partition: TimePartition, state: AssetState, gaps: RangeSet) -> RangeSet:
+    """The computed blocks so far before those of ``gaps`` of which the lookback is not done or owed already."""
+    if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
+        return RangeSet()
+    back = -asset.strategy.lookback
+    starts = (start for start, _ in ((gaps | state.gaps) - state.coverage).pairs() if start not in state.gaps)
+    behind = RangeSet.of((back.add_to(start, partition.timezone), start) for start in starts)
+    return partition.cover(behind) & partition.inside(state.coverage)
+
+
+def owed(asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
+    """What an earlier run left of its lookback."""
+    if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
+        return RangeSet()
+    return partition.cover(state.owed) & partition.inside(state.coverage)

@@ -1,0 +1,78 @@
+"""What is known of an asset's blocks: wanted, missing, stale, failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparkassets.core.instants import epoch, instant
+from sparkassets.core.journal.state import AssetState, FailedBlocks
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.bounds import within
+from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.wanted import wanted
+from sparkassets.core.spec.model import AssetSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What is known of an asset's blocks.
+
+    Attributes:
+        wanted: All that should be there and is over.
+        later: Wanted, but not over yet.
+        missing: Wanted and never computed.
+        holes: Missing, and all that it needs never was there.
+        ahead: Not wanted before more comes than is there.
+        stale: Per inlet, computed from something that changed since.
+        failed: Failed in this invocation, without a new cause since.
+    """
+
+    wanted: RangeSet
+    later: RangeSet
+    missing: RangeSet
+    holes: RangeSet
+    ahead: RangeSet
+    stale: Mapping[str, RangeSet]
+    failed: RangeSet
+    error: str
+
+    @property
+    def all_stale(self) -> RangeSet:
+        """Stale for any reason."""
+        return RangeSet.union(self.stale.values())
+
+
+def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Pending:
+    """What is wanted of the asset now, and what of it is missing or stale."""
+    over = look.over(partition)
+    all_wanted = wanted(look, asset, partition, state)
+    blocks, later = all_wanted.blocks.clip(None, over), all_wanted.blocks.clip(over, None)
+    have = partition.inside(state.coverage)
+    bounded = have & within(asset, partition)
+    rerun = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
+    stale = {name: partition.cover(state.stale[name].ranges() & bounded) for name in rerun}
+    failed, error = RangeSet(), ""
+    tried = [item for item in state.failed if item.invocation == look.invocation]
+    marks = [mark for stamped in state.stale.values() for mark in stamped.items()] if tried else []
+    for item in tried:
+        if item.ranges is not None:
+            fresh = RangeSet.of((start, end) for start, end, seq in marks if seq > item.epoch)
+            still = RangeSet() if _newer(look, asset, state, item) else partition.cover(item.ranges - fresh)
+            failed, error = failed | still, error or item.error
+    stale = {name: blocks for name, blocks in stale.items() if blocks}
+    missing = blocks - have
+    return Pending(blocks, later, missing, all_wanted.holes & missing, all_wanted.ahead, stale, failed, error)
+
+
+def _newer(look: Look, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
+    """Whether all that failed has a cause that the failed run did not have: a tick, or an update of everything."""
+    mapped = {inlet.uri for inlet in asset.inlets.values() if inlet.mapping is not None}
+    for uri in state.spec.named:
+        newest = look.state.dataset(uri).recent[-1:]
+        if newest and newest[0].seq > failed.epoch and not (uri in mapped and newest[0].ranges):
+            return True
+    condition, timetable = asset.schedule.condition, asset.schedule.timetable
+    clocks = [leaf.timetable for leaf in condition.times()] if condition is not None else []
+    ticks = (each.last_at(instant(look.now)) for each in (*clocks, *([timetable] if timetable is not None else [])))
+    return any(tick is not None and epoch(tick.run_after) > failed.planned for tick in ticks)

@@ -1,0 +1,113 @@
+"""What is wanted of a partitioned asset: every block that needs, by its mapping, something that is or was there.
+
+All within the asset's bounds. Without mapped inlets it is the time from the last complete interval to now (DESIGN
+section 4, Defaults).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.bounds import possible, within
+from sparkassets.core.planner.gates import newest, refusals, refused_blocks, required
+from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.wording import listing
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The blocks that should be there.
+
+    Attributes:
+        blocks: All, whether they are over or not.
+        holes: Those of them that need nothing which ever was there, but lie between others that do.
+        ahead: Blocks that need something which is there and lack what is newer than all that is; not among the others.
+    """
+
+    blocks: RangeSet
+    holes: RangeSet = RangeSet()  # noqa: RUF009 - immutable
+    ahead: RangeSet = RangeSet()  # noqa: RUF009
+
+
+def wanted(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Wanted:
+    """All that should be there."""
+    inlets = [inlet for inlet in asset.inlets.values() if inlet.mapping is not None]
+    bounds = within(asset, partition)
+    if not inlets:
+        return Wanted(_by_time(look, asset, partition, state) & bounds)
+    parts = [_needing(look, inlet, partition) & bounds for inlet in inlets]
+    needing = RangeSet.union(parts)
+    between = RangeSet.of((blocks.first, blocks.last) for blocks in parts if len(blocks) > 1)
+    ahead = _ahead(look, asset, partition, needing - state.coverage)
+    return Wanted((needing | between) - ahead, between - needing, ahead)
+
+
+def _by_time(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
+    """From the start on, or from what was computed first, or else the last partition that is over; up to now."""
+    over = look.over(partition)
+    if asset.start is not None:
+        return RangeSet.span(partition.ceil(asset.start), over)
+    first = partition.floor(state.coverage.first) if state.coverage else partition.previous(over)
+    return RangeSet.span(first, over)
+
+
+def _needing(look: Look, inlet: InletSpec, partition: TimePartition) -> RangeSet:
+    """The blocks that need a partition of the inlet which is or was there."""
+    up = look.project.assets[inlet.name].partition
+    ever = look.dataset(inlet).ever & possible(look.project, inlet.name)
+    if inlet.mapping is None or up is None or not ever:
+        return RangeSet()
+    return inlet.mapping.down(ever, down=partition, up=up)
+
+
+def _ahead(look: Look, asset: AssetSpec, partition: TimePartition, missing: RangeSet) -> RangeSet:
+    """Those of the blocks after the newest partition of all inlets that ``require`` keeps from running."""
+    last = newest(look, asset)
+    blocks = missing.clip(partition.ceil(last), None) if last is not None else RangeSet()
+    ahead = RangeSet()
+    for inlet in asset.inlets.values() if blocks else ():
+        if inlet.mapping is not None:
+            ahead = ahead | refused_blocks(look, asset, inlet, blocks - ahead)[0]
+    return ahead
+
+
+def lacks_the_newest(look: Look, asset: AssetSpec, ahead: RangeSet) -> tuple[Waiting, ...]:
+    """Why blocks that are ahead wait, quietly."""
+    waiting: list[Waiting] = []
+    for inlet in asset.inlets.values():
+        if ahead and inlet.mapping is not None:
+            refused = refused_blocks(look, asset, inlet, ahead)[0]
+            waiting += [replace(said, quiet=True) for said in refusals(look, asset, inlet, refused) if refused]
+            ahead = ahead - refused
+    return tuple(waiting)
+
+
+def fills_nothing(look: Look, asset: AssetSpec, partition: TimePartition, holes: RangeSet) -> tuple[Waiting, ...]:
+    """Why a hole waits: nothing that it needs ever was there."""
+    waiting: list[Waiting] = []
+    for inlet in asset.inlets.values():
+        lacking = required(look, asset, inlet, holes) - look.dataset(inlet).coverage if holes else RangeSet()
+        up = look.project.assets[inlet.name].partition
+        if lacking and inlet.mapping is not None and up is not None:
+            behind = inlet.mapping.down(lacking, down=partition, up=up) & holes
+            waiting += refusals(look, asset, inlet, behind)
+            holes = holes - behind
+    return tuple(waiting)
+
+
+def left_out(look: Look, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> tuple[Waiting, ...]:
+    """What the asset's start asks for although no inlet has anything of it: nothing could be computed from nothing."""
+    if asset.start is None or not blocks:
+        return ()
+    before = RangeSet.span(partition.ceil(asset.start), blocks.first) & possible(look.project, asset.name)
+    inlets = [inlet.name for inlet in asset.inlets.values() if inlet.mapping is not None]
+    if not before or not inlets:
+        return ()
+    names = listing(inlets)
+    begins = "begins" if len(inlets) == 1 else "begin"
+    reason = f"before the first partition of {names}; declare `start` where {names} {begins}"
+    return (Waiting(asset.name, reason, None, before, quiet=True),)
