@@ -9,7 +9,8 @@ from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import groups
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.look import Look
-from sparkassets.core.planner.partitioned import limit_of, pending
+from sparkassets.core.planner.partitioned import limit_of
+from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import AssetSpec
@@ -27,8 +28,8 @@ def plan_rebuild(look: Look, asset: AssetSpec, partition: TimePartition, *, forc
     if chain:
         reason = f"running: {chain[-1].entry.run} since {look.when(chain[-1].at)}"
         return Plan(look.now, (), (Waiting(asset.name, reason, None, have),))
-    wanted = pending(look, asset, partition, state).wanted
-    gated = gate(look, asset, have | wanted)
+    found = pending(look, asset, partition, state)
+    gated = gate(look, asset, have | (found.wanted - found.holes))
     lost = have - gated.ready
     if lost and not force:
         return Plan(look.now, (), (_refusal(asset, partition, lost, gated.waiting),))
