@@ -60,9 +60,11 @@ def steps(block):
 def printed(command):
     """What a command prints on stdout and stderr: one of sparkassets in this process, any other in a shell."""
     if command.startswith("sparkassets "):
-        with io.StringIO() as both, contextlib.redirect_stdout(both), contextlib.redirect_stderr(both):
-            main(shlex.split(command)[1:])
-            return both.getvalue()
+        kept = io.BytesIO()
+        with io.TextIOWrapper(kept, encoding="utf-8", write_through=True) as both:
+            with contextlib.redirect_stdout(both), contextlib.redirect_stderr(both):
+                main(shlex.split(command)[1:])
+            return kept.getvalue().decode()
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=True)
     return done.stdout + done.stderr
 
