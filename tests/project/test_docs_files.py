@@ -66,3 +66,12 @@ def test_sql_and_a_function(project):
     assets = project(**files, scores_dot_yml=scores.text, orders_dot_yml=ORDERS + columns)
     assert assets["scores"].body.arguments == ("orders", "context")
     assert list(assets["loads"].inlets) == ["orders"]
+
+
+def test_the_asset_of_the_readme(project):
+    lines = re.findall(r"^    (.*)$", page("README.md"), flags=re.MULTILINE)
+    asset, sql = lines.index("# conf/assets/flights.yml"), lines.index("-- conf/assets/flights.sql")
+    text = "\n".join(lines[asset:sql]) + "\n"
+    landed = "asset: flights_landed\nsource: csv\npath: landing/{flight_date}.csv\npartition: {by: day, column: flight_date}\n"
+    assets = project(flights_dot_yml=text, flights_dot_sql=lines[sql + 1], landed_dot_yml=landed)
+    assert list(assets["flights"].inlets) == ["flights_landed"]
