@@ -72,6 +72,7 @@ def test_the_asset_of_the_readme(project):
     lines = re.findall(r"^    (.*)$", page("README.md"), flags=re.MULTILINE)
     asset, sql = lines.index("# conf/assets/flights.yml"), lines.index("-- conf/assets/flights.sql")
     text = "\n".join(lines[asset:sql]) + "\n"
-    landed = "asset: flights_landed\nsource: csv\npath: landing/{flight_date}.csv\npartition: {by: day, column: flight_date}\n"
+    partition = "partition: {by: day, column: flight_date}\n"
+    landed = f"asset: flights_landed\nsource: csv\npath: landing/{{flight_date}}.csv\n{partition}"
     assets = project(flights_dot_yml=text, flights_dot_sql=lines[sql + 1], landed_dot_yml=landed)
     assert list(assets["flights"].inlets) == ["flights_landed"]
