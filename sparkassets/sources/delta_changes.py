@@ -123,8 +123,8 @@ class TableTime:
         if unread:  # these were compacted and vacuumed since they came
             are = are | self.held(self._at(version))
         if maybe:
-            times = self._before(seen)
-            were = were | RangeSet.union(_within(times.get(gone[key].path), coverage) for key in maybe)
+            times, there = self._before(seen), coverage or self.held(self._at(version))
+            were = were | RangeSet.union(_within(times.get(gone[key].path), there) for key in maybe)
         if moved or passed or maybe or unread:
             touched = were | are
         else:
@@ -318,9 +318,9 @@ def _known(time: FileTime | None, kept: Array | None) -> Rows | None:
     return {time.span: left} if left else {}
 
 
-def _within(time: FileTime | None, coverage: RangeSet) -> RangeSet:
-    """What a file may have held of ``coverage``."""
-    return coverage if time is None else coverage & RangeSet.span(*time.span)
+def _within(time: FileTime | None, there: RangeSet) -> RangeSet:
+    """What a file may have held of what was ``there``."""
+    return there if time is None else there & RangeSet.span(*time.span)
 
 
 def _touched(commits: Sequence[Commit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]) -> RangeSet:

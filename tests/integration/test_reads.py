@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,21 @@ def test_a_recreated_inlet_is_not_read(engine, spark, flights, tmp_path):
     save(spark.sql("SELECT DATE'2013-01-04' AS day"), flights)
     with pytest.raises(SourceError, match=r"^the inlet 'flights' was re-created since the run was planned$"):
         engine.compute(run, attempt=1)
+
+
+def test_a_shallow_clone_is_read_although_deltalake_cannot_tell_its_history(engine, flights, tmp_path):
+    clone = table("clone", tmp_path, by="day")
+    origin, log = Path(flights.place.path), Path(clone.place.path, "_delta_log", f"{0:020d}.json")
+    actions = [json.loads(line) for line in (origin / "_delta_log" / log.name).read_text().splitlines()]
+    for action in actions:
+        if "add" in action:
+            action["add"]["path"] = f"file:{origin}/{action['add']['path']}"
+        if "commitInfo" in action:
+            action["commitInfo"] |= {"operation": "CLONE", "readVersion": -1}
+    log.parent.mkdir(parents=True)
+    log.write_text("\n".join(json.dumps(action) for action in actions))
+    report = reading(tmp_path, "SELECT count(*) FROM {{ inlets.clone }}", "clone")
+    assert computed(engine, order(report, clone)) == [(6,)]
 
 
 def test_an_inlet_that_was_never_written_is_empty_if_its_columns_are_declared(engine, tmp_path):

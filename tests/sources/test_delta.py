@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.partitions import TimePartition
+from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
 from sparkassets.sources import delta_rows
@@ -406,6 +406,19 @@ def test_a_file_that_was_vacuumed_and_told_nothing_may_have_held_all_that_was_th
     assert source.keys(seen.removed) == ["2013-01-02"]
     assert source.keys(seen.changed) == ["2013-01-01", "2013-01-03", "2013-01-04"]
     assert (seen.extra["untold"], seen.extra["reason"]) == (1, "files are gone and do not tell what they held")
+
+
+def test_what_a_vacuumed_file_held_is_changed_as_far_as_it_is_there_where_nothing_else_is_known(path):
+    """As where several assets share the dataset, so that its coverage tells nothing of this one."""
+    add(path, 1, 2, 3, configuration={"delta.dataSkippingNumIndexedCols": "0"})
+    source = delta(path)
+    source.look()
+    source.coverage = RangeSet()
+    DeltaTable(path).delete("day = '2013-01-02'")
+    DeltaTable(path).vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False)
+    delta_rows._remembered.cache_clear()
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01", "2013-01-03"], [])
 
 
 def test_a_vacuumed_file_is_known_by_the_version_that_held_it(path):
