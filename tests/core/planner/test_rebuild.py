@@ -3,6 +3,7 @@ from dataclasses import replace
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.rebuild import plan_rebuild
+from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, project, source
 
@@ -29,7 +30,8 @@ def test_all_that_is_there_or_wanted_is_one_run_whatever_the_cap():
 
 
 def test_what_cannot_be_computed_again_is_a_refusal_unless_forced():
-    story = story_of("2025-01-01..2025-01-05")
+    story = Story(project(source("s"), asset("a", InletSpec("s", "", None, on_removed="keep"))))
+    story.observed("s", "2025-01-01..2025-01-05")
     story.run_all()
     uri = story.project.assets["s"].uri
     story.add(ObservedEntry("s", uri, RangeSet(), removed=days("2025-01-02..2025-01-03")))
@@ -38,7 +40,8 @@ def test_what_cannot_be_computed_again_is_a_refusal_unless_forced():
     (wait,) = plan.waiting
     assert wait.blocks == days("2025-01-02..2025-01-03")
     assert wait.reason.startswith(
-        "a rebuild would lose 2025-01-02..2025-01-03, which cannot be computed again: waits for s"
+        "a rebuild would lose 2025-01-02..2025-01-03, which cannot be computed again: "
+        "kept without s 2025-01-02..2025-01-03, which were removed"
     )
     (run,) = rebuilt(story, force=True).runs
     assert run.blocks == days("2025-01-01..2025-01-05")
