@@ -50,7 +50,8 @@ class RangeSet:
     @classmethod
     def union(cls, sets: Iterable[RangeSet]) -> RangeSet:
         """What is in any of the sets."""
-        return cls.of(pair for each in sets for pair in each.pairs())
+        some = [each for each in sets if each.starts]
+        return some[0] if len(some) == 1 else cls.of(pair for each in some for pair in each.pairs())
 
     @classmethod
     def span(cls, start: int, end: int) -> RangeSet:

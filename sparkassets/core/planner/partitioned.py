@@ -59,7 +59,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     if not ready and not chain:
         return Decision((), (waiting or (_up_to_date(look, asset, state),)) + resting, coming, blocked, failure)
     runs = []
-    parts, left = shared or (Group(RangeSet(), Aligned()),), due | failed
+    parts, taken = shared or (Group(RangeSet(), Aligned()),), list[RangeSet]()
     for group in parts:
         batch = _batch(look, asset, partition, state, group.blocks, barred=failed | barred)
         ready = ready | batch.blocks | batch.rest
@@ -71,8 +71,8 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
         asks = scheduled if batch.blocks & asked else replace(scheduled, uses=Uses())
         run = _run(look, asset, partition, state, found=found, scheduled=asks, blocks=batch.blocks, notes=notes)
         run = replace(run, pins={**run.pins, **group.aligned.pins}, owes=batch.owes, gaps=batch.gaps)
-        left = left - batch.blocks
-        last = group is parts[-1] and not batch.rest and not _holds(tick, left)
+        taken.append(batch.blocks)
+        last = group is parts[-1] and not batch.rest and not _holds(tick, (due | failed) - RangeSet.union(taken))
         runs.append(run if last else replace(run, cursor=None))
     return Decision(tuple(runs), waiting + resting, ready | coming, blocked, failure)
 

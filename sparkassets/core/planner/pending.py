@@ -25,6 +25,7 @@ class Pending:
         holes: Missing, and all that it needs never was there.
         ahead: Not wanted before more comes than is there.
         stale: Per inlet, computed from something that changed since.
+        all_stale: Stale for any reason.
         failed: Failed in this invocation, without a new cause since.
     """
 
@@ -34,13 +35,9 @@ class Pending:
     holes: RangeSet
     ahead: RangeSet
     stale: Mapping[str, RangeSet]
+    all_stale: RangeSet
     failed: RangeSet
     error: str
-
-    @property
-    def all_stale(self) -> RangeSet:
-        """Stale for any reason."""
-        return RangeSet.union(self.stale.values())
 
 
 def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Pending:
@@ -62,7 +59,8 @@ def pending(look: Look, asset: AssetSpec, partition: TimePartition, state: Asset
             failed, error = failed | still, error or item.error
     stale = {name: blocks for name, blocks in stale.items() if blocks}
     missing = blocks - have
-    return Pending(blocks, later, missing, all_wanted.holes & missing, all_wanted.ahead, stale, failed, error)
+    holes, all_stale = all_wanted.holes & missing, RangeSet.union(stale.values())
+    return Pending(blocks, later, missing, holes, all_wanted.ahead, stale, all_stale, failed, error)
 
 
 def _newer(look: Look, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
