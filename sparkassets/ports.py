@@ -305,6 +305,10 @@ class TargetMissingError(RunError):
     """The target does not exist, and without a computation its schema is unknown."""
 
 
+class EngineLostError(RunError):
+    """What computes is gone, and with it all that it was doing; this process can compute nothing more."""
+
+
 class Computation(Protocol):
     """One attempt's result, not yet written; opaque to the runtime except for what it measured."""
 

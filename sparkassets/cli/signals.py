@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: the first asks for an orderly end, the second ends the process at once."""
+"""SIGINT, SIGTERM and SIGHUP: the first asks for an orderly end, the second ends the process at once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 STOPPING = "stopping: cancelling runs; again to quit at once"
+
+
+_HANGUP = getattr(signal, "SIGHUP", None)
+"""The terminal is gone; some systems have none."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([] if _HANGUP is None else [_HANGUP]))
 
 
 class InterruptedBySignalError(BaseException):
@@ -35,7 +40,9 @@ class Stopper:
     def install(self) -> None:
         """Takes the signals, or takes them back: pyspark claims SIGINT whenever a session of its starts."""
         if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
-            for signum in (signal.SIGINT, signal.SIGTERM):
+            for signum in SIGNALS:
+                if signum == _HANGUP and signal.getsignal(signum) == signal.SIG_IGN:
+                    continue  # started by nohup: it is to outlive its terminal
                 handler = signal.signal(signum, self._handle)
                 self._former.setdefault(signum, handler)
 

@@ -25,7 +25,7 @@ from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.ports import Clock, Engine, Ids, Pin, RunOrder, SourceObserver, TargetObserver
+from sparkassets.ports import Clock, Engine, EngineLostError, Ids, Pin, RunOrder, SourceObserver, TargetObserver
 from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
@@ -102,6 +102,7 @@ class Driver:
     _engine: Engine | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _renewed: float = 0.0
+    _broken: bool = False
     _writers: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -125,20 +126,21 @@ class Driver:
         plan = Plan(epoch(self._now()))
         try:
             for work in works:
-                plan = self._until_idle(work)
+                if not self._broken:
+                    plan = self._until_idle(work)
         finally:
             self._shut_down()
         self.ledger.tidy(ending=True)
         interrupted = self._stopping.is_set()
         waiting = () if interrupted else plan.waiting  # what was planned before says nothing about afterwards
-        return Summary(tuple(self._results), waiting, tuple(self._faults.items()), interrupted)
+        return Summary(tuple(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken)
 
     # ------------------------------------------------------------------ the loop
 
     def _until_idle(self, work: Work) -> Plan:
         self._observe(work.select)
         progressed = False
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not self._broken:
             plan = self._plan(work, self.ledger.state)
             fresh = plan.runs[: self._room()]
             if fresh:
@@ -151,6 +153,8 @@ class Driver:
                 progressed = False
             elif not fresh and not self._wait_for_lease():
                 return plan
+        while self._broken and any(active.started for active in self._active.values()) and not self._stopping.is_set():
+            self._wait(None)  # what needs no Spark may end well, and the rest fails by itself
         return self._plan(work, self.ledger.state)
 
     def _plan(self, work: Work, state: State) -> Plan:
@@ -361,6 +365,7 @@ class Driver:
         self._restless.note(end.outcome for end in ended)
         recorded = {row.asset for row in rows if row.kind != "event"}
         for end in ended:
+            self._broken |= isinstance(end.outcome, Failed) and issubclass(type(end.outcome.error), EngineLostError)
             del self._active[end.active.claim.epoch]
             self._unrecorded.remove(end)
             result = self._result(end, failures[end.active.claim.epoch], end.active.run.asset in recorded)

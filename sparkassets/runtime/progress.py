@@ -82,12 +82,14 @@ class Summary:
         waiting: Of the last plan: why the rest did not run.
         faults: Sources that could not be looked at.
         interrupted: Stopped by a person or a signal.
+        lost: Spark's JVM ended under it: this process can run nothing more.
     """
 
     runs: tuple[RunResult, ...]
     waiting: tuple[Waiting, ...]
     faults: tuple[tuple[str, str], ...] = ()
     interrupted: bool = False
+    lost: bool = False
 
     @property
     def ok(self) -> bool:

@@ -11,7 +11,7 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlB
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, Landed, RunOrder, Stamp
 from sparkassets.processes import Process
-from sparkassets.spark import target, writer
+from sparkassets.spark import loss, target, writer
 from sparkassets.spark.collations import with_plain_strings
 from sparkassets.spark.computation import SparkComputation, held
 from sparkassets.spark.context import Context, context_of
@@ -76,7 +76,7 @@ class SparkEngine:
         """
         del attempt  # every attempt computes alike
         session = self._started()
-        with self._interrupts.work(session, order.run) as work:
+        with loss.told_of(order.asset.name), self._interrupts.work(session, order.run) as work:
             try:
                 inlets = read_inlets(session, order)
                 work.check(order.run)
@@ -99,10 +99,14 @@ class SparkEngine:
             RunError: The computation or the commit failed.
             SourceError: Files changed while they were read; nothing was written.
         """
-        made = _own(computation)
+        made, name = _own(computation), order.asset.name
         session = self._started()
         there = made.target or target.target_of(order.asset)
-        with self._interrupts.work(session, order.run) as work, held(made, asset=order.asset.name) as frame:
+        with (
+            loss.told_of(name),
+            self._interrupts.work(session, order.run) as work,
+            held(made, asset=name) as frame,
+        ):
             work.check(order.run)
             writer.write(order, frame, schema=made.schema, target=there, stamp=stamp)
 
@@ -115,11 +119,12 @@ class SparkEngine:
         """
         session = self._started()
         schema = None
-        if computation is not None:
-            schema = _own(computation).schema
-        elif order.asset.columns:
-            schema = declared_schema(session, order.asset.columns)
-        writer.fence(session, order.asset, schema, stamp=stamp)
+        with loss.told_of(order.asset.name):
+            if computation is not None:
+                schema = _own(computation).schema
+            elif order.asset.columns:
+                schema = declared_schema(session, order.asset.columns)
+            writer.fence(session, order.asset, schema, stamp=stamp)
 
     def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:
         """The newest transaction version of ``app_id`` in the target; None without a table or transaction."""

@@ -6,8 +6,10 @@ Nothing here is needed, or works, on Spark Connect.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 
@@ -39,6 +41,13 @@ def add_jars(jars: Sequence[Path]) -> None:
     jvm, loader = _gateway().jvm, _class_loader()
     for jar in jars:
         loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+
+
+def jvm_process() -> Popen[bytes] | None:
+    """The JVM that pyspark started, dead or alive; None where there is none, or another started it."""
+    context = sys.modules.get("pyspark.core.context")
+    gateway = None if context is None else context.SparkContext._gateway  # noqa: SLF001 - likewise
+    return getattr(gateway, "proc", None)
 
 
 def jvm_pid() -> int:

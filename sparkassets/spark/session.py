@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark.gateway import jvm_pid
+from sparkassets.spark.loss import keep_quiet
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.settings import CATALOG, EXTENSION, start_settings
 
@@ -91,6 +92,7 @@ def _quiet_python_side() -> None:
     """Keeps pyspark from printing every error as JSON with its Java stack trace: whoever catches it shows it."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
+    keep_quiet()
 
 
 def _first_line(error: Exception) -> str:

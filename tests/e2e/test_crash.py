@@ -237,12 +237,17 @@ def test_nobody_takes_over_while_the_jvm_of_the_dead_driver_may_still_write(shop
     shop.check("daily", runs=1)
 
 
+NOISE = ("error:", "Traceback", "Exception", "Py4JNetworkError", "py4j.protocol.Py4JNetworkError:")
+"""Words of what nobody should see."""
+
+
 @pytest.mark.parametrize(
     ("signum", "to_all", "code", "statuses"),
     [
         pytest.param(signal.SIGINT, True, 130, {"cancelled"}, id="Ctrl-C, which a terminal sends to all its processes"),
         pytest.param(signal.SIGTERM, False, 143, {"cancelled"}, id="kill"),
-        pytest.param(signal.SIGTERM, True, 143, {"cancelled", "failed"}, id="the end of a service, its JVM included"),
+        pytest.param(signal.SIGTERM, True, 143, {"cancelled"}, id="the end of a service, its JVM included"),
+        pytest.param(signal.SIGHUP, True, 129, {"cancelled"}, id="the end of a terminal"),
     ],
 )
 def test_a_signal_in_mid_run_loses_nothing(shop, signum, to_all, code, statuses):
@@ -254,12 +259,29 @@ def test_a_signal_in_mid_run_loses_nothing(shop, signum, to_all, code, statuses)
     said = victim.said.read_text()
     assert "stopping: " in said
     assert "1 run: 1 " in said
-    assert "error:" not in said
+    assert not set(NOISE) & set(said.split())
     assert shop.contents("daily") == {}
     (cancelled,) = Project.load(shop.folder).runs(asset="daily")
     assert cancelled.status in statuses
     assert Project.load(shop.folder).events(asset="daily") == []
     victim.jvm.wait(PATIENCE_SECONDS)
+    (shop.home / "quick").touch()
+    (run,) = shop.start("daily").runs
+    assert run.status == "success"
+    shop.check("daily", runs=1)
+
+
+def test_the_end_of_the_jvm_in_mid_run_is_a_failure_in_one_line_and_the_next_start_goes_on(shop):
+    write(shop.home, {name: dedent(text) for name, text in SLOW.items()})
+    shop.sell(FIRST + SECOND)
+    victim = shop.command("daily")
+    victim.jvm.kill()
+    assert victim.process.wait(PATIENCE_SECONDS) == 1
+    said = victim.said.read_text()
+    assert "daily failed: daily: Spark's JVM was killed by SIGKILL" in said.splitlines()
+    assert not set(NOISE) & set(said.split()), said
+    (failed,) = Project.load(shop.folder).runs(asset="daily")
+    assert (failed.status, failed.attempts) == ("failed", 1)
     (shop.home / "quick").touch()
     (run,) = shop.start("daily").runs
     assert run.status == "success"

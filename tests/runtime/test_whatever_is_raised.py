@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from sparkassets.errors import said
+from sparkassets.ports import EngineLostError
 from sparkassets.runtime import driver as runtime
 from sparkassets.runtime import execution
 from sparkassets.runtime.work import Tick
@@ -207,3 +208,26 @@ def test_what_was_interrupted_is_not_failed_and_runs_again_in_the_same_invocatio
     w.engine.hooks.clear()
     (again,) = w.driver().run([Tick()]).runs
     assert (again.status, again.reason) == ("success", "1 partition missing")
+
+
+def test_when_the_engine_is_lost_nothing_more_is_claimed_and_the_next_start_goes_on():
+    w = world(source("s"), asset("a", "s", retries=3), asset("b", "a"), asset("c", "s"), asset("d", "c"))
+    w.tell("s", "2025-01-01")
+    lost = threading.Event()
+
+    def gone(order):
+        lost.set()
+        raise EngineLostError("a: Spark's JVM was killed by SIGKILL")
+
+    recorder = Recorder()
+    ended = threading.Event()
+    recorder.on_finish = lambda result: ended.set() if result.asset == "a" else None
+    w.engine.hooks["a", "compute"] = gone
+    w.engine.hooks["c", "compute"] = lambda _: ended.wait(10)
+    summary = w.driver(progress=recorder).run([Tick(), Tick()])
+    assert [(run.asset, run.status, run.attempts) for run in summary.runs] == [("a", "failed", 1), ("c", "success", 1)]
+    assert (summary.lost, summary.ok, w.engine.data("d")) == (True, False, [])
+    w.engine.hooks.clear()
+    after = w.driver().run([Tick()])
+    assert sorted(run.asset for run in after.runs) == ["a", "b", "d"]
+    assert after.ok
