@@ -29,6 +29,7 @@ COMMANDS = {
     "partitions": "Show every partition of an asset.",
     "runs": "List runs.",
     "events": "List dataset events, or announce one.",
+    "completion": "Print what lets a shell complete commands and assets.",
 }
 """Verb to its one line of help, which stands here so that ``--help`` loads no command."""
 
@@ -56,7 +57,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that ``args`` begin with, or a usage error that suggests one."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from sparkassets.core.suggestions import did_you_mean
             from sparkassets.errors import InputError
 
@@ -123,6 +124,10 @@ def _run(args: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
+    if asked := os.environ.get("_SPARKASSETS_COMPLETE"):
+        from sparkassets.cli.completing import answer
+
+        return answer(cli, asked)
     refuse_placeholders(arguments)
     if not arguments:
         click.echo(cli.get_help(click.Context(cli, info_name="sparkassets")), err=True)

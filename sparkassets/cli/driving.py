@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,17 @@ from sparkassets.cli.render import print_summary
 from sparkassets.cli.reporting import reporter
 from sparkassets.cli.signals import InterruptedBySignalError, Stopper
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.errors import SparkAssetsError
 from sparkassets.runtime.progress import Progress, RunResult, Summary
+from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
     from sparkassets.wiring import Project
+
+RUNS_TOLD = 1000
+"""Runs that the document of a loop tells, the newest."""
 
 STDOUT, STDERR = 1, 2
 """File descriptors, which a JVM inherits."""
@@ -41,11 +47,11 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
     """
     terminal = Terminal.of(sys.stderr)
     stopper = Stopper(project.stop)
-    done: list[Summary] = []
+    tally = Tally()
     with stdout_for_one_document() if as_json else nullcontext():
         try:
             with stopper, project:
-                _ticks(project, work, stopper, terminal, done, as_json=as_json, every_seconds=every_seconds)
+                _ticks(project, work, stopper, terminal, tally, as_json=as_json, every_seconds=every_seconds)
         except (InterruptedBySignalError, KeyboardInterrupt):
             stopper.signum = stopper.signum or SIGINT
             terminal.print("interrupted")
@@ -53,19 +59,41 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
             if stopper.signum is None:
                 raise
             terminal.print(f"interrupted: {error}")
-    summary = merged(done, interrupted=stopper.signum is not None)
     if as_json:
+        summary = tally.summary(interrupted=stopper.signum is not None)
         print_json(summary_document(summary, project.spec))
     if stopper.signum is not None:
         return 128 + stopper.signum
-    return 0 if summary.ok else 1
+    return 0 if tally.ok else 1
 
 
-def merged(done: Sequence[Summary], *, interrupted: bool) -> Summary:
-    """One summary of several ticks: all their runs, and what waits after the last; nobody knows after a signal."""
-    last = done[-1] if done else Summary((), ())
-    runs = tuple(run for summary in done for run in summary.runs)
-    return Summary(runs, () if interrupted else last.waiting, last.faults, interrupted)
+@dataclass(slots=True)
+class Tally:
+    """Several ticks of a loop in a summary that does not grow with them.
+
+    Attributes:
+        runs: The newest of all ticks.
+        last: The newest tick.
+        ok: Whether no run failed so far, and every source could be looked at in the newest tick.
+    """
+
+    runs: deque[RunResult] = field(default_factory=lambda: deque(maxlen=RUNS_TOLD))
+    last: Summary | None = None
+    ok: bool = True
+    _unfailed: bool = True
+
+    def add(self, tick: Summary) -> None:
+        """Another tick has ended."""
+        self.runs.extend(tick.runs)
+        self._unfailed &= replace(tick, faults=()).ok
+        self.ok = self._unfailed and not tick.faults
+        self.last = replace(tick, runs=())
+
+    def summary(self, *, interrupted: bool) -> Summary:
+        """What ran in all of them, and what waits after the last; nobody knows that after a signal."""
+        last = self.last or Summary((), ())
+        waiting = () if interrupted else last.waiting
+        return replace(last, runs=tuple(self.runs), waiting=waiting, interrupted=interrupted)
 
 
 def _ticks(
@@ -73,20 +101,22 @@ def _ticks(
     work: Work,
     stopper: Stopper,
     terminal: Terminal,
-    done: list[Summary],
+    tally: Tally,
     *,
     as_json: bool,
     every_seconds: float | None,
 ) -> None:
     while True:
-        with reporter(project.spec, terminal) as progress:
+        with reporter(project.spec, terminal, SystemClock().now) as progress:
             stopper.tell = progress.stopping
             summary = work(_Guarded(progress, stopper))
-        quiet = bool(done) and not summary.runs and summary.ok  # a loop tells of a tick without news only once
-        done.append(summary)
+        quiet = tally.last is not None and not summary.runs and summary.ok  # without news a loop tells only once
+        tally.add(summary)
         if not as_json and not quiet:
+            if every_seconds is not None:
+                terminal.print(f"{zoned(SystemClock().now(), project.spec.timezone, seconds=True)} tick")
             print_summary(summary, project.spec, terminal)
-        if every_seconds is None or summary.interrupted:
+        if every_seconds is None or summary.interrupted or summary.lost:
             return
         stopper.idle(every_seconds)
 

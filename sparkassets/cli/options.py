@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sparkassets.cli.completing import Selection
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 """A function that is on its way to become a command."""
 
-_USUAL = (Path("conf"), Path())
+USUAL_FOLDERS = (Path("conf"), Path())
 """Where a project is without ``--project``: the first of these that holds one."""
 
 
-def _usual_folder() -> Path:
-    return next((folder for folder in _USUAL if has_project(folder)), _USUAL[0])
+def usual_folder() -> Path:
+    """Where the project is unless it is said."""
+    return next((folder for folder in USUAL_FOLDERS if has_project(folder)), USUAL_FOLDERS[0])
 
 
 def has_project(folder: Path) -> bool:
@@ -33,7 +35,7 @@ def has_project(folder: Path) -> bool:
 project_option: Callable[[F], F] = click.option(
     "--project",
     "folder",
-    default=_usual_folder,
+    default=usual_folder,
     show_default="conf, or else the current folder",
     metavar="DIR",
     type=click.Path(path_type=Path),
@@ -48,6 +50,7 @@ at_option: Callable[[F], F] = click.option(
 select_option: Callable[[F], F] = click.option(
     "--select",
     multiple=True,
+    type=Selection(),
     metavar="ASSET,…",
     help="Only these assets; NAME+ is it and all that reads it, +NAME it and all that it reads. Repeatable.",
 )
@@ -72,7 +75,7 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
         InputError: There is none.
         SpecError: Something is wrong with its files.
     """
-    if folder in _USUAL and not any(map(has_project, _USUAL)):
+    if folder in USUAL_FOLDERS and not any(map(has_project, USUAL_FOLDERS)):
         hint = "give the project's folder with --project, or make one: sparkassets init"
         raise InputError("there is no project: neither conf/project.yml nor ./project.yml exists", hint=hint)
     from sparkassets.cli.failures import hide

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from sparkassets.cli.render import STATUS_STYLES, blocks_text
 from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.spec.model import ProjectSpec
@@ -37,18 +40,19 @@ class Reporter(Progress, Protocol):
         """Clears up."""
 
 
-def reporter(project: ProjectSpec, terminal: Terminal) -> Reporter:
-    """Bars where ``terminal`` can draw them, else lines."""
+def reporter(project: ProjectSpec, terminal: Terminal, clock: Callable[[], datetime]) -> Reporter:
+    """Bars where ``terminal`` can draw them, else lines, each with the time that ``clock`` tells."""
     drawn = terminal.width is not None and os.environ.get("TERM") != "dumb"
-    return Bars(project, terminal) if drawn else Lines(project, terminal)
+    return Bars(project, terminal) if drawn else Lines(project, terminal, clock)
 
 
 class Lines:
-    """One line for every start and end."""
+    """One line for every start and end, with the time on the project's clock."""
 
-    def __init__(self, project: ProjectSpec, terminal: Terminal) -> None:
+    def __init__(self, project: ProjectSpec, terminal: Terminal, clock: Callable[[], datetime]) -> None:
         self._project = project
         self._terminal = terminal
+        self._clock = clock
 
     def planned(self, plan: Plan) -> None:
         """Ignored: every run tells of itself."""
@@ -68,7 +72,7 @@ class Lines:
     def stopping(self, text: str) -> None:
         """Tells that the invocation ends early."""
         # by the file descriptor: the stream's buffer may be in use by what the signal interrupted
-        os.write(self._terminal.stream.fileno(), f"{text}\n".encode())
+        os.write(self._terminal.stream.fileno(), f"{self._stamped(text)}\n".encode())
 
     def __enter__(self) -> Self:
         """Shows as it goes."""
@@ -80,8 +84,11 @@ class Lines:
         """Nothing to clear up."""
 
     def _print(self, text: str) -> None:
-        self._terminal.print(text)
+        self._terminal.print(self._stamped(text))
         self._terminal.stream.flush()
+
+    def _stamped(self, text: str) -> str:
+        return f"{zoned(self._clock(), self._project.timezone, seconds=True)} {text}"
 
 
 class Bars:

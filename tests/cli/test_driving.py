@@ -1,5 +1,6 @@
 """`run` and `backfill` around the runtime: signals, the loop, the summary, the exit code, and a clean stdout."""
 
+import gc
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ from inspect import signature
 
 import pytest
 
-from sparkassets.cli.driving import drive
+from sparkassets.cli.driving import RUNS_TOLD, Tally, drive
 from sparkassets.cli.signals import STOPPING
 from sparkassets.core.planner.plan import Plan, Waiting
 from sparkassets.errors import SparkUnavailableError, StateError
@@ -138,7 +139,7 @@ def test_the_first_signal_asks_for_an_orderly_end_and_the_summary_is_printed(sig
     assert driven(made) == code
     assert signal.getsignal(signum) is before
     printed = capfd.readouterr().err
-    assert printed.startswith(STOPPING + "\n")
+    assert printed.splitlines()[0].endswith(f"Z {STOPPING}")
     assert "1 run: 1 cancelled; interrupted" in printed
 
 
@@ -161,7 +162,7 @@ def test_what_a_dying_spark_says_after_a_signal_is_not_an_error_of_its_own(capfd
         raise SparkUnavailableError("the JVM is gone")
 
     assert driven(Invocations(dying)) == 143
-    assert capfd.readouterr().err == STOPPING + "\ninterrupted: the JVM is gone\n"
+    assert capfd.readouterr().err.partition("Z ")[2] == STOPPING + "\ninterrupted: the JVM is gone\n"
 
 
 def test_a_second_signal_ends_the_process_at_once():
@@ -239,3 +240,38 @@ def test_a_keyboard_interrupt_while_spark_starts_is_an_interruption(capfd):
     captured = capfd.readouterr()
     assert captured.err == "interrupted\n"
     assert json.loads(captured.out)["interrupted"] is True
+
+
+def test_a_loop_tells_the_time_of_its_ticks(capfd):
+    made = Invocations(Summary((run(),), ()), Summary((run("failed", 2),), (), lost=True))
+    assert driven(made, every_seconds=0.01) == 1, "what lost its engine can run nothing more"
+    ticks = [line for line in capfd.readouterr().err.splitlines() if line.endswith("Z tick")]
+    assert len(ticks) == 2
+
+
+def test_what_a_loop_keeps_does_not_grow_with_its_ticks():
+    tally = Tally()
+    for number in range(3 * RUNS_TOLD):
+        waiting = tuple(Waiting(f"a{each}", "kept by whom?") for each in range(3))
+        tally.add(Summary((run("success", number),), waiting))
+    assert (len(tally.runs), len(tally.last.waiting), len(tally.last.runs)) == (RUNS_TOLD, 3, 0)
+    alive = [each for each in gc.get_objects() if type(each) is Waiting and each.reason == "kept by whom?"]
+    assert len(alive) <= 6, "of the newest tick, and of the one being made"
+    assert tally.summary(interrupted=False).runs[-1].run == f"delays-{3 * RUNS_TOLD - 1}"
+
+
+def test_a_failure_of_an_early_tick_is_not_forgotten_though_its_run_is():
+    tally = Tally()
+    tally.add(Summary((run("failed"),), ()))
+    for number in range(RUNS_TOLD):
+        tally.add(Summary((run("success", number),), ()))
+    assert not tally.ok
+    assert tally.summary(interrupted=False).ok, "its run is beyond those that are told"
+
+
+def test_a_source_that_can_be_looked_at_again_is_no_fault():
+    tally = Tally()
+    tally.add(Summary((), (), (("flights", "vanished"),)))
+    assert not tally.ok
+    tally.add(Summary((), ()))
+    assert tally.ok

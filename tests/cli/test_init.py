@@ -1,5 +1,11 @@
 """`init`: a project that is valid as it is, written whole or not at all."""
 
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
 
 def lines(text):
     return [line.rstrip() for line in text.splitlines()]
@@ -52,3 +58,77 @@ def test_init_below_a_file_is_refused(tmp_path, monkeypatch, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     assert said("init", "file/shop") == (2, "", "error: cannot write into 'file/shop': Not a directory\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("my shop", "lädchen", "./-x", "./--json", "a/b/c", ".", "./here", "..hidden", "con", "__init__", "null"),
+        *("a*b", "a[b]", "a?b", "$HOME", "a'b", 'a"b', "#x", "a:b", "x;y", "~", "1", "state", "shop.yml"),
+    ],
+)
+def test_whatever_the_folder_is_called_what_is_told_next_works(tmp_path, monkeypatch, said, name):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = said("init", name)
+    assert (code, err) == (0, "")
+    told = next(line for line in out.splitlines() if line.startswith("  sparkassets plan"))
+    code, out, err = said(*shlex.split(told)[1:], "--at", "2025-01-03T06:00")
+    assert (code, err) == (0, "")
+    assert "2025-01-01..2025-01-02" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        *((name, "'{' has a meaning of its own in the paths of tables") for name in ("a{b}", "${HOME}/x", "{day:%Y}")),
+        ("100%", "'%' has a meaning of its own in the paths of tables"),
+        ("a/**", "'**' has a meaning of its own in the paths of tables"),
+        *((name, "its name has characters that cannot be printed") for name in ("a\nb", "caf\udce9", "a\x1b[2J")),
+    ],
+)
+def test_a_folder_in_which_nothing_would_be_found_is_refused(tmp_path, monkeypatch, said, name, why):
+    monkeypatch.chdir(tmp_path)
+    text = str(tmp_path / name)
+    assert said("init", name) == (2, "", f"error: {text!r} cannot hold a project: {why}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_name_is_refused(tmp_path, monkeypatch, said):
+    monkeypatch.chdir(tmp_path)
+    assert said("init", "") == (
+        2,
+        "",
+        "error: the name of the folder is empty\n  hint: for the current folder: sparkassets init .\n",
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_may_be_there_with_other_things_in_it(tmp_path, monkeypatch, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/notes.txt").write_text("mine")
+    assert said("init")[0] == 0
+
+
+def test_what_cannot_be_written_whole_is_not_written_at_all(tmp_path, monkeypatch, said):
+    monkeypatch.chdir(tmp_path)
+    write, left = Path.write_bytes, iter(range(3))
+
+    def full(path, data):
+        if next(left, None) is None:
+            raise OSError(28, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert said("init") == (2, "", "error: cannot write into 'conf': No space left on device\n")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind here")
+def test_a_read_only_parent_is_told(tmp_path, monkeypatch, said):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o500)
+    try:
+        assert said("init") == (2, "", "error: cannot write into 'conf': Permission denied\n")
+    finally:
+        tmp_path.chmod(0o700)

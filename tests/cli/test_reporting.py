@@ -2,6 +2,8 @@
 
 import io
 import os
+from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -11,7 +13,9 @@ from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.runtime.progress import RunResult
 from tests.builders import asset, days, project, source
 
-SHOP = project(source("flights"), asset("delays", "flights"))
+SHOP = project(source("flights"), asset("delays", "flights"), timezone="Europe/Berlin")
+NOW = partial(datetime, 2025, 1, 5, 5, 0, 7, tzinfo=UTC)
+STAMP = "2025-01-05T06:00:07+01:00"
 RUN = PlannedRun(
     "delays", "scheduled", "date_range", "replace", "3 partitions missing", days("2025-01-01..2025-01-03"), 0
 )
@@ -31,11 +35,11 @@ def told(progress):
 
 def test_lines():
     stream = io.StringIO()
-    told(Lines(SHOP, Terminal(stream)))
+    told(Lines(SHOP, Terminal(stream), NOW))
     assert stream.getvalue() == (
-        "starting Spark\n"
-        "started delays 2025-01-01..2025-01-03: 3 partitions missing; delays-1\n"
-        "success delays 2025-01-01..2025-01-03: 1,234 rows, 3.1 s\n"
+        f"{STAMP} starting Spark\n"
+        f"{STAMP} started delays 2025-01-01..2025-01-03: 3 partitions missing; delays-1\n"
+        f"{STAMP} success delays 2025-01-01..2025-01-03: 1,234 rows, 3.1 s\n"
     )
 
 
@@ -55,14 +59,14 @@ def test_lines():
 )
 def test_how_a_run_ended(more, line):
     stream = io.StringIO()
-    Lines(SHOP, Terminal(stream)).finished(ended(**more))
-    assert stream.getvalue() == line
+    Lines(SHOP, Terminal(stream), NOW).finished(ended(**more))
+    assert stream.getvalue() == f"{STAMP} {line}"
 
 
 def test_the_end_is_announced_past_the_buffer(tmp_path):
     with (tmp_path / "out").open("w+") as stream:
-        Lines(SHOP, Terminal(stream)).stopping("stopping")
-        assert os.pread(stream.fileno(), 100, 0) == b"stopping\n"
+        Lines(SHOP, Terminal(stream), NOW).stopping("stopping")
+        assert os.pread(stream.fileno(), 100, 0) == f"{STAMP} stopping\n".encode()
 
 
 def test_bars_show_what_runs_and_leave_what_ended():
@@ -86,9 +90,9 @@ def test_bars_show_what_runs_and_leave_what_ended():
 @pytest.mark.parametrize(("width", "kind"), [(None, Lines), (80, Bars)])
 def test_bars_are_for_terminals(width, kind, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    assert isinstance(reporter(SHOP, Terminal(io.StringIO(), width=width)), kind)
+    assert isinstance(reporter(SHOP, Terminal(io.StringIO(), width=width), NOW), kind)
 
 
 def test_a_dumb_terminal_gets_lines(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(reporter(SHOP, Terminal(io.StringIO(), width=80)), Lines)
+    assert isinstance(reporter(SHOP, Terminal(io.StringIO(), width=80), NOW), Lines)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparkassets.cli.completing import AssetName
 from sparkassets.cli.documents import alignment_document, print_json
 from sparkassets.cli.options import has_project, json_option, open_project, project_option
 from sparkassets.cli.render import SLOT_COLUMNS, slot_cells
@@ -23,8 +24,8 @@ _ENDS = ("upstream", "downstream")
 
 
 @click.command("align")
-@click.argument("upstream", metavar="UP")
-@click.argument("downstream", metavar="DOWN")
+@click.argument("upstream", type=AssetName(), metavar="UP")
+@click.argument("downstream", type=AssetName(), metavar="DOWN")
 @project_option
 @click.option("--at", metavar="TIME", help="When DOWN fires (ISO; without an offset in the project's zone).")
 @json_option

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from sparkassets.cli.completing import AssetName
 from sparkassets.cli.documents import downstream_document, plan_document, print_json
 from sparkassets.cli.driving import drive
 from sparkassets.cli.options import json_option, open_project, project_option
@@ -15,7 +16,7 @@ from sparkassets.cli.terminal import Terminal
 
 
 @click.command("backfill")
-@click.argument("asset")
+@click.argument("asset", type=AssetName())
 @project_option
 @click.option("--partition", metavar="A..B", help="Which partitions, by key, inclusive; or a single KEY.")
 @click.option(

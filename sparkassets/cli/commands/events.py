@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkassets.cli.completing import AssetName
 from sparkassets.cli.documents import event_document, print_json
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
 from sparkassets.cli.tables import Column, Row, print_table
@@ -35,7 +36,9 @@ def command() -> None:
 
 @command.command("list")
 @project_option
-@click.option("--asset", metavar="ASSET_OR_URI", help="Only events of this dataset, by whatever name they came.")
+@click.option(
+    "--asset", type=AssetName(), metavar="ASSET_OR_URI", help="Only events of this dataset, by whatever name they came."
+)
 @last_option(20)
 @json_option
 def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> int:
@@ -54,7 +57,7 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
 
 
 @command.command("add")
-@click.argument("target", metavar="ASSET_OR_URI", required=False)
+@click.argument("target", type=AssetName(), metavar="ASSET_OR_URI", required=False)
 @project_option
 @click.option("--partition", metavar="A..B", help="What was updated, by key, inclusive; or a single KEY.")
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparkassets.cli.completing import AssetName
 from sparkassets.cli.documents import node_document, print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
 from sparkassets.cli.tables import LEAST, wrap
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("explain")
-@click.argument("asset")
+@click.argument("asset", type=AssetName())
 @project_option
 @click.option("--partition", metavar="A..B", help="Only these partitions, by key, inclusive; or a single KEY.")
 @at_option

@@ -2,48 +2,91 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from sparkassets.cli.documents import print_json
-from sparkassets.cli.options import json_option
+from sparkassets.cli.options import USUAL_FOLDERS, json_option
+from sparkassets.cli.terminal import Terminal
 from sparkassets.errors import InputError
 
 SCAFFOLD = Path(__file__).parents[1] / "scaffold"
 RENAMED = {"gitignore": ".gitignore"}
 """Files that would act where they lie, were they not named otherwise."""
+UNREADABLE = ("{", "}", "**", "%")
+"""What is a field, any folders, or a code in the path of a source or of a Delta table."""
 
 
 @click.command("init")
-@click.argument("folder", metavar="[DIR]", default="conf", type=click.Path(path_type=Path))
+@click.argument("name", metavar="[DIR]", default="conf")
 @json_option
-def command(folder: Path, as_json: bool) -> int:
+def command(name: str, as_json: bool) -> int:
     """Write a small project that runs into DIR (default: conf).
 
     Two days of orders as CSV files, their revenue by day, and a report. What is there already is not touched: then
     nothing is written at all.
     """
+    if not name:
+        raise InputError("the name of the folder is empty", hint="for the current folder: sparkassets init .")
+    folder = Path(name)
+    _refuse_unreadable(folder)
     files = {file: folder / _target(file) for file in sorted(SCAFFOLD.rglob("*")) if file.is_file()}
-    there = [str(target) for target in files.values() if target.exists()]
-    if there:
-        hint = f"name another folder: sparkassets init {folder}2"
-        raise InputError(f"{there[0]!r} is there already; nothing was written", hint=hint)
     try:
-        for file, target in files.items():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.read_bytes())
+        there = [str(target) for target in files.values() if target.exists()]
+        if there:
+            hint = f"name another folder: sparkassets init {_typed(folder.with_name((folder.name or 'shop') + '2'))}"
+            raise InputError(f"{there[0]!r} is there already; nothing was written", hint=hint)
+        _write(files)
     except OSError as error:
         raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
     if as_json:
         print_json({"project": str(folder), "files": [str(target) for target in files.values()]})
         return 0
-    option = "" if str(folder) == "conf" else f" --project {folder}"
+    option = "" if folder in USUAL_FOLDERS else f" --project {_typed(folder)}"
     lines = [f"wrote {target}" for target in files.values()]
     lines += ["", "next:", *(f"  sparkassets {verb}{option}" for verb in ("plan", "run", "status"))]
-    sys.stdout.write("\n".join(lines) + "\n")
+    Terminal.of(sys.stdout).print(*lines)
     return 0
+
+
+def _refuse_unreadable(folder: Path) -> None:
+    """Refuses a path below which sources, or the state, could not be found.
+
+    Raises:
+        InputError: With what is wrong with it.
+    """
+    text = str(folder.absolute())
+    mark = next((each for each in UNREADABLE if each in text), None)
+    if mark is not None:
+        raise InputError(f"{text!r} cannot hold a project: {mark!r} has a meaning of its own in the paths of tables")
+    if not text.isprintable():
+        raise InputError(f"{text!r} cannot hold a project: its name has characters that cannot be printed")
+
+
+def _write(files: Mapping[Path, Path]) -> None:
+    """Copies each file to its place, or none."""
+    written: list[Path] = []
+    try:
+        for file, target in files.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            written.append(target)
+            target.write_bytes(file.read_bytes())
+    except OSError:
+        for target in written:
+            with suppress(OSError):
+                target.unlink(missing_ok=True)
+        raise
+
+
+def _typed(folder: Path) -> str:
+    """A folder as one types it in a shell: in quotes where it needs them, and never like an option."""
+    text = str(folder)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def _target(file: Path) -> Path:

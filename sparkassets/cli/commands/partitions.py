@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from sparkassets.cli.completing import AssetName
 from sparkassets.cli.documents import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
 from sparkassets.cli.render import STATUS_STYLES, number
@@ -15,7 +16,7 @@ from sparkassets.cli.terminal import Terminal
 
 
 @click.command("partitions")
-@click.argument("asset")
+@click.argument("asset", type=AssetName())
 @project_option
 @at_option
 @json_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparkassets.cli.completing import AssetName
 from sparkassets.cli.documents import preview_document, print_json
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.render import print_preview
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("preview")
-@click.argument("assets", nargs=-1, metavar="[ASSET …]")
+@click.argument("assets", type=AssetName(), nargs=-1, metavar="[ASSET …]")
 @project_option
 @click.option(
     "--from", "start", metavar="TIME", help="Runs from this time on (ISO; without an offset in the project's zone)."

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from sparkassets.cli.completing import AssetName
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.pausing import report
 
 
 @click.command("resume")
-@click.argument("assets", metavar="ASSET…", nargs=-1, required=True)
+@click.argument("assets", type=AssetName(), metavar="ASSET…", nargs=-1, required=True)
 @project_option
 @json_option
 def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:

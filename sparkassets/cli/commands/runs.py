@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from sparkassets.cli.completing import AssetName
 from sparkassets.cli.documents import print_json, run_document
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
 from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, interval_text, number, print_failure
@@ -33,7 +34,7 @@ COLUMNS = [
 
 @click.command("runs")
 @project_option
-@click.option("--asset", metavar="ASSET", help="Only runs of this asset.")
+@click.option("--asset", type=AssetName(), metavar="ASSET", help="Only runs of this asset.")
 @click.option("--status", type=click.Choice(get_args(RunStatus)), help="Only runs that ended so.")
 @last_option(20)
 @json_option

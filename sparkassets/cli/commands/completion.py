@@ -1,0 +1,22 @@
+"""``sparkassets completion``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from sparkassets.cli.completing import SHELLS, script
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+def command(shell: str) -> int:
+    """Print what lets SHELL complete commands, options and names of assets with the Tab key.
+
+    bash: put  eval "$(sparkassets completion bash)"  into ~/.bashrc.
+    zsh: the same with zsh into ~/.zshrc.
+    fish: sparkassets completion fish > ~/.config/fish/completions/sparkassets.fish
+    """
+    sys.stdout.write(script(shell))
+    return 0
