@@ -1,5 +1,6 @@
 """The tutorial, followed to the letter: its commands print what the page says."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 from tests.documents import agrees, blocks, printed, steps
 
 pytestmark = pytest.mark.spark
+
+STARTING = re.compile(r"^\S+ starting Spark\n", re.MULTILINE)
+"""There is a session already."""
 
 
 def test_every_command_prints_what_is_told(spark, tmp_path, monkeypatch):
@@ -18,6 +22,5 @@ def test_every_command_prints_what_is_told(spark, tmp_path, monkeypatch):
         if block.path is not None:
             Path(block.path).write_text(block.text)
         for command, told in steps(block) if block.language == "console" else ():
-            found = printed(command).replace("starting Spark\n", "")  # there is a session already
-            expected = told.replace("starting Spark\n", "")
+            found, expected = (STARTING.sub("", text) for text in (printed(command), told))
             assert agrees(expected, found), f"$ {command}\n{found}"

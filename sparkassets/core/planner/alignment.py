@@ -231,8 +231,8 @@ def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None, ti
     if state is None or timetable is None:
         return ""
     if lacking is not None:
-        error = next((item.error for item in state.failed if item.ranges is not None and item.ranges & lacking), None)
-        return f", which failed: {error}" if error is not None else ""
+        failed = any(item.ranges is not None and item.ranges & lacking for item in state.failed)
+        return ", which failed" if failed else ""
     if inlet.name not in ticks:
         due = due_ticks(look, upstream, timetable, state)
         ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
@@ -242,8 +242,7 @@ def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None, ti
         return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
     if not state.failed or not coming:
         return ""
-    which = "which failed" if end == coming[0] else "which comes after one that failed"
-    return f", {which}: {state.failed[-1].error}"
+    return ", which failed" if end == coming[0] else ", which comes after one that failed"
 
 
 def _join(parts: list[Aligned]) -> Aligned:

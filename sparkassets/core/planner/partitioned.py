@@ -47,7 +47,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     ready = RangeSet.union(group.blocks for group in shared)
     coming = holds.coming if asset.schedule.condition is not None else holds.coming & due
     blocked = failed | holds.blocked
-    failure = f"{asset.name} {labels(failed, partition)}, which failed: {found.error}" if failed else holds.failure
+    failure = f"{asset.name} {labels(failed, partition)}, which failed" if failed else holds.failure
     if failed:
         waiting += (Waiting(asset.name, f"failed: {found.error}", None, failed),)
     waiting += left_out(look, asset, partition, found.wanted | found.later)

@@ -53,7 +53,7 @@ def _decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
         return held_back
     unfenced = _unfenced(look, state)
     if unfenced is not None:
-        return Decision((), (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}: {unfenced}")
+        return Decision((), (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}, which failed")
     if asset.paused or state.paused:
         return Decision((), (Waiting(asset.name, "paused", quiet=True),))
     if look.select is not None and asset.name not in look.select:

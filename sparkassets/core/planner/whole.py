@@ -59,7 +59,7 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
     wanted = _rescue(look, state) if isinstance(due, Waiting) else due
     kind = state.chain[-1].entry.kind if isinstance(due, Waiting) else "scheduled"
     if failed and not (wanted and (_one_by_one(asset, wanted) or _newer(look, state, wanted, failed[-1]))):
-        sentence = f"{asset.name}, which failed: {failed[-1].error}"
+        sentence = f"{asset.name}, which failed"
         return Decision((), _failures(asset, failed), blocked=True, failure=sentence)
     gate = open_without_blocks(look, asset, wanted[0].since)
     if gate.waiting and not state.chain:

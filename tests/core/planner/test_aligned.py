@@ -137,7 +137,7 @@ def test_a_failed_dump_is_told_and_the_older_hours_go_on():
     assert waits(story, "price_hourly")[1:] == [
         (
             ["2025-03-22T05..2025-03-22T06"],
-            f"waits for price_dump's run of 2025-03-21T06:00Z {DELTA}, which failed: disk full",
+            f"waits for price_dump's run of 2025-03-21T06:00Z {DELTA}, which failed",
         )
     ]
 
@@ -149,7 +149,7 @@ def test_a_failure_of_the_newest_dump_says_nothing_of_an_older_one():
     run = next(run for run in story.plan().runs if run.asset == "price_dump")
     story.fail("price_dump", story.claim(run), error="disk full")
     said = {keys[0]: reason for keys, reason in waits(story, "price_hourly")}
-    assert said["2025-03-24T05..2025-03-24T06"].endswith("which failed: disk full")
+    assert said["2025-03-24T05..2025-03-24T06"].endswith("which failed")
     assert "which was skipped" in said["2025-03-22T05..2025-03-23T04"]
 
 
@@ -160,8 +160,8 @@ def test_a_dump_that_comes_after_a_failed_one_is_told_so():
     run = next(run for run in story.plan().runs if run.asset == "price_dump")
     story.fail("price_dump", story.claim(run), error="disk full")
     assert [reason.partition(", ")[2] for _, reason in waits(story, "price_hourly")[1:]] == [
-        "which failed: disk full",
-        "which comes after one that failed: disk full",
+        "which failed",
+        "which comes after one that failed",
     ]
 
 
@@ -209,9 +209,7 @@ def test_runs_without_partitions_wait_in_order():
     )
     story = Story(project(up, down), now="2025-03-21T06:00")
     story.fail("up", story.claim(story.plan().runs[0]))
-    assert story.waits("down") == [
-        "waits for up's run of 2025-03-18T06:00Z (execution delta 0:00:00), which failed: boom"
-    ]
+    assert story.waits("down") == ["waits for up's run of 2025-03-18T06:00Z (execution delta 0:00:00), which failed"]
     story.run("up")
     assert len([run for run in story.plan().runs if run.asset == "down"]) == 1
     assert story.waits("down") == ["waits for up's run of 2025-03-19T06:00Z (execution delta 0:00:00)"]
