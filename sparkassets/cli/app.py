@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from errno import ENOSPC
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 
 import click
 
-from sparkassets.cli.failures import INTERRUPTED, refuse_placeholders, report
+from sparkassets.cli.failures import INTERRUPTED, as_known, refuse_placeholders, report
+from sparkassets.errors import SparkAssetsError
 
 COMMANDS = {
     "init": "Write a small project that runs.",
@@ -105,22 +109,46 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(args: Sequence[str]) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a file name in another encoding must not end the program
+    _make_streams_safe()
     os.environ.setdefault("RUST_LOG", "error")  # deltalake's warnings tell of how it looks for credentials
     arguments = without_separator(args)
     try:
         code = _invoke(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  the outermost boundary: a person sees a sentence, never a traceback
-        return report(error, as_json="--json" in arguments)
+        known = as_known(_known(error))
+        code = known.exit_code
+        with suppress(OSError):  # where nobody can be told
+            report(known, as_json="--json" in arguments)
     return code
+
+
+def _make_streams_safe() -> None:
+    """Lets the program write whatever it has to say, also where the shell closed a stream."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  for the process's life
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a file name in another encoding must not end the program
+
+
+def _known(error: Exception) -> Exception:
+    """The error; of output that found no room one that says so."""
+    if isinstance(error, OSError) and error.errno == ENOSPC and error.filename is None:
+        _drop_output()
+        return SparkAssetsError(f"the output cannot be written: {error.strerror}")
+    return error
+
+
+def _drop_output() -> None:
+    """Lets Python end without another try to write."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoke(arguments: list[str]) -> int:

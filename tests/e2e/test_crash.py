@@ -250,9 +250,7 @@ NOISE = ("error:", "Traceback", "Exception", "Py4JNetworkError", "py4j.protocol.
         pytest.param(
             *(signal.SIGHUP, True, 129, {"cancelled"}),
             id="the end of a terminal",
-            marks=pytest.mark.skipif(
-                signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, reason="under nohup"
-            ),
+            marks=pytest.mark.skipif(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, reason="under nohup"),
         ),
     ],
 )
