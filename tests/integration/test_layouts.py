@@ -122,3 +122,22 @@ def test_schema_says_what_a_run_may_change(engine, spark, tmp_path):
     execute(engine, narrow)
     assert rows(spark, daily(head), "n") == [(4,), (3000000000,)]
     assert [field.nullable for field in DeltaTable(str(tmp_path / "daily")).schema().fields] == [True, False, True]
+
+
+def test_a_rebuild_takes_the_place_of_the_whole_table_in_one_commit(engine, spark, tmp_path):
+    days = "SELECT explode(sequence(DATE'2024-01-01', DATE'2024-01-0{}')) AS day, {}"
+    old = table("daily", tmp_path, by="day", **sql(days.format(3, "1 AS n")))
+    execute(engine, order(old, keys="2024-01-01..2024-01-03"))
+    daily = table("daily", tmp_path, by="day", **sql(days.format(2, "'x' AS word")))
+    with pytest.raises(
+        RunError, match="the result does not fit the target: column 'n' is missing; column 'word' is not"
+    ):
+        execute(engine, order(daily, keys="2024-01-01..2024-01-02"))
+    with pytest.raises(
+        RunError, match=r"^daily: rows outside the run's partitions 2024-01-01: day is 2024-01-02; nothing"
+    ):
+        execute(engine, order(daily, keys="2024-01-01", rebuilds=True))
+    execute(engine, order(daily, keys="2024-01-01..2024-01-02", rebuilds=True))
+    assert rows(spark, daily) == [(date(2024, 1, 1), "x"), (date(2024, 1, 2), "x")]
+    now = DeltaTable(daily.place.path)
+    assert (now.version(), now.metadata().partition_columns) == (1, ["day"])
