@@ -32,7 +32,7 @@ from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.progress import Explained, Progress, RunResult, Status, Summary, Unbroken
 from sparkassets.runtime.restless import Restless
-from sparkassets.runtime.targets import look_at_targets
+from sparkassets.runtime.targets import look_at_targets, losses_in
 from sparkassets.runtime.work import Work
 
 POLL_SECONDS = 0.2
@@ -187,7 +187,7 @@ class Driver:
 
         self.ledger.refresh()
         rows = self.ledger.commit(decide)
-        self._lost |= {row.asset for row in rows if row.asset is not None and row.kind == "target"}
+        self._lost |= losses_in(rows)
 
     def _wait_for_lease(self) -> bool:
         """Waits while it is in doubt whether a claim's driver is alive; returns whether to look again."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable
 
-from sparkassets.core.journal.entries import Entry
-from sparkassets.core.journal.found import Found
+from sparkassets.core.journal.entries import Entry, from_row
+from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.losses import entry_of
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
@@ -37,8 +37,8 @@ def look_at_targets(
         observer: Looks at one table.
         gone: Epochs of claims whose driver is known to be gone, or whose lease is over.
         select: Assets that may run; None means all.
-        lost_before: Assets of which this invocation has recorded something: what is lost again after they ran would
-            be lost for ever, so these are left with a fault.
+        lost_before: Assets of which this invocation has recorded a loss: what is lost again after they ran would be
+            lost for ever, so these are left with a fault.
     """
     looked = [
         (asset, known)
@@ -48,6 +48,8 @@ def look_at_targets(
     distant = [pair for pair in looked if pair[0].place is not None and "://" in pair[0].place.path]
     found = {asset.name: _look(observer, asset, known) for asset, known in looked if (asset, known) not in distant}
     if distant:
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
             seen = pool.map(lambda pair: _look(observer, *pair), distant)
             found |= {asset.name: each for (asset, _), each in zip(distant, seen, strict=True)}
@@ -57,11 +59,17 @@ def look_at_targets(
         each = found[asset.name]
         if isinstance(each, SourceError):
             faults[asset.name] = str(each).splitlines()[0]
-        elif each is not None and asset.name in lost_before and (each.lost is None or each.lost):
+        elif each is not None and asset.name in lost_before and each.is_loss:
             faults[asset.name] = f"{each.reason}, again, after it was computed anew; look who removes it"
         elif (entry := entry_of(asset, state.assets[asset.name], each)) is not None:
             entries.append(entry)
     return News(entries, faults, {})
+
+
+def losses_in(rows: Iterable[JournalRow]) -> set[str]:
+    """The assets of which the journal's new rows tell a loss."""
+    entries = (from_row(row) for row in rows if row.kind == "target")
+    return {entry.asset for entry in entries if isinstance(entry, TargetEntry) and entry.found.is_loss}
 
 
 def _concerned(project: ProjectSpec, select: Collection[str] | None) -> list[AssetSpec]:

@@ -176,6 +176,15 @@ class _StoreFiles:
             return None
 
 
+def transactions(content: bytes) -> dict[str, int]:
+    """Application id to version of the transactions that a commit carries; its many files are not parsed."""
+    try:
+        lines = (json.loads(line) for line in content.splitlines() if b'"txn"' in line)
+        return {str(line["txn"]["appId"]): int(line["txn"]["version"]) for line in lines if "txn" in line}
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
 def _name(version: int) -> str:
     return f"{version:020d}.json"
 

@@ -17,7 +17,7 @@ from sparkassets.core.partitions import PartitionError, RangeSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Recorded
-from sparkassets.sources.delta_log import Commit, DeltaLog
+from sparkassets.sources.delta_log import Commit, DeltaLog, transactions
 from sparkassets.sources.delta_time import FileTimes, time_column
 
 if TYPE_CHECKING:
@@ -181,9 +181,9 @@ class _Look:
 
     def _is_seen(self, content: bytes) -> bool:
         """Whether the commit is the one that was seen: made by that very run, or with that content."""
-        mark, seen = self.known.mark, self.known.seen
+        mark = self.known.mark
         if mark.startswith("epoch:"):
-            return mark == f"epoch:{self.log.parsed(seen, content).apps.get(self.known.app, 0) // 2}"
+            return mark == f"epoch:{transactions(content).get(self.known.app, 0) // 2}"
         return mark == _digest(content)
 
 

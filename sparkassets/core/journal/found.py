@@ -50,6 +50,11 @@ class Found:
     watermarks: Mapping[str, str] | None = None
     commits: tuple[ForeignCommit, ...] = ()
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether something that was computed is not there any more."""
+        return self.lost is None or bool(self.lost)
+
 
 @dataclass(frozen=True, slots=True)
 class TargetEntry:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sparkassets.core.journal.entries import SuccessEntry, from_row, to_row
 from sparkassets.core.journal.fold import fold
@@ -331,3 +333,48 @@ def test_a_claim_of_a_driver_that_is_gone_is_settled_first_and_then_the_rest_is_
     epoch = story.claim(story.plan().runs[0])
     found(story, "a", GONE)
     assert story.due(gone={epoch}) == {"a": ["2025-01-01..2025-01-04"]}
+
+
+# --------------------------------------------------------------------------- any order
+
+DAY = st.integers(1, 6).map("2025-01-{:02}".format)
+STEP = st.tuples(st.sampled_from(["observe", "run", "lose", "change", "gone", "move"]), st.sampled_from("ab"), DAY)
+
+
+@settings(max_examples=60)
+@given(st.lists(STEP, max_size=14))
+def test_nothing_is_ever_computed_from_what_is_lost_and_all_of_it_comes_back(steps):
+    story = Story(project(source("s"), asset("a", "s"), asset("b", "a"), asset("c", "b", by=None)))
+    for kind, name, key in steps:
+        state = story.state.assets[name]
+        match kind:
+            case "observe":
+                story.observed("s", key)
+            case "run" if runs := story.plan().runs:
+                check(story, runs[0])
+                story.run(runs[0].asset)
+            case "lose" if state.version is not None:
+                found(story, name, restored(key))
+            case "change" if state.version is not None:
+                commit = ForeignCommit(9, "DELETE", None, days(key) & state.coverage)
+                found(story, name, Found("changed", "", table_id="t", version=9, mark="content:c", commits=(commit,)))
+            case "gone" if state.version is not None:
+                found(story, name, replace(GONE, reason=f"the table of {name} is gone"))
+            case "move" if state.version is not None:
+                found(story, name, Found("moved", "", table_id="t", version=9, mark="content:m"))
+        assert decode(encode(story.state), journal_id=story.state.journal_id) == story.state
+    while runs := story.plan().runs:
+        check(story, runs[0])
+        story.run(runs[0].asset)
+    assert fold(State("journal"), story.rows, commit=story.state.commit) == story.state
+    states = story.state.assets
+    assert [states[name].loss for name in "abc"] == [None, None, None]
+    assert states["a"].coverage == states["b"].coverage == story.state.dataset("x-s").coverage
+
+
+def check(story, run):
+    for name in run.pins:
+        state = story.state.assets[name]
+        if state.loss is not None:
+            assert run.blocks is not None
+            assert not run.blocks.overlaps(state.loss.ranges)
