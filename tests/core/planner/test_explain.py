@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.planner.explain import Node, explain
 from sparkassets.core.spec.model import InletSpec, Schedule
-from tests.builders import Story, asset, clock, project, source
+from tests.builders import Story, asset, at, clock, project, source
 
 
 def told(story: Story, name: str, **more: object) -> list[str]:
@@ -111,3 +112,21 @@ def test_sentences_tell_the_time_on_the_clock_of_the_project():
     story.observed("a")
     said = "  + '0 6 * * *': a tick at 2025-03-29T07:00+01:00, the next at 2025-03-30T08:00+02:00"
     assert said in told(story, "r")
+
+
+def test_an_inlet_is_counted_as_its_gates_count():
+    window = InletSpec("s", "", WindowMapping.trailing(Duration.parse("3d")))
+    story = Story(project(source("s", start=at("2025-01-03")), asset("d", window)))
+    story.observed("s", "2025-01-03", "2025-01-04", "2025-01-06")
+    assert counts(story, "d") == ["3 of 4 partitions there", "missing 2025-01-05"]
+    assert "waits for s: 3 of 4 partitions, missing 2025-01-05" in story.waits("d")
+    open_ended = Story(project(source("s"), asset("d", window)))
+    open_ended.observed("s", "2025-01-03", "2025-01-04", "2025-01-06")
+    assert counts(open_ended, "d") == ["3 of 6 partitions there", "missing 2025-01-01..2025-01-02, 2025-01-05"]
+
+
+def counts(story: Story, name: str) -> list[str]:
+    """What the first inlet says besides its newest event."""
+    tree = explain(story.look(), story.project.assets[name])
+    inlet = next(child for child in tree.children if child.text.startswith("inlet "))
+    return [child.text for child in inlet.children[1:]]
