@@ -17,7 +17,7 @@ from typing import Any
 
 from sparkassets.core.instants import epoch, instant
 from sparkassets.core.journal import announce, events
-from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry, to_row
 from sparkassets.core.journal.state import ClaimState, LastRun, State
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.patterns import PathPattern
@@ -25,6 +25,7 @@ from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import RunError, said
 from sparkassets.ports import Clock, Engine, EngineLostError, Ids, Pin, RunOrder, SourceObserver, TargetObserver
 from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
 from sparkassets.runtime.leases import Leases
@@ -348,6 +349,7 @@ class Driver:
                 self._active[claim].execution.supersede()
 
     def _record(self, work: Work | None) -> None:
+        self._unrecorded = [self._recordable(end) for end in self._unrecorded]
         ended = tuple(self._unrecorded)
         failures = {end.active.claim.epoch: self._told(end) for end in ended}
 
@@ -374,6 +376,22 @@ class Driver:
                 work.ended(end.active.run, result)
             self.progress.finished(result)
         self.ledger.tidy()
+
+    def _recordable(self, end: _Ended) -> _Ended:
+        """As it ended, or else a failure: what a run told of itself may not fit into the journal.
+
+        Such a run is in its target, so that its chain stays; nothing of it is lost, and the others are recorded.
+        """
+        if not isinstance(end.outcome, Done):
+            return end
+        try:
+            entry = self._outcome_entry(end, self.ledger.state, Explained())
+            for each in [entry, *_emitted(entry, end.outcome)] if entry is not None else ():
+                to_row(each, seq=0, at=self.clock.now(), driver="")
+        except Exception as error:  # noqa: BLE001  whatever its measures hold
+            lost = RunError(f"{end.active.run.asset}: what the run told of itself cannot be recorded: {said(error)}")
+            return _Ended(end.active, Failed("error", lost, fenced=False, attempts=end.outcome.attempts))
+        return end
 
     def _told(self, end: _Ended) -> Explained:
         """What a run failed of; nothing of one that did not."""
@@ -482,7 +500,7 @@ def _renewal(claims: Sequence[tuple[str, int]]) -> Sequence[Entry]:
     return [RenewEntry(claims)] if claims else []
 
 
-def _emitted(entry: Entry, outcome: Outcome) -> list[Entry]:
+def _emitted(entry: Entry | None, outcome: Outcome) -> list[Entry]:
     """The events that the run announced, which its commit in the target has kept."""
     if not isinstance(entry, SuccessEntry) or not isinstance(outcome, Done):
         return []

@@ -231,3 +231,14 @@ def test_when_the_engine_is_lost_nothing_more_is_claimed_and_the_next_start_goes
     after = w.driver().run([Tick()])
     assert sorted(run.asset for run in after.runs) == ["a", "b", "d"]
     assert after.ok
+
+
+@pytest.mark.parametrize("told", [{"events": [{"no": "uri"}]}, {"extra": 3}])
+def test_what_a_run_told_that_cannot_be_recorded_is_its_failure_and_the_others_are_recorded(told):
+    w = world(source("s"), asset("a", "s"), asset("b", "s"), asset("c", "a"))
+    w.tell("s", "2025-01-01")
+    w.engine.measures["a"] = told
+    summary = w.driver().run([Tick()])
+    status = {result.asset: (result.status, result.error.partition(": ")[2][:40]) for result in summary.runs}
+    assert status == {"a": ("failed", "what the run told of itself cannot be re"), "b": ("success", "")}
+    assert [row.kind for row in w.store.history(asset="a")][-1] == "unfenced"
