@@ -217,12 +217,12 @@ class _Inlet:
 def _meets(mapping: PartitionMapping, down: TimePartition, up: TimePartition) -> bool:
     """Whether the wanted time of both assets meets through the mapping."""
     if down.start is not None and up.end is not None:
-        first = RangeSet.span(down.start, down.start + 1)
-        if mapping.up(first, down=down, up=up).first >= up.end:
+        start = down.ceil(down.start)
+        if mapping.up(RangeSet.span(start, start + 1), down=down, up=up).first >= up.end:
             return False
     if down.end is not None and up.start is not None:
         last = RangeSet.span(down.end - 1, down.end)
-        return mapping.up(last, down=down, up=up).last > up.start
+        return up.floor(mapping.up(last, down=down, up=up).last - 1) >= up.start
     return True
 
 

@@ -47,9 +47,20 @@ def compile_partition(
     if at.document.failed.isdisjoint({"partition", "path", "source"}):
         if pattern:
             _check_pattern(at, pattern, partition)
+        if partition and partition.start is not None and partition.end is not None:
+            _check_bounds(at, partition, partition.start, partition.end)
         if partition:
             _check_column(at, keys, partition, source=source, field=field)
     return partition
+
+
+def _check_bounds(at: At, partition: TimePartition, start: int, end: int) -> None:
+    """A partition belongs when it begins at ``start`` or after, and before ``end``."""
+    if start < end and partition.ceil(start) >= end:
+        (at / "partition").problem(
+            f"no partition by {partition.by} begins between start and end, so that nothing is wanted",
+            hint="a partition belongs when it begins at its start or after, and before its end",
+        )
 
 
 def _check_pattern(at: At, pattern: PathPattern, partition: TimePartition | None) -> None:

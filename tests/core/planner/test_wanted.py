@@ -122,8 +122,7 @@ class Model:
     def ran(self, blocks: set[int]) -> None:
         self.computed |= blocks
         self.kept -= blocks
-        for marks in self.stale.values():
-            marks -= blocks
+        self.stale = {name: marks - blocks for name, marks in self.stale.items()}
 
 
 REQUIRES = st.sampled_from([Require(), Require(), Require("any"), Require("at_least", 2), Require("none")])

@@ -26,6 +26,33 @@ a.yml:2:10: unknown asset 'flihgts'
         pytest.param(
             """\
 asset: a
+partition: {by: month, column: m}
+start: 2025-01-02
+end: 2025-01-20
+""",
+            """\
+a.yml:2:12: no partition by month begins between start and end, so that nothing is wanted
+    partition: {by: month, column: m}
+               ^^^^^^^^^^^^^^^^^^^^^^
+  hint: a partition belongs when it begins at its start or after, and before its end
+""",
+            id="no_partition_between_the_bounds",
+        ),
+        pytest.param(
+            """\
+asset: a
+inlets: {flights: {on_removed: keep}}
+""",
+            """\
+a.yml:2:20: 'on_removed' is about mapped partitions, but asset 'a' has none
+    inlets: {flights: {on_removed: keep}}
+                       ^^^^^^^^^^
+""",
+            id="on_removed_without_partitions",
+        ),
+        pytest.param(
+            """\
+asset: a
 inlets: [a]
 """,
             """\
