@@ -77,7 +77,8 @@ class LazyGroup(click.Group):
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 a run failed, 2 invalid input or project, 3 state unusable, 130 or 143 interrupted.",
+    epilog="Exit codes: 0 done, 1 a run failed, 2 invalid input or project, 3 state unusable, "
+    "129, 130 or 143 interrupted.",
 )
 @click.version_option(package_name="sparkassets", message="%(prog)s %(version)s")
 def cli() -> None:
