@@ -159,7 +159,7 @@ _ABOUT: Final = frozenset(
 )
 """Last words of names of what is known about a secret, and is none."""
 _MAY_BE_COUNTED: Final = frozenset({"token", "tokens", "secrets", "credentials", "signature", "passwords", "passcode"})
-_IN_QUERIES: Final = frozenset({"auth", "pass"})
+_IN_QUERIES: Final = frozenset({"auth", "code", "pass"})
 
 
 @lru_cache(maxsize=1024)
@@ -206,30 +206,39 @@ def _is_secret(name: str, value: object) -> bool:
 
 def _says_nothing(word: str, value: str) -> bool:
     """Whether a text under the name of a secret is none: empty, hidden, a reference, a count, the folder of ``pwd``."""
-    if _is_hidden(value) or (word == "pwd" and value.startswith(("/", "~", "."))):
+    if _is_hidden(value) or _is_reference(word, value):
         return True
     return word in _MAY_BE_COUNTED and value.replace(",", "").isdigit()
 
 
 def _is_hidden(value: str) -> bool:
     """Whether what could be a secret is none, or stands for one that is elsewhere."""
-    if value.strip("*") == "" or value.lower() in {"none", "null", "true", "false"}:
-        return True
-    return value.startswith(("${", "{{", "<"))
+    return value.startswith(_REFERENCES) or value.strip("*") == "" or value.lower() in {"none", "null", "true", "false"}
+
+
+_REFERENCES: Final = ("${", "{{", "<")
+
+
+def _is_reference(word: str, begin: str) -> bool:
+    """Whether what begins so is the place of a secret, or that of a folder."""
+    return begin.startswith(_REFERENCES) or (word == "pwd" and begin.startswith(("/", "~", ".")))
 
 
 # --------------------------------------------------------------------------- texts
 
-_ASSIGNMENT: Final = re.compile(
+_ASSIGNED: Final = re.compile(
     r"(?:(?P<mark>[?&;#])|(?<![A-Za-z0-9_.-])(?P<option>--?)|(?<![A-Za-z0-9_.-]))(?P<name>[A-Za-z_][A-Za-z0-9_.-]*+)"
-    r"(?:[\\\"'\]]{0,6}+\s{0,9}+(?:=>|:=|==?|:(?!//))\s{0,9}+|(?(option)\s++|\s++(?=['\"])))"
-    r"(?:(?P<escaped>\\++[\"'])(?P<in_escaped>[^\"'\\]*+)"
+    r"(?:[\\\"'\]]{0,6}+\s{0,9}+(?:=>|:=|==?|:(?!//))\s{0,9}+|(?(option)\s{1,9}+|\s{1,9}+(?=['\"])))"
+)
+"""``name=`` in all its spellings; the value is only looked at where the name is that of a credential."""
+_VALUE: Final = re.compile(
+    r"(?P<escaped>\\++[\"'])(?P<in_escaped>[^\"'\\]*+)"
     r"|\"(?P<in_double>[^\"\\]*+(?:\\.[^\"\\]*+)*+)|'(?P<in_single>[^'\\]*+(?:\\.[^'\\]*+)*+)"
-    r"|(?P<scheme>(?i:bearer|basic|digest|token|negotiate|apikey)\s{1,9}+)?+(?P<plain>[^\s&;\"'\\]++))",
+    r"|(?P<scheme>(?i:bearer|basic|digest|token|negotiate|apikey)\s{1,9}+)?+(?P<plain>[^\s&;\"'\\]++)",
     re.DOTALL,
 )
-"""``name=value`` in all its spellings; every run of characters is looked at from its beginning alone."""
 _VALUES: Final = ("in_escaped", "in_double", "in_single", "plain")
+_OF_QUERY: Final = re.compile(r"(?P<plain>[^\s&;\"'\\?#]++)")
 _LONG_KEY: Final = re.compile(r"[A-Za-z0-9._~+/=%-]{16,}+")
 
 _SQL: Final = re.compile(r"\bidentified\s{1,9}+by\s{1,9}+(?:password\s{1,9}+)?+'(?P<plain>[^']++)", re.IGNORECASE)
@@ -368,22 +377,25 @@ def _before_at(found: re.Match[str]) -> Iterator[Credential]:
 
 
 def _assignments(text: str) -> Iterator[Credential]:
+    """Each value is looked at once: behind one that is a credential, and behind the name of one that is none."""
     position = 0
-    while found := _ASSIGNMENT.search(text, position):
-        group = next(each for each in _VALUES if found[each] is not None)
-        value = found[group].rstrip(",)}]") if group == "plain" else found[group]
-        if value and _is_secret_assignment(found["mark"], found["name"], value):
-            start = found.start(group)
-            yield Credential(start, start + len(value), f"a credential in {found['name']!r}")
-            position = found.end()
-        else:
-            position = found.end("name")  # the value may be an assignment itself
+    while found := _ASSIGNED.search(text, position):
+        position = found.end("name")
+        name, start = found["name"], found.end()
+        word = _named(name)
+        in_query = word is None and found["mark"] is not None and name.lower() in _IN_QUERIES
+        if not in_query and (word is None or _is_reference(word, text[start : start + 2])):
+            continue
+        value = (_OF_QUERY if in_query else _VALUE).match(text, start)
+        if value is None:
+            continue
+        group = next(each for each in _VALUES if value.groupdict().get(each) is not None)
+        shown = value[group].rstrip(",)}]") if group == "plain" else value[group]
+        if shown and (_is_query_secret(name, shown) if in_query else _is_secret(name, shown)):
+            yield Credential(value.start(group), value.start(group) + len(shown), f"a credential in {name!r}")
+            position = value.end()
 
 
-def _is_secret_assignment(mark: str | None, name: str, value: str) -> bool:
-    """Whether ``name=value`` is a credential; ``mark`` is the character of a query before it, if there is one."""
-    if _is_secret(name, value):
-        return True
-    if mark and name.lower() in _IN_QUERIES:
-        return not value.isdigit()
-    return bool(mark) and name.lower() == "code" and bool(_LONG_KEY.match(value))
+def _is_query_secret(name: str, value: str) -> bool:
+    """Whether ``&name=value`` is one for a name that means something else outside of queries."""
+    return bool(_LONG_KEY.match(value)) if name.lower() == "code" else not value.isdigit()

@@ -12,13 +12,14 @@ from itertools import pairwise
 from typing import Final
 
 _TOKEN: Final = re.compile(
-    r"(?P<blank>\s+|--[^\n]*|/\*.*?\*/|\{%.*?%\}|\{#.*?#\})"
-    r"|(?P<jinja>\{\{.*?\}\})"
-    r"|(?P<text>'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")"
-    r"|(?P<name>`[^`]*`|[A-Za-z_][A-Za-z0-9_]*)"
+    r"(?P<blank>\s+|--[^\n]*|/\*.*?(?:\*/|\Z)|\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z))"
+    r"|(?P<jinja>\{\{.*?(?:\}\}|\Z))"
+    r"|(?P<text>'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\\?\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z))"
+    r"|(?P<name>`[^`]*(?:`|\Z)|[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<mark>\d[\w.]*|.)",
     re.DOTALL,
 )
+"""What is not closed reaches to the end, so that no character is looked at again from a later beginning."""
 _COLUMN: Final = re.compile(r"\{\{-?\s*inlets\.\w+\.([A-Za-z_]\w*)\s*-?\}\}")
 _QUERY: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
 _SETS: Final = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS"})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NOTHING: Final = object()
 """Stands for a value that was refused, and makes its key be left out."""
 
-MOST_COPIES: Final = 1_000
+MOST_COPIES: Final = 10_000
 """Values that the aliases of one document may stand for, all together."""
 
 
@@ -40,8 +40,6 @@ class _Reader:
         if node.tag != UNTAGGED:
             message = f"the tag {_shorthand(node.tag)} is not allowed; types follow from the text alone"
             return self._refuse(node, key, message)
-        if isinstance(node, ScalarNode):
-            return self._scalar(node, key)
         if id(node) in self.open:
             return self._refuse(node, key, "this value holds an alias of itself")
         if len(self.open) > MOST_NESTED:
@@ -49,6 +47,8 @@ class _Reader:
         if id(node) in self.seen and not self._affords_copy(node, key):
             return _NOTHING
         self.seen.add(id(node))
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, key)
         self.open.add(id(node))
         value = self._map(node, key) if isinstance(node, MappingNode) else self._list(node, key)
         self.open.discard(id(node))
@@ -97,7 +97,7 @@ class _Reader:
     def _affords_copy(self, node: Node, key: str) -> bool:
         self.copies += 1
         if self.copies == MOST_COPIES + 1:
-            message = f"aliases of this value multiply to more than {MOST_COPIES} copies"
+            message = f"aliases of this value multiply to more than {MOST_COPIES:,} copies"
             self._refuse(node, key, message, "write it out")
         return self.copies <= MOST_COPIES
 

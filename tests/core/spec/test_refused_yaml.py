@@ -191,5 +191,11 @@ def test_an_alias_that_explodes_is_told_once():
         f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]" for before, name in zip("abcde", "bcdef", strict=True)
     ]
     text = "asset: a\nextra: {" + ", ".join(levels) + "}"
-    assert errors_of(text).partition("\n")[0] == "a.yml:2:12: aliases of this value multiply to more than 1000 copies"
+    assert errors_of(text).partition("\n")[0] == "a.yml:2:19: aliases of this value multiply to more than 10,000 copies"
     assert errors_of(text).count("multiply") == 1
+
+
+def test_aliases_stand_for_a_number_of_values_whatever_their_shape():
+    many = ", ".join(["x"] * 5_000)
+    for copies in (f"[{', '.join(['*a'] * 5_000)}]", "{b: [*a], c: [*a], d: [*a]}"):
+        assert "multiply to more than 10,000 copies" in errors_of(f"asset: a\nextra: {{a: &a [{many}], b: {copies}}}")
