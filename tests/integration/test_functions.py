@@ -72,7 +72,7 @@ def test_functions_of_the_package_reach_the_workers(engine, flights, tasks, tmp_
     assert computed(engine, run) == [(20,), (40,), (60,)]
 
 
-def test_what_a_function_imports_on_a_worker_is_found_there_and_as_new_as_its_files(engine, flights, tasks, tmp_path):
+def test_what_a_function_imports_on_a_worker_is_found_there(engine, flights, tasks, tmp_path):
     code = """
         from pyspark.sql import functions as sql
 
