@@ -39,6 +39,14 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
         "at": instant_text(plan.at),
         "runs": [_planned(run, project) for run in plan.runs],
         "waiting": [waiting_document(item, project) for item in plan.waiting],
+        "notes": [
+            {
+                "asset": note.asset,
+                "note": note.text,
+                "partitions": partitions_document(note.blocks, project.assets.get(note.asset)),
+            }
+            for note in plan.notes
+        ],
     }
 
 

@@ -6,19 +6,20 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sparkassets.core.journal.runs import RunRecord
-from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.runtime.progress import RunResult, Summary
 
-Named = TypeVar("Named", PlannedRun, Waiting, RunResult, RunRecord)
+Named = TypeVar("Named", PlannedRun, Waiting, Note, RunResult, RunRecord)
 
 
 def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
     """The plan, its partitions told by their keys."""
-    return Plan(
-        plan.at,
-        tuple(with_keys(run, project) for run in plan.runs),
-        tuple(with_keys(item, project) for item in plan.waiting),
+    return replace(
+        plan,
+        runs=tuple(with_keys(run, project) for run in plan.runs),
+        waiting=tuple(with_keys(item, project) for item in plan.waiting),
+        notes=tuple(with_keys(note, project) for note in plan.notes),
     )
 
 

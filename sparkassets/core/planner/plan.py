@@ -88,14 +88,16 @@ class Note:
 
     Attributes:
         blocks: The partitions it is about; None for the whole asset.
+        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
     asset: str
     text: str
     blocks: RangeSet | None = None
+    partitions: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
-        return f"<note {self.asset}: {self.text}>"
+        return f"<note {joined(self.asset, few(self.partitions))}: {self.text}>"
 
 
 @dataclass(frozen=True, slots=True)

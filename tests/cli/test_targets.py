@@ -1,0 +1,76 @@
+"""What plan, status and explain say of tables that are not as runs left them."""
+
+import pytest
+
+from sparkassets.core.journal.found import ForeignCommit, Found
+from sparkassets.errors import SourceError
+from tests.builders import days
+from tests.runtime.fakes import FakeTargets
+
+CHANGED = Found(
+    "changed",
+    table_id="t",
+    version=1,
+    mark="content:x",
+    commits=(ForeignCommit(1, "DELETE", 1736000000, days("2025-01-02")),),
+)
+
+
+class Unchanging(FakeTargets):
+    """Finds the same at every look."""
+
+    def __init__(self, found):
+        super().__init__()
+        self.found = found
+
+    def look(self, asset, known):
+        if asset.name != "daily_revenue":
+            return None
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def left(engine, shop, said, monkeypatch):
+    """The project after a run, and what is found of `daily_revenue` from then on."""
+    assert said("run", "--json")[0] == 0
+
+    def find(found):
+        monkeypatch.setattr("sparkassets.wiring.project.DeltaTargets", lambda: Unchanging(found))
+
+    return find
+
+
+def test_what_another_writer_changed_is_noticed(left, said, asked):
+    left(CHANGED)
+    code, out, _ = said("plan")
+    assert code == 0
+    assert "noticed:" in out
+    document = asked("plan")
+    (note,) = document["notes"]
+    assert note["asset"] == "daily_revenue"
+    assert note["note"].startswith("changed by another writer: DELETE in version 1 at 2025-01-04T14:13")
+    assert note["partitions"] == {"ranges": ["2025-01-02..2025-01-02"], "count": 1}
+    assert [run["asset"] for run in document["runs"]] == ["best_shops"]
+    (status,) = [each for each in asked("status") if each["asset"] == "daily_revenue"]
+    assert status["notes"][0].startswith("2025-01-02: changed by another writer: DELETE")
+    assert "daily_revenue: 2025-01-02: changed by another writer: DELETE" in said("status")[1]
+    assert "changed by another writer: DELETE" in said("explain", "daily_revenue")[1]
+
+
+def test_a_table_that_is_gone_is_due_again(left, asked, said):
+    left(Found("gone", "its table at /w/daily_revenue is gone", None))
+    document = asked("plan")
+    assert [(run["asset"], run["reason"]) for run in document["runs"]] == [
+        ("daily_revenue", "2 partitions missing; its table at /w/daily_revenue is gone")
+    ]
+    assert "its table at /w/daily_revenue is gone" in said("status")[1]
+    assert "what it wrote is gone" in said("explain", "daily_revenue")[1]
+
+
+def test_a_table_that_cannot_be_read_is_told_and_the_command_goes_on(left, asked, said):
+    left(SourceError("cannot read the Delta table at '/w/daily_revenue': no access"))
+    waits = {each["asset"]: each["reason"] for each in asked("plan")["waiting"]}
+    assert waits["daily_revenue"] == "cannot read the Delta table at '/w/daily_revenue': no access"
+    assert "no access" in said("status")[1]
