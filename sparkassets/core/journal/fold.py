@@ -43,6 +43,7 @@ from sparkassets.core.journal.state import (
     State,
 )
 from sparkassets.core.partitions import RangeSet, StampedRanges
+from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
 
 T = TypeVar("T")
 
@@ -73,10 +74,16 @@ class _Fold:
         self._consumers = dict(state.consumers)
         self._keepers = dict(state.keepers)
         self._fresh: dict[str, list[EventRef]] = {}  # events that are not in their dataset's tuple yet
+        self._growing: dict[str, GrowingRanges] = {}  # coverage of datasets that is not in them yet
+        self._marking: dict[str, dict[str, GrowingStamps]] = {}  # what is stale likewise, by asset and inlet
 
     def result(self, commit: int) -> State:
         for uri in list(self._fresh):
             self._keep(uri)
+        for uri in list(self._growing):
+            self._dataset(uri)
+        for name in list(self._marking):
+            self._marked(name)
         return State(self._journal_id, self._seq, commit, self._assets, self._datasets, self._consumers, self._keepers)
 
     def apply(self, entry: Entry, row: JournalRow) -> None:
@@ -104,7 +111,7 @@ class _Fold:
     # ------------------------------------------------------------------ specs
 
     def _spec(self, name: str, spec: FoldSpec, row: JournalRow) -> None:
-        old = self._assets.get(name)
+        old = self._marked(name)
         if old is None:
             asset = AssetState(name, spec)
         elif old.spec.place != spec.place or (spec.place is None and old.spec.uri != spec.uri):
@@ -243,20 +250,23 @@ class _Fold:
             self._publish(_ref(row, entry.changed), row, whole=entry.whole)
 
     def _publish(self, ref: EventRef, row: JournalRow, *, removed: RangeSet | None = None, whole: bool = False) -> None:
-        dataset = self._dataset(ref.uri)
+        dataset = self._datasets.get(ref.uri) or DatasetState(ref.uri)
         consumers, keepers = self._consumers.get(ref.uri, ()), self._keepers.get(ref.uri, ())
-        coverage = dataset.coverage | ref.ranges
+        growing = self._growing.get(ref.uri) or GrowingRanges(dataset.coverage)
+        self._growing[ref.uri] = growing
+        growing.add(ref.ranges)
+        changed = ref.ranges or growing.result()
         removed = removed or RangeSet()
         came = ref.ranges - removed
+        growing.remove(removed)
         gone = (dataset.gone - came) | removed if removed or dataset.gone else dataset.gone
         self._datasets[ref.uri] = replace(
             dataset,
-            coverage=coverage - removed,
             gone=gone,
             seq=ref.seq,
             at=epoch(row.at),
             recent=dataset.recent if keepers else (),
-            touched=self._unsettled(dataset.touched, consumers, ref.ranges or coverage, epoch(row.at)),
+            touched=self._unsettled(dataset.touched, consumers, changed, epoch(row.at)),
         )
         if not keepers:
             self._fresh[ref.uri] = [ref]
@@ -301,9 +311,18 @@ class _Fold:
 
     def _overlay(self, name: str, inlet: FoldInlet, blocks: RangeSet, *, seq: int) -> None:
         if blocks:
-            asset = self._assets[name]
-            marks = asset.stale.get(inlet.name, StampedRanges())
-            self._assets[name] = replace(asset, stale={**asset.stale, inlet.name: marks.overlay(blocks, seq)})
+            marking = self._marking.setdefault(name, {})
+            if inlet.name not in marking:
+                marking[inlet.name] = GrowingStamps(self._assets[name].stale.get(inlet.name, StampedRanges()))
+            marking[inlet.name].overlay(blocks, seq)
+
+    def _marked(self, name: str) -> AssetState | None:
+        """The asset with all marks of what is stale; None where there is no such asset."""
+        asset, marking = self._assets.get(name), self._marking.pop(name, {})
+        if asset is not None and marking:
+            stale = {**asset.stale, **{inlet: marks.result() for inlet, marks in marking.items()}}
+            asset = self._assets[name] = replace(asset, stale=stale)
+        return asset
 
     # ------------------------------------------------------------------ runs
 
@@ -320,6 +339,7 @@ class _Fold:
                 self._assets[name] = replace(asset, chain=chain)
 
     def _success(self, entry: SuccessEntry, row: JournalRow) -> None:
+        self._marked(entry.asset)
         asset = self._assets[entry.asset]
         if entry.epoch < asset.placed:  # it wrote where the asset was before
             self._assets[entry.asset] = replace(asset, chain=())
@@ -488,7 +508,12 @@ class _Fold:
         self._assets[entry.asset] = replace(asset, chain=chain, failed=(*others, failed))
 
     def _dataset(self, uri: str) -> DatasetState:
-        return self._datasets.get(uri) or DatasetState(uri)
+        """The dataset with all that came, also when nothing is known of it."""
+        dataset = self._datasets.get(uri) or DatasetState(uri)
+        growing = self._growing.pop(uri, None)
+        if growing is not None:
+            dataset = self._datasets[uri] = replace(dataset, coverage=growing.result())
+        return dataset
 
 
 def _set(known: dict[str, tuple[T, ...]], uri: str, values: tuple[T, ...]) -> None:
