@@ -66,7 +66,7 @@ def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None,
             waiting.append(Waiting(asset.name, _until_quiet(inlet), until, unquiet))
         refused, tolerated = refused_blocks(look, asset, inlet, ready, due, emptied=emptied)
         if tolerated:
-            said = _say(look, asset, inlet, tolerated).reason.removeprefix("waits for ")
+            said = said_of(look, asset, inlet, tolerated).reason.removeprefix("waits for ")
             notes.append(f"goes on without all of {said}: the tolerance of {_text(inlet.tolerance)} is over")
         if refused:
             ready = ready - refused
@@ -290,7 +290,7 @@ def refusals(look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet) 
         (removed, ", which was removed before it was used", True),
         (refused - loud - early - removed, "", True),
     )
-    return tuple(_say(look, asset, inlet, part, then, quiet=quiet) for part, then, quiet in parts if part)
+    return tuple(said_of(look, asset, inlet, part, then, quiet=quiet) for part, then, quiet in parts if part)
 
 
 def kept(look: Look, asset: AssetSpec, blocks: RangeSet) -> list[tuple[InletSpec, RangeSet, RangeSet]]:
@@ -318,9 +318,10 @@ def without(look: Look, inlet: InletSpec, gone: RangeSet) -> str:
     return f"kept without {which}, which {'were' if up and up.count(gone) > 1 else 'was'} removed"
 
 
-def _say(
+def said_of(
     look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet, then: str = "", *, quiet: bool = False
 ) -> Waiting:
+    """How much of what the refused blocks need is there, and what is not."""
     up = look.project.assets[inlet.name].partition
     if inlet.mapping is None or up is None or not (look.dataset(inlet).coverage or look.dataset(inlet).gone):
         return _never(look, asset, inlet, refused)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.bounds import possible, within
-from sparkassets.core.planner.gates import newest, refusals, refused_blocks, required
+from sparkassets.core.planner.gates import newest, refusals, refused_blocks, required, said_of
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import listing
@@ -94,7 +94,7 @@ def fills_nothing(look: Look, asset: AssetSpec, partition: TimePartition, holes:
         up = look.project.assets[inlet.name].partition
         if lacking and inlet.mapping is not None and up is not None:
             behind = inlet.mapping.down(lacking, down=partition, up=up) & holes
-            waiting += refusals(look, asset, inlet, behind)
+            waiting.append(said_of(look, asset, inlet, behind))
             holes = holes - behind
     return tuple(waiting)
 
