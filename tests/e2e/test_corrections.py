@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date
 
 import pytest
@@ -53,6 +54,22 @@ def test_a_corrected_day_recomputes_exactly_what_is_stale(home):
         assert ran(home, asset) == [["2025-01-01"], ["2025-01-02"], ["2025-01-01"]]
         assert rows(home / "warehouse" / asset, "day", "amount") == [(FIRST, 11), (SECOND, 5)]
     assert rows(home / "warehouse" / "report", "amount") == [(16,)]
+    assert Project.load(home).run().runs == ()
+
+
+def test_a_table_that_vanished_is_computed_again_as_a_whole_before_anything_reads_it(home, capsys):
+    sell(home / "sales", (2, "2025-01-02", 5))
+    assert main(["run", "--project", "."]) == 0
+    shutil.rmtree(home / "warehouse" / "daily")
+    capsys.readouterr()
+    assert main(["plan", "--project", "."]) == 0
+    assert f"2 partitions missing; its table at {home}/warehouse/daily is gone" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert main(["run", "--project", "."]) == 0
+    for asset in ("daily", "copy"):
+        assert rows(home / "warehouse" / asset, "day", "amount") == [(FIRST, 10), (SECOND, 5)]
+    assert rows(home / "warehouse" / "report", "amount") == [(15,)]
     assert Project.load(home).run().runs == ()
 
 
