@@ -113,6 +113,8 @@ class RangeSet:
     def __and__(self, other: RangeSet) -> RangeSet:
         if not self.starts or not other.starts:
             return _EMPTY
+        if self._same(other):
+            return self
         few, many = (self, other) if len(self) <= len(other) else (other, self)
         many_starts, many_ends, count = many.starts, many.ends, len(many)
         starts: list[int] = []
@@ -141,12 +143,16 @@ class RangeSet:
             return self
         if len(other.starts) == 1 and other.starts[0] <= self.starts[0] and self.ends[-1] <= other.ends[0]:
             return _EMPTY
+        if self._same(other):
+            return _EMPTY
         low, high = bisect_right(other.ends, self.starts[0]), bisect_left(other.starts, self.ends[-1])
         return self & RangeSet(other.starts[low:high], other.ends[low:high])._outside()
 
     def __or__(self, other: RangeSet) -> RangeSet:
         if not self.starts or not other.starts:
             return self if self.starts else other
+        if self._same(other):
+            return self
         few, many = (self, other) if len(self) <= len(other) else (other, self)
         many_starts, many_ends, count = many.starts, many.ends, len(many)
         starts: list[int] = []
@@ -170,6 +176,10 @@ class RangeSet:
         starts += many_starts[i:]
         ends += many_ends[i:]
         return RangeSet(tuple(starts), tuple(ends))
+
+    def _same(self, other: RangeSet) -> bool:
+        """Whether both are one set; ends at the first difference, so it costs next to nothing where they are not."""
+        return self.starts == other.starts and self.ends == other.ends
 
     def _outside(self) -> RangeSet:
         """Everything that is not in the set."""
