@@ -223,15 +223,21 @@ class PartitionMap(_Map):
     by: Literal["hour", "day", "week", "month", "quarter", "year"] = Field(description="How long each is.")
     column: Maybe[Text] = Field(default=None, description="Column that holds the partition.")
     timezone: Maybe[ZoneText] = Field(default=None, description="Whose days and hours; the asset's by default.")
-    start: Maybe[InstantText] = Field(default=None, description="The first that is wanted; the asset's by default.")
+    start: Maybe[InstantText] = Field(
+        default=None, description="No partition before it is wanted; one belongs when it begins at it or after."
+    )
     end: Maybe[InstantText] = Field(default=None, description="None is wanted from there on; the asset's by default.")
 
 
 class DateRangeMap(_Map):
     """Options of the strategy."""
 
-    lookback: Maybe[DurationText] = Field(default=None, description="So much before every gap is computed again too.")
-    max_partitions_per_run: Count = Field(default=366, description="What is due beyond that is another run.")
+    lookback: Maybe[DurationText] = Field(
+        default=None, description="So much before every gap is computed again too, once."
+    )
+    max_partitions_per_run: Count = Field(
+        default=366, description="What is due beyond that, lookback included, is another run."
+    )
 
 
 class StrategyMap(_Map):
@@ -324,7 +330,13 @@ class AssetFile(_Map):
     python: Maybe[FunctionText] = Field(default=None, description="A function, as package.module:function.")
     params: dict[str, Any] = Field(default={}, description="What `params` holds in a template or function.")
     timezone: Maybe[ZoneText] = Field(default=None, description="Of its schedule, partition and times; the project's.")
-    start: Maybe[InstantText] = Field(default=None, description="Where it begins; of schedule and partition both.")
+    start: Maybe[InstantText] = Field(
+        default=None,
+        description=(
+            "Where it begins; of schedule and partition both. An interval or a partition belongs when it begins at it "
+            "or after; what lies before it is not required of it by what reads it."
+        ),
+    )
     end: Maybe[InstantText] = Field(default=None, description="Where it ends; of schedule and partition both.")
     settle: Maybe[DurationText] = Field(
         default=None, description="Of a source: what was updated more lately than this is left alone."
