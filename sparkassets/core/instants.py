@@ -350,6 +350,7 @@ def day_number(of: date) -> int:
 _UNITS = {"y": "months", "mo": "months", "w": "days", "d": "days", "h": "seconds", "m": "seconds", "s": "seconds"}
 _SIZES = {"y": 12, "mo": 1, "w": 7, "d": 1, "h": 3600, "m": 60, "s": 1}
 _DURATION = re.compile(r"-?(?:\d{1,9}(?:mo|[ywdhms]))+", re.ASCII)
+_MOST_YEARS = 999
 _PART = re.compile(r"(\d+)(mo|[ywdhms])", re.ASCII)
 
 
@@ -391,6 +392,8 @@ class Duration:
         parts = {"months": 0, "days": 0, "seconds": 0}
         for count, unit in _PART.findall(text):
             parts[_UNITS[unit]] += sign * int(count) * _SIZES[unit]
+        if abs(parts["months"]) / 12 + abs(parts["days"] + parts["seconds"] / DAY) / 366 > _MOST_YEARS:
+            raise InstantError(f"'{text[:40]}' is longer than {_MOST_YEARS} years")
         return cls(**parts)
 
     @property

@@ -313,7 +313,7 @@ def test_what_is_not_a_duration(text):
     )
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**9), st.sampled_from([1, -1]))
+@given(st.integers(0, 4_000), st.integers(0, 10**5), st.integers(0, 10**9), st.sampled_from([1, -1]))
 def test_text_of_a_duration_parses_back(months, days, seconds, sign):
     duration = Duration(sign * months, sign * days, sign * seconds)
     assert Duration.parse(duration.text) == duration
@@ -353,8 +353,10 @@ def test_adding_seconds_only_is_elapsed_time(data, name, seconds):
 
 
 def test_duration_that_leaves_the_calendar():
-    with pytest.raises(InstantError, match=r"^'9000y' from 2025-01-01 leaves the years 1 to 9999$"):
-        Duration.parse("9000y").add_to(epoch(datetime(2025, 1, 1, tzinfo=UTC)), "UTC")
+    with pytest.raises(InstantError, match=r"^'9000y' is longer than 999 years$"):
+        Duration.parse("9000y")
+    with pytest.raises(InstantError, match=r"^'499y' from 9990-01-01 leaves the years 1 to 9999$"):
+        Duration.parse("499y").add_to(epoch(datetime(9990, 1, 1, tzinfo=UTC)), "UTC")
 
 
 def test_exact_seconds():

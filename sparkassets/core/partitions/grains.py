@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Final, Literal
 
 from sparkassets.core.instants import Duration, day_number, local_date
 from sparkassets.errors import InputError
@@ -16,6 +16,21 @@ By = Literal["hour", "day", "week", "month", "quarter", "year"]
 
 class PartitionError(InputError):
     """A partition key, a range of keys or a window is not one."""
+
+
+_YEARS: Final = range(1000, 9000)
+"""Of partitions: from all of them windows reach to years that the calendar has."""
+
+
+def check_year(key: str) -> None:
+    """Refuses a key, which begins with its year, at the ends of the calendar.
+
+    Raises:
+        PartitionError: It is there.
+    """
+    if int(key[:4]) not in _YEARS:
+        span = f"{_YEARS[0]} to {_YEARS[-1]}"
+        raise PartitionError(f"partition key '{key}' is not in the calendar: its years are {span}")
 
 
 @dataclass(frozen=True, slots=True)

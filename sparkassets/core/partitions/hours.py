@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sparkassets.core.instants import DAY, Duration, local_date, local_datetime, local_seconds, offsets
-from sparkassets.core.partitions.grains import PartitionError
+from sparkassets.core.partitions.grains import PartitionError, check_year
 
 HOUR = 3600
 _APART = 3 * DAY
@@ -125,6 +125,7 @@ class HourGrid:
         match = _KEY.fullmatch(text)
         if not match:
             raise PartitionError(f"'{text}' is not a partition key by hour; expected one such as 2013-01-05T06")
+        check_year(text)
         try:
             slots = self._occurrences(local_seconds(datetime.fromisoformat(match[1])))
         except ValueError as error:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from sparkassets.core.instants import DAY, Duration, offsets
-from sparkassets.core.partitions.grains import GRAINS, PartitionError
+from sparkassets.core.partitions.grains import GRAINS, PartitionError, check_year
 
 _REGULAR = {"day": (DAY, 0), "week": (7 * DAY, 3 * DAY)}
 """Slices of one length while the clocks do not change: that, and how far one begins before 1970-01-01."""
@@ -117,6 +117,7 @@ class SliceGrid:
         grain = self._grain
         if not grain.pattern.fullmatch(text):
             raise PartitionError(f"'{text}' is not a partition key by {self._by}; expected one such as {grain.example}")
+        check_year(text)
         try:
             number = grain.index(grain.read(text))
             start, end = self._edge(number), self._edge(number + 1)
