@@ -1,6 +1,8 @@
 """The Python of docs/python.md does what is said, and its table names what there is."""
 
 import re
+import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -9,7 +11,7 @@ from sparkassets import Project
 from tests.documents import blocks, page
 
 pytestmark = pytest.mark.usefixtures("shop", "engine")
-LOOK, _ = blocks("docs/python.md", "python")
+LOOK, RUN = blocks("docs/python.md", "python")
 
 
 def test_looking_and_announcing(capsys):
@@ -19,6 +21,15 @@ def test_looking_and_announcing(capsys):
         "best_shops waits for daily_revenue 2025-01-01..2025-01-02, which runs first",
         "['orders']",
     ]
+
+
+def test_running(monkeypatch):
+    session = SimpleNamespace(getActiveSession=lambda: None)
+    monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark"))
+    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=session))
+    done = {}
+    exec(compile(RUN.text, "docs/python.md", "exec"), done)  # noqa: S102  our own page
+    assert [run.asset for run in done["summary"].runs] == ["daily_revenue", "best_shops"]
 
 
 def test_the_methods_are_there():
