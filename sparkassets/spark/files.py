@@ -104,7 +104,7 @@ class PinnedFiles:
             if slot is None or (ranges is not None and not ranges.overlaps(RangeSet.span(*slot))):
                 return None
             start = slot[0]
-        root = pattern.root if "://" in pattern.root else f"file://{pattern.root}"
+        root = _root(pattern)
         path = root if root.endswith(f"/{relative}") and not pattern.is_pattern else f"{root}/{relative}"
         return FoundFile(path, relative, size, changed, start)
 
@@ -143,9 +143,10 @@ def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec
             )
         return session.createDataFrame([], declared_schema(session, declared))
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
-    reader = session.read.format(source.kind).options(**_options(source))
+    options = {**_named_folders(files, asset), **_options(source)}
+    reader = session.read.format(source.kind).options(**options)
     if source.kind == "csv":
-        return _csv(session, reader, paths, declared, asset=asset, source=source)
+        return _csv(session, reader, paths, declared, asset=asset, given=options)
     if source.kind == "json" and declared:
         reader = reader.schema(declared_schema(session, declared))
     frame = reader.load(paths)
@@ -161,10 +162,9 @@ def _csv(
     declared: Mapping[str, str],
     *,
     asset: AssetSpec,
-    source: SourceSpec,
+    given: Mapping[str, str],
 ) -> DataFrame:
     """Names from the files' header, types from the declared columns, else strings."""
-    given = _options(source)
     if given["header"].lower() != "true":
         return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
     permissive = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"})
@@ -173,6 +173,19 @@ def _csv(
     if missing:
         raise no_column(missing, paths, asset=asset.name, header=lambda path: permissive.load(path).columns)
     return reader.schema(declared_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
+
+
+def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
+    """Makes columns of folders such as ``country=nl`` in a source that is a folder, as Spark does for the folder."""
+    if asset.place is None or not any("/" in file.relative for file in files):
+        return {}
+    pattern = PathPattern.parse(asset.place.path)
+    return {} if pattern.is_pattern else {"basePath": _root(pattern)}
+
+
+def _root(pattern: PathPattern) -> str:
+    """As Spark reads it, with its scheme."""
+    return pattern.root if "://" in pattern.root else f"file://{pattern.root}"
 
 
 def _options(source: SourceSpec) -> dict[str, str]:

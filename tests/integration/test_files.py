@@ -183,6 +183,18 @@ def test_no_files_are_no_rows_if_the_columns_are_declared(engine, tmp_path):
     assert computation.schema.simpleString() == "struct<n:int,day:date>"
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_folders_that_name_a_column_are_columns_as_in_spark(engine, spark, tmp_path, kind):
+    folder = tmp_path / "in"
+    frame = spark.sql("SELECT 1 AS n, 'nl' AS country UNION ALL SELECT 2, 'de'")
+    frame.write.partitionBy("country").format(kind).option("header", "true").save(str(folder))
+    source = landing(folder, "", kind=kind, by=None, columns={"n": "int"})
+    names = [str(path.relative_to(folder)) for path in folder.glob("*/*") if path.name[0] not in "._"]
+    copy = table("copy", tmp_path / "w", **sql("SELECT country, n FROM {{ inlets.landing }}", "landing"))
+    run = order(copy, source, pins=pin(source, folder, {"": names}))
+    assert sorted(computed(engine, run)) == [("de", 2), ("nl", 1)]
+
+
 def test_parquet_without_partitions(engine, spark, tmp_path):
     folder = tmp_path / "in"
     spark.range(3).write.parquet(str(folder))
