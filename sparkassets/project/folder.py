@@ -49,12 +49,17 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
 
 
 class _Reader:
-    """Reads text files; what is no UTF-8 becomes a problem."""
+    """Reads text files; what is no UTF-8 becomes a problem.
+
+    Attributes:
+        unreadable: Files that are there and became a problem.
+    """
 
     def __init__(self, root: Path, trace: Trace) -> None:
         self.root = root
         self.trace = trace
         self.problems: list[Problem] = []
+        self.unreadable: set[Path] = set()
 
     def names(self, folder: Path) -> list[str] | None:
         """What is in a folder; None where there is none, and nothing where it cannot be looked into."""
@@ -66,14 +71,14 @@ class _Reader:
 
     def exists(self, path: Path) -> bool:
         """Whether there is a file, which may be one that cannot be read."""
-        return self.file(path) is not None or bool(self.problems and self.problems[-1].location.file == _label(path))
+        return self.file(path) is not None or path in self.unreadable
 
     def file(self, path: Path, *, is_python: bool = False) -> SourceFile | None:
         """The file, or None where there is none that can be read; Python may name another encoding than UTF-8."""
         try:
             content = self.trace.read(path)
         except OSError as error:
-            self.problems.append(Problem(Location(_label(path)), f"cannot be read: {error.strerror}"))
+            self._refuse(path, Problem(Location(_label(path)), f"cannot be read: {error.strerror}"))
             return None
         if content is None:
             return None
@@ -83,9 +88,13 @@ class _Reader:
             line = content.count(b"\n", 0, error.start) + 1
             column = error.start - content.rfind(b"\n", 0, error.start)
             message = f"the byte 0x{content[error.start]:02x} is not UTF-8; files of a project are UTF-8 text"
-            self.problems.append(Problem(Location(_label(path), line, column), message))
+            self._refuse(path, Problem(Location(_label(path), line, column), message))
             return None
         return SourceFile(_label(path), Path(os.path.relpath(path, self.root)).as_posix(), text)
+
+    def _refuse(self, path: Path, problem: Problem) -> None:
+        self.problems.append(problem)
+        self.unreadable.add(path)
 
 
 def _encoding(module: bytes) -> str:
@@ -132,18 +141,26 @@ def _yaml_files(folder: Path, names: list[str], reader: _Reader, *, deep: bool) 
 
 def _code(
     project: ProjectDraft, assets: AssetFiles, reader: _Reader
-) -> tuple[dict[str, SourceFile], dict[str, Module]]:
-    """The SQL files and the modules that the assets want, as far as they exist."""
-    sql: dict[str, SourceFile] = {}
+) -> tuple[dict[str, SourceFile | None], dict[str, Module]]:
+    """The SQL files and the modules that the assets want, as far as they exist; None for SQL that cannot be read."""
+    sql: dict[str, SourceFile | None] = {}
     modules: dict[str, Module] = {}
     for draft in assets.drafts.values():
         match wanted(draft, project):
             case WantedSql(paths):
-                found = next((file for path in paths if (file := reader.file(reader.root / path))), None)
-                sql |= {found.path: found} if found else {}
+                sql |= _first(paths, reader)
             case WantedModule(name) if name not in modules and (module := _module(name, reader)):
                 modules[name] = module
     return sql, modules
+
+
+def _first(paths: Iterable[str], reader: _Reader) -> dict[str, SourceFile | None]:
+    """The first of these files that is there, by its path; None where it cannot be read."""
+    for path in paths:
+        file = reader.file(reader.root / path)
+        if file or reader.root / path in reader.unreadable:
+            return {path: file}
+    return {}
 
 
 def _module(name: str, reader: _Reader) -> Module | None:
@@ -153,6 +170,6 @@ def _module(name: str, reader: _Reader) -> Module | None:
         for path in (base / f"{relative}.py", base / relative / "__init__.py"):
             if file := reader.file(path, is_python=True):
                 return read_module(file, search_path=str(base))
-            if reader.exists(path):
+            if path in reader.unreadable:
                 return Module(SourceFile(_label(path), relative, ""), str(base), is_readable=False)
     return None

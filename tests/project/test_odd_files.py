@@ -50,7 +50,29 @@ def test_neither_are_pipes_for_code(home, name):
     if "jobs" in name:
         (home / "assets" / "a.yml").write_text("asset: a\npython: jobs.work:x\n")
     os.mkfifo(home / name)
-    assert f"{name}: cannot be read: it is no file, but a pipe, a socket or a device" in said(home)
+    assert said(home) == f"{name}: cannot be read: it is no file, but a pipe, a socket or a device"
+
+
+@pytest.mark.parametrize("content", [b"SELECT caf\xe9", b"x" * (MOST_BYTES + 1)])
+@pytest.mark.parametrize("sql", ["", "sql: assets/a.sql\n"])
+def test_sql_that_cannot_be_read_is_there(home, content, sql):
+    (home / "assets" / "a.yml").write_text("asset: a\n" + sql)
+    (home / "assets" / "a.sql").write_bytes(content)
+    (problem,) = said(home).splitlines()
+    assert problem.startswith(("assets/a.sql:1:11: the byte 0xe9 is not UTF-8", "assets/a.sql: cannot be read: it has"))
+
+
+def test_what_two_assets_share_is_told_once(home):
+    (home / "jobs").mkdir()
+    for name in "abcd":
+        body = "sql: x.sql" if name in "ab" else f"python: jobs.work:{name}"
+        (home / "assets" / f"{name}.yml").write_text(f"asset: {name}\n{body}\n")
+    os.mkfifo(home / "x.sql")
+    os.mkfifo(home / "jobs" / "work.py")
+    assert said(home).splitlines() == [
+        "jobs/work.py: cannot be read: it is no file, but a pipe, a socket or a device",
+        "x.sql: cannot be read: it is no file, but a pipe, a socket or a device",
+    ]
 
 
 def test_devices_and_folders(home):

@@ -168,7 +168,7 @@ def compile_body(
     draft: AssetDraft,
     project: ProjectDraft,
     *,
-    sql: Mapping[str, SourceFile],
+    sql: Mapping[str, SourceFile | None],
     modules: Mapping[str, Module],
 ) -> Body:
     """What the asset runs; what is wrong becomes problems of the draft.
@@ -176,7 +176,8 @@ def compile_body(
     Args:
         draft: The asset.
         project: Says which packages functions may come from.
-        sql: The SQL files that exist, by their path from the project's folder.
+        sql: The SQL files that exist, by their path from the project's folder; None where whoever read one says why
+            it cannot be read.
         modules: The modules that exist, by name.
     """
     keys = draft.keys
@@ -190,13 +191,14 @@ def compile_body(
     if keys.sql is not None and not _is_file(keys.sql):
         return _sql(draft, keys.sql, draft.file, draft.at / "sql")
     path = _sql_path(draft)
-    if path in sql:
-        return _sql(draft, sql[path].text, sql[path], None)
-    _report_missing_sql(draft, path, sql)
+    if file := sql.get(path):
+        return _sql(draft, file.text, file, None)
+    if path not in sql:
+        _report_missing_sql(draft, path, sql)
     return Body()
 
 
-def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFile]) -> None:
+def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFile | None]) -> None:
     near = beside(draft.file.path, path)
     if draft.keys.sql is None:
         message = f"asset {draft.name!r} has neither 'sql' nor 'python', and there is no file {path}"

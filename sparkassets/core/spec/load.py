@@ -28,7 +28,7 @@ def compile_project(
     project: ProjectDraft,
     files: AssetFiles,
     *,
-    sql: Mapping[str, SourceFile],
+    sql: Mapping[str, SourceFile | None],
     modules: Mapping[str, Module],
     timetables: Mapping[str, Factory],
     tables: Tables | None = None,
@@ -38,7 +38,8 @@ def compile_project(
     Args:
         project: The project file, read.
         files: The asset files, read.
-        sql: The SQL files that the assets want and that exist, by their path from the project's folder.
+        sql: The SQL files that the assets want and that exist, by their path from the project's folder; None
+            where one cannot be read, as ``files.problems`` tell.
         modules: The Python modules that they want and that exist, by name.
         timetables: Those that other packages registered, by name; asked for those only that the assets name.
         tables: Is asked for the columns of Delta tables that others write; None asks of none.
