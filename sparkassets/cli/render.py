@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -15,7 +16,7 @@ from sparkassets.core.planner.preview import Preview
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.timetables import Slot
-from sparkassets.runtime.progress import RunResult, Summary
+from sparkassets.runtime.progress import RunResult, Status, Summary
 
 STATUS_STYLES = {
     "success": "green",
@@ -25,6 +26,7 @@ STATUS_STYLES = {
     "lost": "red",
     "cancelled": "yellow",
     "superseded": "yellow",
+    "replanned": "yellow",
     "stale": "yellow",
     "missing": "yellow",
     "running": "cyan",
@@ -193,12 +195,14 @@ def in_words(seconds: int) -> str:
 
 def ending(summary: Summary) -> str:
     """One line that counts: ``3 runs: 2 success, 1 failed``."""
-    counts: dict[str, int] = {}
-    for result in summary.runs:
-        counts[result.status] = counts.get(result.status, 0) + 1
+    counts = Counter(_in_words(result.status) for result in summary.runs)
     parts = ", ".join(f"{count} {status}" for status, count in counts.items())
     stopped = "; interrupted" if summary.interrupted else ""
     return f"{plural(len(summary.runs), 'run')}: {parts}{stopped}"
+
+
+def _in_words(status: Status) -> str:
+    return "planned anew" if status == "replanned" else status
 
 
 def blocks_text(asset: str, blocks: RangeSet | None, project: ProjectSpec) -> str:
@@ -230,7 +234,7 @@ def _waiting(item: Waiting, project: ProjectSpec, style: str) -> Row:
 
 
 def _ended(result: RunResult, project: ProjectSpec) -> Row:
-    status = "adopted" if result.adopted else result.status
+    status = "adopted" if result.adopted else _in_words(result.status)
     return [
         result.asset,
         blocks_text(result.asset, result.blocks, project),

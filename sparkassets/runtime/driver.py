@@ -30,6 +30,7 @@ from sparkassets.ports import Clock, Engine, EngineLostError, Ids, Pin, RunOrder
 from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.made_good import settled
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.progress import Explained, Progress, RunResult, Status, Summary, Unbroken
 from sparkassets.runtime.restless import Restless
@@ -134,7 +135,7 @@ class Driver:
         self.ledger.tidy(ending=True)
         interrupted = self._stopping.is_set()
         waiting = () if interrupted else plan.waiting  # what was planned before says nothing about afterwards
-        return Summary(tuple(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken)
+        return Summary(settled(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken)
 
     # ------------------------------------------------------------------ the loop
 

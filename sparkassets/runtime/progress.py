@@ -18,7 +18,11 @@ from sparkassets.errors import SparkAssetsError, said
 MOST_TOLD = 3
 """Failures that an error names."""
 
-Status = Literal["success", "failed", "cancelled", "superseded"]
+Status = Literal["success", "failed", "replanned", "cancelled", "superseded"]
+"""``replanned``: it failed, was planned anew, and all that it was to compute was computed in the same invocation."""
+
+GOOD: frozenset[Status] = frozenset({"success", "replanned", "superseded"})
+"""What is no failure of the invocation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,8 @@ class Summary:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed."""
-        return not self.faults and all(run.status in ("success", "superseded") for run in self.runs)
+        """Whether nothing failed that was not made good."""
+        return not self.faults and all(run.status in GOOD for run in self.runs)
 
     @property
     def failures(self) -> tuple[str, ...]:

@@ -75,6 +75,7 @@ def driven(made, *, as_json=False, every_seconds=None):
         (Summary((), ()), 0),
         (Summary((run(),), ()), 0),
         (Summary((run("superseded"),), ()), 0),
+        (Summary((run("replanned"), run()), ()), 0),
         (Summary((run(), run("failed")), ()), 1),
         (Summary((), (), (("flights", "vanished"),)), 1),
     ],

@@ -118,3 +118,11 @@ def test_an_interrupted_invocation_says_so():
 def test_an_adopted_run_is_called_so():
     text = shown(print_summary, Summary((result("report", "success", adopted="report-0"),), ()))
     assert "  report  adopted      1.2" in text
+
+
+def test_what_was_made_good_is_told_as_planned_anew():
+    changed = result("delays", "replanned", error="the files of 'flights' changed before they were read")
+    text = shown(print_summary, Summary((changed, result("delays", "success")), ()))
+    assert "planned anew" in text.splitlines()[1]
+    assert "\n2 runs: 1 planned anew, 1 success\n" in text
+    assert "delays failed" not in text

@@ -131,9 +131,28 @@ def test_a_source_that_changed_since_the_plan_is_planned_anew_and_not_retried():
 
     engine.hooks["a", "compute"] = changed
     summary = w.driver(engine=engine).run([Tick()])
-    assert [(run.status, run.attempts) for run in summary.runs] == [("failed", 1), ("success", 1)]
+    assert [(run.status, run.attempts) for run in summary.runs] == [("replanned", 1), ("success", 1)]
     assert pinned[0] < pinned[1]
     assert summary.faults == ()
+    assert summary.ok
+    assert summary.failures == ()
+    assert [row.kind for row in w.store.history(kinds=["failure"])] == ["failure"]
+
+
+def test_what_was_planned_anew_for_a_part_only_stays_failed():
+    w = world(source("s"), asset("a", "s", retries=0))
+    w.tell("s", "2025-01-01", "2025-01-02")
+    engine = FakeEngine()
+
+    def changed(order):
+        if order.blocks == days("2025-01-01..2025-01-02"):
+            w.tell("s", "2025-01-01")
+            raise SourceChangedError("the files of 's' changed before they were read: 2025-01-01", source="s")
+
+    engine.hooks["a", "compute"] = changed
+    summary = w.driver(engine=engine).run([Tick()])
+    assert [run.status for run in summary.runs] == ["failed", "success"]
+    assert not summary.ok
 
 
 def test_a_source_that_always_changes_ends_the_invocation_with_what_to_do():

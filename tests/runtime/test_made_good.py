@@ -1,0 +1,57 @@
+"""Which failures of an invocation the same invocation made good."""
+
+import pytest
+
+from sparkassets.core.partitions import RangeSet
+from sparkassets.runtime.made_good import settled
+from sparkassets.runtime.progress import RunFailedError, RunResult, Summary
+from tests.builders import days
+
+ONE, TWO, BOTH = days("2025-01-01"), days("2025-01-02"), days("2025-01-01", "2025-01-02")
+
+
+def results(*told):
+    """Runs of (asset, status, blocks), in the order in which they ended."""
+    return [RunResult(name, f"{name}-{n}", "scheduled", status, blocks, "", 1.0) for n, (name, status, blocks) in told]
+
+
+def statuses(*told):
+    return [result.status for result in settled(results(*enumerate(told)))]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([("a", "failed", BOTH), ("a", "success", BOTH)], ["replanned", "success"]),
+        ([("a", "failed", BOTH), ("a", "success", ONE), ("a", "success", TWO)], ["replanned", "success", "success"]),
+        ([("a", "failed", BOTH), ("a", "failed", ONE), ("a", "success", BOTH)], ["replanned"] * 2 + ["success"]),
+        ([("a", "failed", BOTH), ("a", "success", ONE)], ["failed", "success"]),
+        ([("a", "success", ONE), ("a", "failed", ONE)], ["success", "failed"]),
+        ([("a", "failed", ONE), ("b", "success", ONE)], ["failed", "success"]),
+        ([("a", "failed", None), ("a", "success", None)], ["replanned", "success"]),
+        ([("a", "failed", None), ("a", "superseded", None)], ["failed", "superseded"]),
+        ([("a", "failed", ONE), ("a", "success", ONE), ("a", "failed", ONE)], ["replanned", "success", "failed"]),
+        ([("a", "cancelled", ONE), ("a", "success", ONE)], ["cancelled", "success"]),
+        ([("a", "failed", RangeSet())], ["failed"]),
+    ],
+)
+def test_a_failure_is_made_good_by_later_runs_that_computed_all_of_it(told, expected):
+    assert statuses(*told) == expected
+
+
+def test_a_run_that_only_records_an_older_one_makes_nothing_good():
+    failed, adopting = results((0, ("a", "failed", ONE)), (1, ("a", "success", ONE)))
+    assert settled([failed, RunResult(**{**_fields(adopting), "adopted": "a-0"})])[0].status == "failed"
+
+
+def test_only_what_stays_failed_is_an_error():
+    kept = settled(
+        results(*enumerate([("a", "failed", ONE), ("b", "failed", ONE), ("a", "success", ONE)])),
+    )
+    summary = Summary(kept, ())
+    assert not summary.ok
+    assert str(RunFailedError(summary)) == "b failed: "
+
+
+def _fields(result):
+    return {name: getattr(result, name) for name in RunResult.__slots__}
