@@ -185,6 +185,9 @@ class Recorded:
 class TargetObserver(Protocol):
     """Looks at what assets wrote, without a JVM."""
 
+    def absent_folder(self, asset: AssetSpec) -> str | None:
+        """The folder on a disk that the asset's table is or would be in, where that is not there; else None."""
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.
 

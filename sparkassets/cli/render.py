@@ -11,6 +11,7 @@ from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import epoch, instant, zoned
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.phrases import few
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.preview import Preview
 from sparkassets.core.planner.wording import labels, plural
@@ -119,7 +120,8 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
     if summary.faults:
         terminal.print("", terminal.paint("sources and tables that could not be looked at:", "red"))
-        print_table(terminal, [Column("asset"), Column("reason", free=True)], [list(fault) for fault in summary.faults])
+        rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
+        print_table(terminal, [Column("asset"), Column("reason", free=True)], rows)
     if summary.interrupted:
         return  # what waited before the end is out of date
     said = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}

@@ -106,8 +106,16 @@ class Summary:
         failed = (run for run in self.runs if run.status == "failed")
         return (
             *(f"{joined(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
-            *(f"{asset} could not be looked at: {fault}" for asset, fault in self.faults),
+            *(f"{few(assets)} could not be looked at: {fault}" for assets, fault in self.shared_faults),
         )
+
+    @property
+    def shared_faults(self) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """The faults, each with all that it is the same for, such as the tables of one volume."""
+        shared: dict[str, list[str]] = {}
+        for asset, fault in self.faults:
+            shared.setdefault(fault, []).append(asset)
+        return tuple((tuple(assets), fault) for fault, assets in shared.items())
 
     def __repr__(self) -> str:
         counts = Counter(run.status for run in self.runs)

@@ -13,6 +13,7 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Recorded, TargetObserver
 from sparkassets.runtime.news import News
+from sparkassets.runtime.volumes import unmounted
 
 LOOKS_AT_ONCE = 16
 """Tables in object stores that are looked at side by side; a look is a few requests one after the other."""
@@ -40,10 +41,12 @@ def look_at_targets(
         lost_before: Assets of which this invocation has recorded a loss: what is lost again after they ran would be
             lost for ever, so these are left with a fault.
     """
+    concerned = _concerned(project, select)
+    faults = unmounted(project, state, observer, concerned)
     looked = [
         (asset, known)
-        for asset in _concerned(project, select)
-        if (known := _recorded(asset, state, gone=gone)) is not None
+        for asset in concerned
+        if asset.name not in faults and (known := _recorded(asset, state, gone=gone)) is not None
     ]
     distant = [pair for pair in looked if pair[0].place is not None and "://" in pair[0].place.path]
     found = {asset.name: _look(observer, asset, known) for asset, known in looked if (asset, known) not in distant}
@@ -54,7 +57,6 @@ def look_at_targets(
             seen = pool.map(lambda pair: _look(observer, *pair), distant)
             found |= {asset.name: each for (asset, _), each in zip(distant, seen, strict=True)}
     entries: list[Entry] = []
-    faults: dict[str, str] = {}
     for asset, _ in looked:
         each = found[asset.name]
         if isinstance(each, SourceError):

@@ -10,12 +10,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
 from sparkassets.core.partitions import PartitionError, RangeSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
+from sparkassets.files.stores import local_path
 from sparkassets.ports import Recorded
 from sparkassets.sources.delta_log import Commit, DeltaLog, transactions
 from sparkassets.sources.delta_time import FileTimes, time_column
@@ -28,6 +30,20 @@ _DIGEST_SIZE = 16
 
 class DeltaTargets:
     """Looks at Delta tables by path; implements `ports.TargetObserver`."""
+
+    def absent_folder(self, asset: AssetSpec) -> str | None:
+        """The folder on a disk that the asset's table is or would be in, where that is not there; else None."""
+        local = None if asset.place is None else local_path(asset.place.path)
+        if local is None:
+            return None
+        folder = Path(local).parent
+        try:
+            folder.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return str(folder)
+        except OSError:  # which the look itself tells
+            return None
+        return None
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.

@@ -126,3 +126,11 @@ def test_what_was_made_good_is_told_as_planned_anew():
     assert "planned anew" in text.splitlines()[1]
     assert "\n2 runs: 1 planned anew, 1 success\n" in text
     assert "delays failed" not in text
+
+
+def test_what_is_wrong_with_many_in_the_same_way_is_one_line():
+    away = "the folder /mnt/lake is not there"
+    text = shown(print_summary, Summary((), (), (("delays", away), ("report", away), ("flights", "vanished"))))
+    assert text.splitlines()[-2:] == [f"  delays, report  {away}", "  flights         vanished"]
+    summary = Summary((), (), tuple((f"a{n}", away) for n in range(9)))
+    assert summary.failures == (f"a0, a1, a2 and 6 more could not be looked at: {away}",)

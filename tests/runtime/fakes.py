@@ -123,11 +123,16 @@ class FakeTargets:
     Attributes:
         news: Asset to what the next look at its table finds, or what it raises.
         looked: The assets whose tables were looked at, in order.
+        absent: Asset to the folder of its table that is not there.
     """
 
     def __init__(self) -> None:
         self.news: dict[str, Found | Exception] = {}
         self.looked: list[str] = []
+        self.absent: dict[str, str] = {}
+
+    def absent_folder(self, asset: AssetSpec) -> str | None:
+        return self.absent.get(asset.name)
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         self.looked.append(asset.name)

@@ -101,3 +101,39 @@ def test_a_table_that_vanishes_whenever_it_was_computed_is_not_computed_for_ever
     assert summary.faults == (
         ("a", "its table at /data/a is gone, again, after it was computed anew; look who removes it"),
     )
+
+
+AWAY = (
+    "the folder /mnt/lake is not there, but tables were written to it: is its volume mounted?"
+    " to compute them anew, make the folder: mkdir -p /mnt/lake"
+)
+
+
+def test_tables_whose_folder_is_not_there_are_not_computed_anew():
+    world = used(asset("a", "s"), asset("b", "a"), asset("far", "s"))
+    world.targets.absent = {"a": "/mnt/lake", "b": "/mnt/lake/b"}
+    world.tell("s", "2025-01-04")
+    summary = world.driver().run([Tick()])
+    assert [run.asset for run in summary.runs] == ["far"]
+    assert summary.faults == (("a", AWAY), ("b", AWAY))
+    assert "a" not in world.targets.looked
+    assert world.store.history(kinds=["target"]) == []
+    world.targets.absent = {}
+    world.targets.news["a"] = GONE
+    assert [name for name, _ in run(world)] == ["a", "b"]
+
+
+def test_neither_is_anything_else_written_there():
+    world = used(asset("a", "s"))
+    grown = World(project(source("s"), asset("a", "s"), asset("new", "s")), world.store)
+    grown.targets.absent = {"a": "/mnt/lake", "new": "/mnt/lake"}
+    assert run(grown, ["new"]) == []
+    assert run(grown, ["a"]) == []
+
+
+def test_a_folder_that_no_table_was_written_to_yet_is_made_by_the_first_run():
+    world = World(project(source("s"), asset("a", "s")), MemoryStore())
+    world.tell("s", "2025-01-01")
+    world.targets.absent = {"a": "/mnt/lake"}
+    world.driver().run([Tick()])
+    assert len(world.engine.data("a")) == 1

@@ -334,3 +334,15 @@ def test_statistics_tell_the_time_where_folders_do_not_and_else_all_is_touched(t
     assert table.look().commits[0].ranges == days("2025-01-02")
     table.asset = replace(table.asset, partition=replace(table.asset.partition, column="other"))
     assert table.look().commits[0].ranges == table.known.coverage
+
+
+def test_a_folder_that_is_not_there_is_not_the_table_that_is_gone(table, tmp_path):
+    at = replace(table.asset, place=Place(str(tmp_path / "lake" / "a"), "a"))
+    assert DeltaTargets().absent_folder(at) == str(tmp_path / "lake")
+    (tmp_path / "lake").mkdir()
+    assert DeltaTargets().absent_folder(at) is None
+    assert DeltaTargets().absent_folder(replace(at, place=Place(f"file://{tmp_path}/sea/a", "a"))) is not None
+    assert DeltaTargets().absent_folder(replace(at, place=Place("s3://bucket/a", "a"))) is None
+    assert DeltaTargets().absent_folder(replace(at, place=None)) is None
+    shutil.rmtree(table.path)
+    assert table.look().kind == "gone"
