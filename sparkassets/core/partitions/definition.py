@@ -78,11 +78,15 @@ class TimePartition:
 
     # ----------------------------------------------------------------- sets of slots
 
+    def same_grid(self, other: TimePartition) -> bool:
+        """Whether the slots of both are the same."""
+        return self.by == other.by and self.timezone == other.timezone
+
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""
-        grid = _grid(self.by, self.timezone)
-        if grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends):
+        if self._cuts(ranges):
             return ranges
+        grid = _grid(self.by, self.timezone)
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
@@ -101,9 +105,9 @@ class TimePartition:
 
     def inside(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that lies in one of the ranges wholly."""
-        grid = _grid(self.by, self.timezone)
-        if grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends):
+        if self._cuts(ranges):
             return ranges
+        grid = _grid(self.by, self.timezone)
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
@@ -113,6 +117,13 @@ class TimePartition:
                 starts.append(low)
                 ends.append(high)
         return RangeSet(tuple(starts), tuple(ends))
+
+    def _cuts(self, ranges: RangeSet) -> bool:
+        """Whether all of the ranges begin and end at edges; of a single one, which most are, it is remembered."""
+        if len(ranges.starts) == 1:
+            return _are_edges(self.by, self.timezone, ranges.starts[0], ranges.ends[0])
+        grid = _grid(self.by, self.timezone)
+        return grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends)
 
     def slots(self, ranges: RangeSet) -> Iterator[tuple[int, int]]:
         """The slots that lie in one of the ranges wholly, as (start, end), oldest first."""
@@ -211,3 +222,9 @@ class TimePartition:
 def _grid(by: By, timezone: str) -> HourGrid | SliceGrid:
     """The grid of a grain in a zone, shared by all partitions of that kind."""
     return HourGrid(timezone) if by == "hour" else SliceGrid(by, timezone)
+
+
+@lru_cache(maxsize=4096)
+def _are_edges(by: By, timezone: str, start: int, end: int) -> bool:
+    """Whether one range begins and ends at edges."""
+    return _grid(by, timezone).are_edges((start, end))

@@ -26,11 +26,13 @@ class Overlap:
 
     def up(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
-        return up.cover(down.cover(blocks))
+        covered = down.cover(blocks)
+        return covered if down.same_grid(up) else up.cover(covered)
 
     def down(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The blocks that need an inlet partition which overlaps ``changed``."""
-        return down.cover(up.cover(changed))
+        covered = up.cover(changed)
+        return covered if down.same_grid(up) else down.cover(covered)
 
 
 @dataclass(frozen=True, slots=True)

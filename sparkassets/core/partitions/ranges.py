@@ -51,7 +51,11 @@ class RangeSet:
     def union(cls, sets: Iterable[RangeSet]) -> RangeSet:
         """What is in any of the sets."""
         some = [each for each in sets if each.starts]
-        return some[0] if len(some) == 1 else cls.of(pair for each in some for pair in each.pairs())
+        if not some:
+            return _EMPTY
+        first = some[0]
+        others = [each for each in some if each is not first and not each._same(first)]  # noqa: SLF001 - of this class
+        return cls.of(pair for each in (first, *others) for pair in each.pairs()) if others else first
 
     @classmethod
     def span(cls, start: int, end: int) -> RangeSet:
@@ -113,7 +117,9 @@ class RangeSet:
     def __and__(self, other: RangeSet) -> RangeSet:
         if not self.starts or not other.starts:
             return _EMPTY
-        if self._same(other):
+        if self._holds(other):
+            return other
+        if other._holds(self) or self._same(other):
             return self
         few, many = (self, other) if len(self) <= len(other) else (other, self)
         many_starts, many_ends, count = many.starts, many.ends, len(many)
@@ -141,9 +147,7 @@ class RangeSet:
             return self
         if self.ends[-1] <= other.starts[0] or other.ends[-1] <= self.starts[0]:
             return self
-        if len(other.starts) == 1 and other.starts[0] <= self.starts[0] and self.ends[-1] <= other.ends[0]:
-            return _EMPTY
-        if self._same(other):
+        if other._holds(self) or self._same(other):
             return _EMPTY
         low, high = bisect_right(other.ends, self.starts[0]), bisect_left(other.starts, self.ends[-1])
         return self & RangeSet(other.starts[low:high], other.ends[low:high])._outside()
@@ -151,7 +155,9 @@ class RangeSet:
     def __or__(self, other: RangeSet) -> RangeSet:
         if not self.starts or not other.starts:
             return self if self.starts else other
-        if self._same(other):
+        if other._holds(self):
+            return other
+        if self._holds(other) or self._same(other):
             return self
         few, many = (self, other) if len(self) <= len(other) else (other, self)
         many_starts, many_ends, count = many.starts, many.ends, len(many)
@@ -180,6 +186,10 @@ class RangeSet:
     def _same(self, other: RangeSet) -> bool:
         """Whether both are one set; ends at the first difference, so it costs next to nothing where they are not."""
         return self.starts == other.starts and self.ends == other.ends
+
+    def _holds(self, other: RangeSet) -> bool:
+        """Whether this is one range with all of the other in it; neither is empty."""
+        return len(self.starts) == 1 and self.starts[0] <= other.starts[0] and other.ends[-1] <= self.ends[0]
 
     def _outside(self) -> RangeSet:
         """Everything that is not in the set."""

@@ -46,6 +46,8 @@ def gate(look: Look, asset: AssetSpec, blocks: RangeSet, due: int | None = None,
         due: When the run was due, epoch seconds; None where each block is due at its own end.
         emptied: Whether all that was removed counts as there, and nothing keeps its rows.
     """
+    if not blocks:
+        return Gated(blocks)
     protected = () if emptied else kept(look, asset, blocks)
     waiting = [_protects(look, asset, inlet, lost, gone) for inlet, lost, gone in protected]
     ready = blocks - RangeSet.union(item.blocks for item in waiting if item.blocks)
@@ -296,6 +298,8 @@ def refusals(look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet) 
 def kept(look: Look, asset: AssetSpec, blocks: RangeSet) -> list[tuple[InletSpec, RangeSet, RangeSet]]:
     """Which of ``blocks`` keep the rows of what an inlet has lost: (the inlet, the blocks, what it lost of theirs)."""
     found, state, partition = [], look.state_of(asset), asset.partition
+    if not state.kept:
+        return []
     for inlet in asset.inlets.values():
         marks = state.kept.get(inlet.name)
         if marks is not None and inlet.on_removed == "keep" and partition is not None:

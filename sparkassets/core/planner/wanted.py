@@ -41,8 +41,11 @@ def wanted(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
         return Wanted(_by_time(look, asset, partition, state) & bounds)
     parts = [_needing(look, inlet, partition) & bounds for inlet in inlets]
     needing = RangeSet.union(parts)
+    missing = needing - state.coverage
+    ahead = _ahead(look, asset, partition, missing) if missing else missing
+    if all(len(blocks.starts) <= 1 for blocks in parts):
+        return Wanted(needing - ahead, RangeSet(), ahead)
     between = RangeSet.of((blocks.first, blocks.last) for blocks in parts if len(blocks) > 1)
-    ahead = _ahead(look, asset, partition, needing - state.coverage)
     return Wanted((needing | between) - ahead, between - needing, ahead)
 
 
@@ -78,8 +81,8 @@ def _ahead(look: Look, asset: AssetSpec, partition: TimePartition, missing: Rang
 def lacks_the_newest(look: Look, asset: AssetSpec, ahead: RangeSet) -> tuple[Waiting, ...]:
     """Why blocks that are ahead wait, quietly."""
     waiting: list[Waiting] = []
-    for inlet in asset.inlets.values():
-        if ahead and inlet.mapping is not None:
+    for inlet in asset.inlets.values() if ahead else ():
+        if inlet.mapping is not None:
             refused = refused_blocks(look, asset, inlet, ahead)[0]
             waiting += [replace(said, quiet=True) for said in refusals(look, asset, inlet, refused) if refused]
             ahead = ahead - refused
@@ -89,8 +92,8 @@ def lacks_the_newest(look: Look, asset: AssetSpec, ahead: RangeSet) -> tuple[Wai
 def fills_nothing(look: Look, asset: AssetSpec, partition: TimePartition, holes: RangeSet) -> tuple[Waiting, ...]:
     """Why a hole waits: nothing that it needs ever was there."""
     waiting: list[Waiting] = []
-    for inlet in asset.inlets.values():
-        lacking = required(look, asset, inlet, holes) - look.dataset(inlet).coverage if holes else RangeSet()
+    for inlet in asset.inlets.values() if holes else ():
+        lacking = required(look, asset, inlet, holes) - look.dataset(inlet).coverage
         up = look.project.assets[inlet.name].partition
         if lacking and inlet.mapping is not None and up is not None:
             behind = inlet.mapping.down(lacking, down=partition, up=up) & holes
