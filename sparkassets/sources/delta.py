@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import RangeSet
-from sparkassets.core.phrases import writable
+from sparkassets.core.partitions import YEARS, RangeSet
+from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 """How many values that name no slot are named."""
+_KEPT = 100
+"""How many of them are remembered for the looks to come."""
 
 
 class DeltaObserver:
@@ -30,7 +33,8 @@ class DeltaObserver:
 
     Where the log goes on from that version, only the new commits are read, whatever the table's size. The cursor holds
     what makes that safe: ``log``, a token of the commit file seen last, and ``column``, how the partition's column is
-    stored. Commits that change no data (OPTIMIZE, VACUUM, properties) give an observation that only moves the position.
+    stored; and ``left_out``, the values of that column that name no slot, which every look tells. Commits that change
+    no data (OPTIMIZE, VACUUM, properties) give an observation that only moves the position.
     """
 
     def observe(
@@ -90,7 +94,7 @@ class _Look:
         commits = log.after(seen)
         unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(seen)
         if unmoved and self._same_column() and (commits or log.checkpoint() <= seen):
-            return self._changes(commits, self._known_column(), log, seen) if commits else None
+            return self._changes(commits, self._known_column(), log, seen) if commits else self._as_before()
         return self._compare(self._open(), log, seen)
 
     def _compare(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
@@ -114,6 +118,7 @@ class _Look:
         held = time.held(table) if time else RangeSet()
         extra: dict[str, Any] = {} if reason is None else {"reason": reason}
         extra["files"] = flat_adds(table).num_rows
+        left = sorted(time.times.ignored) if time else []
         return Observation(
             asset=self.asset.name,
             changed=held,
@@ -121,8 +126,9 @@ class _Look:
             whole=reason is not None or time is None,
             table_id=_id(table),
             version=table.version(),
-            cursor=self._cursor(DeltaLog(self.path), table.version(), column),
+            cursor=self._cursor(DeltaLog(self.path), table.version(), column, left),
             extra=extra | _read_of(time),
+            notes=self._notes(left),
         )
 
     def _changes(
@@ -140,9 +146,10 @@ class _Look:
                 column = self._column_of(commit.metadata["schemaString"])
         if column != known:
             return self._anew(self._open(), reason="the partition's column is stored in another way now")
-        cursor = self._cursor(log, version, column)
+        left = self._left_before()
+        cursor = self._cursor(log, version, column, left)
         if not commits and all(self.cursor.get(key) == value for key, value in cursor.items()):
-            return None
+            return self._as_before()
         files = [file for commit in commits for file in commit.files]
         operations = dict.fromkeys(commit.operation for commit in commits if commit.operation)
         extra: dict[str, Any] = {
@@ -155,6 +162,7 @@ class _Look:
         changes = Changes(RangeSet(), RangeSet())
         if time and files:
             changes = time.between(commits, seen=seen, version=version, coverage=self.coverage)
+            left = self._left_out(time, version, grew=all(file.added for file in files))
         if changes.untold:
             extra |= {"reason": "files are gone and do not tell what they held", "untold": changes.untold}
         return Observation(
@@ -164,9 +172,36 @@ class _Look:
             whole=time is None and bool(files),
             table_id=self.table_id,
             version=version,
-            cursor=cursor,
+            cursor=self._cursor(log, version, column, left),
             extra=extra | _read_of(time),
+            notes=self._notes(left),
         )
+
+    # ------------------------------------------------------------------ what is left out
+
+    def _as_before(self) -> Observation | None:
+        """Nothing new; what is left out is told again."""
+        notes = self._notes(self._left_before())
+        return Observation(asset=self.asset.name, changed=RangeSet(), notes=notes) if notes else None
+
+    def _left_out(self, time: TableTime, version: int, *, grew: bool) -> list[str]:
+        """What of ``version`` is left out; the whole log is looked at only where some of that may have gone."""
+        known = {*time.times.ignored, *self._left_before()}
+        if known and not grew:
+            with suppress(SourceError):  # a file is not there any more
+                known = time.left_out(version)
+        return sorted(known)
+
+    def _left_before(self) -> list[str]:
+        return list(self.cursor.get("left_out") or ())
+
+    def _notes(self, left: Sequence[str]) -> tuple[str, ...]:
+        partition = self.asset.partition
+        if not left or partition is None:
+            return ()
+        years = f"of the years {YEARS[0]} to {YEARS[-1]}"
+        named = few([writable(value) for value in left], most=_NAMED)
+        return (f"rows left out whose '{partition.column}' is no {partition.by} {years}: {named}",)
 
     # ------------------------------------------------------------------ reading
 
@@ -229,9 +264,9 @@ class _Look:
             return None
         return TableTime(self.asset.name, self.path, FileTimes(column, partition), self._open)
 
-    def _cursor(self, log: DeltaLog, version: int, column: TimeColumn | None) -> dict[str, Any]:
+    def _cursor(self, log: DeltaLog, version: int, column: TimeColumn | None, left: Sequence[str]) -> dict[str, Any]:
         stored = None if column is None else list(astuple(column))
-        return {"log": log.token(version), "column": stored}
+        return {"log": log.token(version), "column": stored, "left_out": list(left[:_KEPT]) or None}
 
 
 def _id(table: DeltaTable) -> str:

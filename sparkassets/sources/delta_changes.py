@@ -77,6 +77,23 @@ class TableTime:
         rows = self._rows(self.times.of_live(flat_adds(table)), self._kept(table))
         return RangeSet.of(span for path in rows for span in self._readable(path, rows[path]))
 
+    def left_out(self, version: int) -> set[str]:
+        """The values in that version that name no slot that can be planned.
+
+        Raises:
+            SourceError: A file does not tell, and cannot be read.
+        """
+        times = FileTimes(self.times.column, self.times.partition)
+        time = TableTime(self.source, self.path, times, self.opened)
+        live = times.of_live(flat_adds(self._at(version)))
+        # times between two that can be planned can be planned, too; text between two keys need be none
+        sure = times.column.kind != "string"
+        open_ = {path: None for path, each in live.items() if each is None or not (sure or each.exact)}
+        rows = time._rows(open_, self._kept(self._at(version)) if open_ else {})
+        for path, each in rows.items():
+            time._readable(path, each)
+        return times.ignored
+
     def lost(self, slots: RangeSet, version: int) -> RangeSet:
         """What of ``slots`` no row of that version lies in; reads files only as long as that is open.
 

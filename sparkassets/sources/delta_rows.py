@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from sparkassets.core.partitions import TimePartition
-from sparkassets.sources.delta_time import FileTimes, Span, TimeColumn
+from sparkassets.sources.delta_time import NULL, FileTimes, Span, TimeColumn
 from sparkassets.sources.delta_values import spans_of
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def _read(
     try:
         with closing(_open(root, path)) as source, ParquetFile(source, coerce_int96_timestamp_unit="us") as file:
             name = _name_in(file, column)
+            if name is None and file.metadata.num_rows:
+                times.leave_out(NULL)
             first = 0
             for group in range(file.num_row_groups if name is not None else 0):
                 count = file.metadata.row_group(group).num_rows
@@ -126,6 +128,7 @@ def _told(file: ParquetFile, group: int, name: str | None, times: FileTimes) -> 
     if statistics is None or not statistics.has_null_count:
         return None
     if statistics.null_count == metadata.num_rows:
+        times.leave_out(NULL)
         return {}
     if not statistics.has_min_max:
         return None

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import epoch, local_to_epoch
-from sparkassets.core.partitions import PartitionError, TimePartition
+from sparkassets.core.partitions import YEARS, PartitionError, TimePartition
 from sparkassets.core.patterns import local_slot
 from sparkassets.errors import SourceError
 
@@ -22,6 +22,11 @@ Value = date | str | None
 
 Span = tuple[int, int]
 """Epoch seconds, half-open: one slot, or both of a local hour that is repeated where the value tells no offset."""
+
+NULL = "NULL"
+"""What stands for no value among those that name no slot."""
+
+_MOST_IGNORED = 10_000
 
 _KINDS = ("date", "timestamp", "timestamp_ntz", "string")
 
@@ -105,7 +110,7 @@ class FileTimes:
     """Tells the time of files; remembers what could not be read.
 
     Attributes:
-        ignored: Values that name no slot: their rows are skipped.
+        ignored: Values that name no slot that can be planned, also `NULL`: their rows are left out.
     """
 
     column: TimeColumn
@@ -115,11 +120,16 @@ class FileTimes:
 
     def of_partition(self, value: Value, *, rows: int | None) -> FileTime:
         """The time of a file in the physical partition ``value``."""
-        span = None if value is None else self.of_value(value)
+        empty = value is None or value == ""  # as Delta's protocol writes no value
+        if empty and rows != 0:
+            self.leave_out(NULL)
+        span = None if empty or value is None else self.of_value(value)
         return NOWHEN if span is None else FileTime(*span, rows=rows)
 
     def of_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> FileTime | None:
         """The time from the least to the greatest value in a file; None where its statistics do not tell."""
+        if nulls:
+            self.leave_out(NULL)
         if rows == 0 or (low is None and rows is not None and rows == nulls):
             return NOWHEN
         first, last = (None if bound is None else self._slot(bound) for bound in (low, high))
@@ -157,24 +167,40 @@ class FileTimes:
         """The slot of one value; None for one that names no slot, which is noted."""
         span = self._slot(value)
         if span is None:
-            self.ignored.add(str(value))
+            self.leave_out(str(value))
         return span
 
     def of_instant(self, seconds: int) -> Span | None:
         """The slot that holds an instant; None, and noted, beyond the ends of the calendar."""
-        try:
-            return self.partition.floor(seconds), self.partition.next(seconds)
-        except (ValueError, OverflowError, PartitionError):
-            self.ignored.add(f"{seconds} s")
-            return None
+        span = self._planned(lambda: (self.partition.floor(seconds), self.partition.next(seconds)))
+        if span is None:
+            self.leave_out(_written(seconds))
+        return span
+
+    def leave_out(self, value: str) -> None:
+        """Notes a value that names no slot that can be planned."""
+        if len(self.ignored) < _MOST_IGNORED:
+            self.ignored.add(value)
 
     def _slot(self, value: Value) -> Span | None:
         if value not in self._known:
-            try:
-                self._known[value] = _SLOTS[self.column.kind](self.partition, value)
-            except (ValueError, OverflowError, PartitionError):
-                self._known[value] = None
+            self._known[value] = self._planned(lambda: _SLOTS[self.column.kind](self.partition, value))
         return self._known[value]
+
+    def _planned(self, span: Callable[[], Span | None]) -> Span | None:
+        """The slot, unless there is none or it is beyond the years of partitions."""
+        try:
+            found = span()
+            return found if found is not None and self.partition.local_start(found[0]).year in YEARS else None
+        except (ValueError, OverflowError, PartitionError):
+            return None
+
+
+def _written(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds} s"
 
 
 def _of_date(partition: TimePartition, value: date | str) -> Span | None:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.sources.delta_time import FileTimes, Span
+from sparkassets.sources.delta_time import NULL, FileTimes, Span
 
 if TYPE_CHECKING:
     from pyarrow import Array
@@ -18,6 +18,8 @@ def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
     """How many of the values lie in each slot of ``times``, which notes the values that name none."""
     import pyarrow as pa
 
+    if values.null_count:
+        times.leave_out(NULL)
     values = values.drop_null()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()

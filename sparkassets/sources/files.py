@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import YEARS, RangeSet, TimePartition
 from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
@@ -64,7 +64,7 @@ class FileObserver:
         if files is None:
             note = missing_root(asset.name, pattern, seen=bool(cursor))
             return Observation(asset=asset.name, changed=RangeSet(), notes=(note,))
-        slots, ignored = _group(pattern, asset.partition, files)
+        slots, ignored, beyond = _group(pattern, asset.partition, files)
         unsettled = _unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
@@ -73,9 +73,9 @@ class FileObserver:
         extra: dict[str, Any] = {"files": sum(len(slots[key].files) for key in news)}
         if unsettled:
             extra["unsettled"] = len(unsettled)
-        if ignored:
-            extra |= {"ignored": [writable(path) for path in ignored[:_NAMED]], "ignored_count": len(ignored)}
-        notes = _notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled))
+        if left := sorted([*ignored, *beyond]):
+            extra |= {"ignored": [writable(path) for path in left[:_NAMED]], "ignored_count": len(left)}
+        notes = _notes(asset, empty=empty, ignored=ignored, beyond=beyond, unsettled=len(unsettled))
         if not (news or gone or notes):
             return None
         present = RangeSet.of(slot.time for slot in slots.values())
@@ -90,7 +90,9 @@ class FileObserver:
         )
 
 
-def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: Sequence[str], unsettled: int) -> tuple[str, ...]:
+def _notes(
+    asset: AssetSpec, *, empty: Sequence[str], ignored: Sequence[str], beyond: Sequence[str], unsettled: int
+) -> tuple[str, ...]:
     """What is left out, and why."""
     by = asset.partition.by if asset.partition is not None else "partition"
     notes = []
@@ -98,6 +100,9 @@ def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: Sequence[str], un
         notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_some(empty)}")
     if ignored:
         notes.append(f"{_count(len(ignored), 'file')} whose name tells no {by} left out: {_some(ignored)}")
+    if beyond:
+        years = f"of the years {YEARS[0]} to {YEARS[-1]}"
+        notes.append(f"{_count(len(beyond), 'file')} of no {by} {years} left out: {_some(beyond)}")
     if unsettled:
         notes.append(f"{_count(unsettled, by)} not settled yet")
     return tuple(notes)
@@ -170,10 +175,11 @@ def _check_readable(name: str, kind: str, files: Sequence[File]) -> None:
 
 def _group(
     pattern: PathPattern, partition: TimePartition | None, files: Sequence[File]
-) -> tuple[dict[str, _Slot], list[str]]:
-    """The files by slot, and the sorted paths of those that the pattern should tell apart and cannot."""
+) -> tuple[dict[str, _Slot], list[str], list[str]]:
+    """The files by slot; the sorted paths of those that should tell one and do not; and of those beyond the years."""
     slots: dict[str, _Slot] = {}
     ignored: list[str] = []
+    beyond: list[str] = []
     by_text: dict[str, list[File]] = {}
     for file in files:
         text = pattern.match(file[0])
@@ -185,10 +191,11 @@ def _group(
         if partition is None:
             slots.setdefault("", _Slot((0, 0))).files.extend(members)
         elif (time := pattern.slot(text, partition)) is None:
-            ignored += [path for path, _, _ in members]
+            left = beyond if pattern.is_beyond(text) else ignored
+            left += [path for path, _, _ in members]
         else:
             slots.setdefault(str(time[0]), _Slot(time)).files.extend(members)
-    return slots, sorted(ignored)
+    return slots, sorted(ignored), sorted(beyond)
 
 
 def _time_of(keys: Sequence[str], pattern: PathPattern, partition: TimePartition | None) -> RangeSet:

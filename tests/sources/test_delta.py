@@ -578,7 +578,9 @@ def test_the_values_of_a_file_tell_its_slots(tmp_path, values, type_, by, expect
     source = delta(path, TimePartition(by, "America/New_York", column="t"))
     seen = source.look()
     assert source.keys(seen.changed) == expected
-    assert seen.extra.get("ignored") == (["later"] if "later" in values else None)
+    left = ["later"] if "later" in values else ["NULL"] if None in values else None
+    assert seen.extra.get("ignored") == left
+    assert [note.rpartition(": ")[2] for note in source.notes] == (left or [])
 
 
 def test_partition_values_that_are_no_keys_are_named_and_skipped(path):
@@ -590,6 +592,63 @@ def test_partition_values_that_are_no_keys_are_named_and_skipped(path):
         assert source.keys(seen.changed) == ["2013-01-05"]
         assert (seen.whole, seen.extra["ignored"], seen.extra["ignored_count"]) == (False, ["unknown"], 1)
         write_deltalake(path, table, mode="append", partition_by=["day"])
+
+
+LEFT = "rows left out whose 'day' is no day of the years 1000 to 8999: "
+
+
+def test_what_cannot_be_planned_is_told_at_every_look_while_it_is_there(path, layout, opened):
+    days = [date(1, 1, 1), date(2013, 1, 5), date(9999, 12, 31), None]
+    write_deltalake(path, pa.table({"day": days, "x": [1, 2, 3, 4]}), partition_by=layout)
+    source = delta(path)
+    assert source.keys(source.look().changed) == ["2013-01-05"]
+    told = (f"{LEFT}0001-01-01, 9999-12-31, NULL",)
+    assert source.notes == told
+    opened.clear()
+    assert source.look() is None
+    assert source.notes == told
+    add(path, 6, partition_by=layout)
+    assert source.keys(source.look().changed) == ["2013-01-06"]
+    assert source.notes == told
+    write_deltalake(path, pa.table({"day": [date(9000, 1, 1)], "x": [5]}), mode="append", partition_by=layout)
+    assert not source.look().changed
+    assert source.notes == (f"{LEFT}0001-01-01, 9000-01-01, 9999-12-31, NULL",)
+    assert opened == []
+    DeltaTable(path).delete("day > '8999-12-31'")
+    source.look()
+    assert source.notes == (f"{LEFT}0001-01-01, NULL",)
+    DeltaTable(path).optimize.compact()
+    source.look()
+    assert source.notes == (f"{LEFT}0001-01-01, NULL",)
+    DeltaTable(path).delete("day IS NULL OR day < '1000-01-01'")
+    source.look()
+    assert source.notes == ()
+    assert source.look() is None
+
+
+@pytest.mark.parametrize("by", ["hour", "day"])
+@pytest.mark.parametrize("type_", [pa.timestamp("us", "UTC"), pa.timestamp("us")])
+def test_so_are_instants(path, by, type_):
+    zone = UTC if type_.tz else None
+    ends = [datetime(9999, 12, 31, 23, 59, 59, tzinfo=zone), datetime(2013, 1, 5, tzinfo=zone)]
+    write_deltalake(path, pa.table({"t": pa.array(ends, type_)}))
+    source = delta(path, TimePartition(by, "Asia/Tokyo", column="t"))
+    assert len(source.keys(source.look().changed)) == 1
+    (note,) = source.notes
+    assert note.startswith(f"rows left out whose 't' is no {by} of the years 1000 to 8999: 9999-12-31")
+
+
+def test_text_that_is_no_key_is_told_until_it_is_gone(path):
+    write_deltalake(path, pa.table({"day": ["2013-01-05", "2013-01-05x", "2013-01-06"], "x": [1, 2, 3]}))
+    source = delta(path)
+    source.look()
+    assert source.notes == (f"{LEFT}2013-01-05x",)
+    DeltaTable(path).delete("x = 1")
+    source.look()
+    assert source.notes == (f"{LEFT}2013-01-05x",)
+    DeltaTable(path).delete("x = 2")
+    source.look()
+    assert source.notes == ()
 
 
 def test_the_ends_of_the_calendar_are_days_or_nothing_but_no_accident(path):

@@ -360,6 +360,28 @@ def test_misnamed_files_are_named_and_skipped(landing):
     assert source.notes == (f"7 files whose name tells no day left out: {named}",)
 
 
+@pytest.mark.parametrize(
+    ("by", "field", "names"),
+    [
+        ("day", "{day}", ("9999-12-31", "0001-01-01", "2013-01-05")),
+        ("day", "{day:%Y%m%d}", ("99991231", "00010101", "20130105")),
+        ("hour", "{day:%Y%m%d%H}", ("9999123123", "0001010100", "2013010500")),
+        ("hour", "{day}", ("9999-12-31T23", "0001-01-01T00", "2013-01-05T00")),
+        ("week", "{day:%G%V}", ("999952", "000101", "201301")),
+        ("year", "{day:%Y}", ("9999", "0001", "2013")),
+    ],
+)
+def test_files_of_years_that_cannot_be_planned_are_told_at_every_look(tmp_path, by, field, names):
+    for name in names:
+        write(tmp_path, f"{name}.csv")
+    source = Source(f"{tmp_path}/{field}.csv", partition=TimePartition(by, "UTC", column="day"))
+    assert len(source.keys(source.look().changed)) == 1
+    told = f"2 files of no {by} of the years 1000 to 8999 left out: {names[1]}.csv, {names[0]}.csv"
+    assert source.notes == (told,)
+    assert source.look() is None
+    assert source.notes == (told,)
+
+
 def test_a_misnamed_file_is_named_although_its_name_is_no_text(tmp_path):
     name = os.fsdecode(b"caf\xe9.csv")
     write(tmp_path, name)

@@ -18,7 +18,7 @@ class PartitionError(InputError):
     """A partition key, a range of keys or a window is not one."""
 
 
-_YEARS: Final = range(1000, 9000)
+YEARS: Final = range(1000, 9000)
 """Of partitions: from all of them windows reach to years that the calendar has."""
 
 
@@ -28,8 +28,8 @@ def check_year(key: str) -> None:
     Raises:
         PartitionError: It is there.
     """
-    if int(key[:4]) not in _YEARS:
-        span = f"{_YEARS[0]} to {_YEARS[-1]}"
+    if int(key[:4]) not in YEARS:
+        span = f"{YEARS[0]} to {YEARS[-1]}"
         raise PartitionError(f"partition key '{key}' is not in the calendar: its years are {span}")
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 
 from sparkassets.core.instants import local_seconds, offsets
-from sparkassets.core.partitions import PartitionError, TimePartition
+from sparkassets.core.partitions import YEARS, PartitionError, TimePartition
 from sparkassets.core.patterns.fields import PatternError, TimeField
 
 _EXAMPLES = {
@@ -208,6 +208,16 @@ class PathPattern:
         local = self.field.local(text)
         return None if local is None else local_slot(partition, local)
 
+    def is_beyond(self, text: str) -> bool:
+        """Whether a text without a slot names a time all the same, outside the years of partitions."""
+        if self.field is None:
+            return False
+        if self.field.parts:
+            local = self.field.local(text)
+            return local is not None and local.year not in YEARS
+        year = text[:4]  # every key begins with it
+        return year.isascii() and year.isdigit() and int(year) not in YEARS
+
     def extent(self, start: int, partition: TimePartition) -> tuple[int, int]:
         """The time of the files of the slot that begins at ``start``, as `slot` gives it for their names."""
         found = local_slot(partition, partition.local_start(start)) if self.field and self.field.parts else None
@@ -233,6 +243,8 @@ def local_slot(partition: TimePartition, local: datetime) -> tuple[int, int] | N
     """The slot that holds a naive local time, None where clocks skip it; both slots of a repeated hour as one."""
     if partition.by != "hour":
         return _parsed(partition, _key(partition.by, local))
+    if local.year not in YEARS:
+        return None
     clock = offsets(partition.timezone)
     at, again = clock.instants(local_seconds(local))
     if at == again and clock.at(at - _NEAR) == clock.at(at + _NEAR):
