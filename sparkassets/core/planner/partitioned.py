@@ -61,7 +61,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     runs = []
     parts, taken = shared or (Group(RangeSet(), Aligned()),), list[RangeSet]()
     for group in parts:
-        batch = _batch(look, asset, partition, state, group.blocks, barred=failed | barred)
+        batch = _batch(look, asset, partition, state, group.blocks, barred=barred, failed=found.failed)
         ready = ready | batch.blocks | batch.rest
         if batch.rest:
             limit = limit_of(asset)
@@ -164,11 +164,18 @@ class _Batch:
 
 
 def _batch(
-    look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState, ready: RangeSet, *, barred: RangeSet
+    look: Look,
+    asset: AssetSpec,
+    partition: TimePartition,
+    state: AssetState,
+    ready: RangeSet,
+    *,
+    barred: RangeSet,
+    failed: RangeSet,
 ) -> _Batch:
-    """The blocks of the next run, lookback included."""
+    """The blocks of the next run, lookback included; what of that has ``failed`` is owed to another invocation."""
     back = lookback(look, asset, partition, state, ready, barred=barred)
-    todo = ready | back.blocks
+    todo = ready | (back.blocks - failed)
     blocks = partition.oldest(todo, limit_of(asset)) if todo else todo
     return _Batch(blocks, todo - blocks, back.blocks - blocks, back.gaps)
 

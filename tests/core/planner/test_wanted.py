@@ -346,6 +346,33 @@ def test_what_is_owed_of_a_lookback_survives_a_failure_and_a_restart():
     ]
 
 
+def test_a_lookback_that_fails_is_tried_once_an_invocation_and_stays_owed():
+    strategy = DateRange(lookback=Duration.parse("2d"), max_partitions_per_run=2)
+    story = Story(project(source("p"), asset("a", "p", strategy=strategy)))
+    story.observed("p", "2025-01-01..2025-01-06")
+    story.run_all()
+    story.observed("p", "2025-01-07")
+    assert story.due(invocation="i") == {"a": ["2025-01-05..2025-01-06"]}
+    story.fail("a", story.claim(story.plan(invocation="i").runs[0]))
+    assert story.due(invocation="i") == {"a": ["2025-01-07"]}
+    story.succeed("a", story.claim(story.plan(invocation="i").runs[0]))
+    assert story.due(invocation="i") == {}
+    assert story.waits("a", invocation="i") == ["failed: boom"]
+    assert story.due(invocation="another") == {"a": ["2025-01-05..2025-01-06"]}
+
+
+def test_a_lookback_that_fails_with_its_gap_ends_the_invocation():
+    strategy = DateRange(lookback=Duration.parse("2d"), max_partitions_per_run=2)
+    story = Story(project(source("p"), asset("a", "p", strategy=strategy)))
+    story.observed("p", "2025-01-01..2025-01-06")
+    story.run_all()
+    story.observed("p", "2025-01-07")
+    for _ in range(2):
+        story.fail("a", story.claim(story.plan(invocation="i").runs[0]))
+    assert story.due(invocation="i") == {}
+    assert story.due(invocation="another") == {"a": ["2025-01-05..2025-01-06"]}
+
+
 def test_a_backfill_computes_what_it_names_and_says_that_it_does_not_look_back():
     strategy = DateRange(lookback=Duration.parse("2d"))
     story = Story(project(source("p"), asset("a", "p", strategy=strategy)))
