@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import traceback
@@ -16,6 +17,9 @@ from sparkassets.errors import InputError, Problem, SparkAssetsError, SpecError
 INTERRUPTED = 130
 """128 + SIGINT."""
 
+MOST_SAID = 1_500
+"""Characters of a line of a message."""
+
 
 def refuse_placeholders(args: Sequence[str]) -> None:
     """Refuses what a job system should have replaced: a misspelt parameter reference passes through as text.
@@ -26,11 +30,22 @@ def refuse_placeholders(args: Sequence[str]) -> None:
     for argument in args:
         if "\0" in argument:
             raise InputError(f"argument {argument!r} holds the character U+0000")
+        if not _has_bytes(argument):
+            raise InputError(f"argument {argument!r} holds half a character (a lone surrogate)")
         if "{{" in argument:
             raise InputError(
                 f"argument {argument!r} still holds '{{{{'",
                 hint="the job's parameter reference was not replaced; is its name right?",
             )
+
+
+def _has_bytes(argument: str) -> bool:
+    """Whether it can come from a shell: bytes that are no text are kept as some of the surrogates, others have none."""
+    try:
+        os.fsencode(argument)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 _VARIABLES: dict[str, str] = {}
@@ -82,7 +97,13 @@ def message_of(error: SparkAssetsError) -> str:
     """What is wrong, without the hint; of a project that is not valid, how many problems it has."""
     if isinstance(error, SpecError):
         return f"{len(error.problems)} problem{'' if len(error.problems) == 1 else 's'} in the project's files"
-    return _safe(str(error.args[0]))
+    return "\n".join(map(_shortened, _safe(str(error.args[0])).split("\n")))
+
+
+def _shortened(line: str) -> str:
+    """What it begins and ends with, where what was typed is a whole file: the end says what is wrong."""
+    half = MOST_SAID // 2
+    return line if len(line) <= MOST_SAID else f"{line[:half]} … {line[-half:]}"
 
 
 def _safe(text: str) -> str:

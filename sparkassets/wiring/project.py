@@ -24,7 +24,7 @@ from sparkassets.core.planner.impact import impact
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
-from sparkassets.core.planner.preview import Preview, preview, untimed
+from sparkassets.core.planner.preview import MOST_RUNS, Preview, preview, untimed
 from sparkassets.core.planner.status import AssetStatus, asset_status, grid, stretches
 from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -140,7 +140,13 @@ class Project:
         return [asset_status(look, asset) for asset in self.spec.assets.values()]
 
     def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[Preview]:
-        """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on."""
+        """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on.
+
+        Raises:
+            InputError: ``count`` is not between 1 and `MOST_RUNS`.
+        """
+        if not 1 <= count <= MOST_RUNS:
+            raise InputError(f"cannot tell the next {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
         specs = [self.asset(name) for name in assets] or list(self.spec.assets.values())
         since, known = self.moment(start), self._state("preview").assets
         paused = {name for name, state in known.items() if state.paused}

@@ -13,6 +13,9 @@ from sparkassets.core.instants import zoned
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
 
+MOST_RUNS = 100_000
+"""Coming runs of one asset that are told: a year of every five minutes."""
+
 _MOMENT = timedelta(microseconds=1)
 _EARLIEST = datetime.min.replace(tzinfo=UTC) + _MOMENT
 
