@@ -352,6 +352,9 @@ class Driver:
     def _record(self, work: Work | None) -> None:
         self._unrecorded = [self._recordable(end) for end in self._unrecorded]
         ended = tuple(self._unrecorded)
+        changed = [self._restless.note(end.active.run.asset, end.outcome) for end in ended]
+        if work is not None and any(changed):
+            self._observe(work.select)  # what it is now, before anything is planned with what it was
         failures = {end.active.claim.epoch: self._told(end) for end in ended}
 
         def decide(state: State) -> Sequence[Entry]:
@@ -365,7 +368,6 @@ class Driver:
             return entries
 
         rows = self.ledger.commit(decide)
-        self._restless.note(end.outcome for end in ended)
         recorded = {row.asset for row in rows if row.kind != "event"}
         for end in ended:
             self._broken |= isinstance(end.outcome, Failed) and issubclass(type(end.outcome.error), EngineLostError)
@@ -373,7 +375,7 @@ class Driver:
             self._unrecorded.remove(end)
             result = self._result(end, failures[end.active.claim.epoch], end.active.run.asset in recorded)
             self._results.append(result)
-            if work is not None:
+            if work is not None and not self._is_anew(end, self.ledger.state):
                 work.ended(end.active.run, result)
             self.progress.finished(result)
         self.ledger.tidy()
@@ -434,7 +436,7 @@ class Driver:
                     run=claim.entry.run,
                     epoch=claim.epoch,
                     blocks=claim.entry.blocks,
-                    cause=cause,
+                    cause="changed" if self._is_anew(end, state) else cause,
                     error=failure.error,
                     invocation=self.identity.invocation,
                     fenced=fenced,
@@ -445,6 +447,10 @@ class Driver:
                 )
             case Superseded():
                 return None
+
+    def _is_anew(self, end: _Ended, state: State) -> bool:
+        """Whether the run has tried nothing, as its source was another one by then."""
+        return self._restless.is_known(end.outcome, end.active.claim.entry.pins, state)
 
     def _result(self, end: _Ended, failure: Explained, recorded: bool) -> RunResult:  # noqa: FBT001  private
         head = self._head(end.active)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sparkassets.core.journal.entries import Pinned
+from sparkassets.core.journal.state import State
 from sparkassets.errors import SourceChangedError
 from sparkassets.runtime.execution import Failed, Outcome
 
 TIMES = 3
-"""Runs of one invocation that may fail because a source changed; after that it is not looked at any more."""
+"""Runs of one asset that may fail in one invocation because a source changed; after that it is not looked at."""
 
 
 @dataclass(slots=True)
 class Restless:
     """Counts, for one invocation, the runs that failed because a source was no longer what they were planned with."""
 
-    _failed: Counter[str] = field(default_factory=Counter)
+    _failed: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def note(self, outcomes: Iterable[Outcome]) -> None:
-        """Counts those of ``outcomes`` that failed of it."""
-        errors = (outcome.error for outcome in outcomes if isinstance(outcome, Failed))
-        self._failed.update(error.source for error in errors if isinstance(error, SourceChangedError))
+    def note(self, asset: str, outcome: Outcome) -> bool:
+        """Counts the outcome of one of the asset's runs; returns whether it failed of that."""
+        source = _changed(outcome)
+        if source is not None:
+            self._failed[asset, source] += 1
+        return source is not None
 
     def left(self) -> Mapping[str, str]:
         """The sources that this invocation looks at no more, with what to do.
@@ -30,4 +34,20 @@ class Restless:
         A look would find a new cause for the runs that failed, and they would be planned again.
         """
         said = f"it changed {TIMES} times while it was read; 'settle' leaves alone what is still being written"
-        return {source: said for source, times in self._failed.items() if times >= TIMES}
+        return {source: said for (_, source), times in self._failed.items() if times >= TIMES}
+
+    def is_known(self, outcome: Outcome, pins: Mapping[str, Pinned], state: State) -> bool:
+        """Whether a run failed of a change that is recorded by now, so that a new plan is another one.
+
+        It is not where the source still changes (``settle``): with what is recorded the run would fail again.
+        """
+        source = _changed(outcome)
+        pin = pins.get(source) if source is not None else None
+        return pin is not None and source not in self.left() and state.dataset(pin.uri).seq > pin.seq
+
+
+def _changed(outcome: Outcome) -> str | None:
+    """The source that a run failed of because it had changed."""
+    if isinstance(outcome, Failed) and issubclass(type(outcome.error), SourceChangedError):
+        return getattr(outcome.error, "source", None)
+    return None

@@ -139,20 +139,57 @@ def test_a_source_that_changed_since_the_plan_is_planned_anew_and_not_retried():
     assert [row.kind for row in w.store.history(kinds=["failure"])] == ["failure"]
 
 
-def test_what_was_planned_anew_for_a_part_only_stays_failed():
-    w = world(source("s"), asset("a", "s", retries=0))
+def test_all_that_the_run_was_to_compute_is_planned_anew():
+    w = world(source("s"), asset("a", "s", retries=0), asset("b", "s", retries=0))
     w.tell("s", "2025-01-01", "2025-01-02")
-    engine = FakeEngine()
+    engine, failed = FakeEngine(), set()
 
     def changed(order):
-        if order.blocks == days("2025-01-01..2025-01-02"):
+        if order.asset.name not in failed:
+            failed.add(order.asset.name)
+            if len(failed) == 1:
+                w.tell("s", "2025-01-01")
+            raise SourceChangedError("the files of 's' changed before they were read: 2025-01-01", source="s")
+
+    engine.hooks["a", "compute"] = engine.hooks["b", "compute"] = changed
+    summary = w.driver(engine=engine).run([Tick()])
+    assert summary.ok
+    for name in "ab":
+        runs = [(run.status, run.blocks) for run in summary.runs if run.asset == name]
+        assert runs == [("replanned", days("2025-01-01..2025-01-02")), ("success", days("2025-01-01..2025-01-02"))]
+
+
+def test_a_backfill_is_planned_anew_too():
+    w = world(source("s"), asset("a", "s", retries=0))
+    w.tell("s", "2025-01-01", "2025-01-02")
+    engine, pinned = FakeEngine(), []
+
+    def changed(order):
+        pinned.append(order.pins["s"].seq)
+        if len(pinned) == 1:
             w.tell("s", "2025-01-01")
             raise SourceChangedError("the files of 's' changed before they were read: 2025-01-01", source="s")
 
     engine.hooks["a", "compute"] = changed
+    work = Backfill(w.project.assets["a"], days("2025-01-01..2025-01-02"))
+    summary = w.driver(engine=engine).run([work])
+    assert [run.status for run in summary.runs] == ["replanned", "success"]
+    assert pinned[0] < pinned[1]
+
+
+def test_a_change_that_no_look_finds_is_tried_once():
+    w = world(source("s"), asset("a", "s", retries=0))
+    w.tell("s", "2025-01-01", "2025-01-02")
+    engine = FakeEngine()
+
+    def unsettled(order):
+        raise SourceChangedError("the files of 's' changed before they were read: 2025-01-01", source="s")
+
+    engine.hooks["a", "compute"] = unsettled
     summary = w.driver(engine=engine).run([Tick()])
-    assert [run.status for run in summary.runs] == ["failed", "success"]
-    assert not summary.ok
+    assert [run.status for run in summary.runs] == ["failed"]
+    del engine.hooks["a", "compute"]
+    assert ran(w.driver(engine=engine).run([Tick()])) == ["a"]
 
 
 def test_a_source_that_always_changes_ends_the_invocation_with_what_to_do():

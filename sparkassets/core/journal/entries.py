@@ -19,7 +19,11 @@ from sparkassets.core.partitions import RangeSet
 from sparkassets.errors import StateError
 
 RunKind = Literal["scheduled", "backfill"]
-FailureCause = Literal["error", "timeout", "cancelled", "lost"]
+FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
+"""``changed``: a source was no longer what the run was planned with, and what it is now is recorded."""
+
+NOT_TRIED: frozenset[FailureCause] = frozenset({"cancelled", "changed"})
+"""What says nothing about the blocks: these are planned as if the run had never been."""
 
 
 @dataclass(frozen=True, slots=True)

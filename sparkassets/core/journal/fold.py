@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from sparkassets.core.instants import epoch
 from sparkassets.core.journal.entries import (
+    NOT_TRIED,
     ClaimEntry,
     Entry,
     EventEntry,
@@ -498,7 +499,7 @@ class _Fold:
             chain = tuple(
                 replace(link, status="unfenced") if link.epoch == entry.epoch else link for link in asset.chain
             )
-        if entry.cause == "cancelled":  # says nothing about the blocks
+        if entry.cause in NOT_TRIED:
             self._assets[entry.asset] = replace(asset, chain=chain)
             return
         if entry.blocks is not None:
