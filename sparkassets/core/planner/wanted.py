@@ -50,11 +50,12 @@ def wanted(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
 
 
 def _by_time(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
-    """From the start on, or from what was computed first, or else the last partition that is over; up to now."""
+    """From the start on, or from what was computed first (and may be lost), or the last partition that is over."""
     over = look.over(partition)
     if asset.start is not None:
         return RangeSet.span(partition.ceil(asset.start), over)
-    first = partition.floor(state.coverage.first) if state.coverage else partition.previous(over)
+    ever = state.coverage if state.loss is None else state.coverage | (state.loss.ranges or RangeSet())
+    first = partition.floor(ever.first) if ever else partition.previous(over)
     return RangeSet.span(first, over)
 
 

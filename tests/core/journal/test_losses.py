@@ -120,6 +120,21 @@ def test_a_timetable_runs_its_newest_tick_again():
     assert story.due() == {"a": ["2025-01-02"]}
 
 
+def test_what_timetables_computed_before_is_wanted_still_when_it_is_lost():
+    aligned, daily = InletSpec("u", "", None, aligned=True, on_update="ignore"), timed("@daily")
+    story = Story(project(asset("u", schedule=daily), asset("a", aligned, schedule=daily)), now="2025-01-04")
+    story.run_all()
+    story.now = "2025-01-06"
+    story.run_all()
+    assert story.state.assets["a"].coverage == days("2025-01-03..2025-01-05")
+    found(story, "u", GONE)
+    found(story, "a", GONE)
+    assert story.due()["u"] == ["2025-01-03..2025-01-05"]
+    story.run_all()
+    assert story.state.assets["a"].coverage == days("2025-01-03..2025-01-05")
+    assert [story.state.assets[name].loss for name in ("u", "a")] == [None, None]
+
+
 def test_what_is_not_due_is_noted_until_it_is():
     story = ran(asset("a", "s"))
     found(story, "a", restored("2025-01-02"))
