@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem, ShellComplete, get_completion_class, shell_complete
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 PROGRAM = "sparkassets"
 VARIABLE = "_SPARKASSETS_COMPLETE"
@@ -16,6 +19,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 def script(shell: str) -> str:
     """What the shell has to read for the program's completion."""
+    from click.shell_completion import ShellComplete, get_completion_class
+
     from sparkassets.cli.app import cli
 
     kind = get_completion_class(shell)
@@ -27,6 +32,8 @@ def script(shell: str) -> str:
 
 def answer(program: click.Command, instruction: str) -> int:
     """Prints what completes the words that the shell has put into the environment; the exit code."""
+    from click.shell_completion import shell_complete
+
     return shell_complete(program, {}, PROGRAM, VARIABLE, instruction)
 
 
@@ -37,6 +44,8 @@ class AssetName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The assets of the project whose names begin so."""
+        from click.shell_completion import CompletionItem
+
         del param
         return [CompletionItem(name) for name in _assets(ctx) if name.startswith(incomplete)]
 
@@ -46,6 +55,8 @@ class Selection(AssetName):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The last of the names, completed."""
+        from click.shell_completion import CompletionItem
+
         head, comma, last = incomplete.rpartition(",")
         plus = "+" if last.startswith("+") else ""
         found = super().shell_complete(ctx, param, last.removeprefix("+"))

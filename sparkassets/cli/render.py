@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
@@ -13,11 +14,13 @@ from sparkassets.core.instants import epoch, instant, zoned
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.preview import Preview
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.timetables import Slot
 from sparkassets.runtime.progress import RunResult, Status, Summary
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.preview import Preview
 
 STATUS_STYLES = {
     "success": "green",

@@ -19,13 +19,9 @@ from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.explain import Node, explain
-from sparkassets.core.planner.impact import impact
 from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
-from sparkassets.core.planner.preview import MOST_RUNS, Preview, preview, untimed
-from sparkassets.core.planner.status import AssetStatus, asset_status, grid, stretches
 from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.timetables import Timetable, parse_timetable
@@ -51,6 +47,9 @@ from sparkassets.wiring.records import described, newest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from sparkassets.core.planner.explain import Node
+    from sparkassets.core.planner.preview import Preview
+    from sparkassets.core.planner.status import AssetStatus
     from sparkassets.ports import Engine
     from sparkassets.runtime.driver import Driver
     from sparkassets.runtime.work import Work
@@ -122,6 +121,8 @@ class Project:
 
     def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, RangeSet | None]:
         """What the runs of a plan make due after them, upstream first: asset to partitions, None for the whole."""
+        from sparkassets.core.planner.impact import impact
+
         updated: dict[str, RangeSet | None] = {run.asset: None for run in plan.runs}
         for run in plan.runs:
             if run.blocks is not None:
@@ -130,12 +131,16 @@ class Project:
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
         """The whole decision for one asset as a tree."""
+        from sparkassets.core.planner.explain import explain
+
         spec = self.asset(asset)
         blocks = blocks_of(spec, partition) if partition is not None else None
         return explain(self._look(at=at), spec, blocks)
 
     def status(self, *, at: datetime | str | None = None) -> list[AssetStatus]:
         """Every asset at a glance, upstream first."""
+        from sparkassets.core.planner.status import asset_status
+
         look = self._look(at=at)
         return [asset_status(look, asset) for asset in self.spec.assets.values()]
 
@@ -145,6 +150,8 @@ class Project:
         Raises:
             InputError: ``count`` is not between 1 and `MOST_RUNS`.
         """
+        from sparkassets.core.planner.preview import MOST_RUNS, preview
+
         if not 1 <= count <= MOST_RUNS:
             raise InputError(f"cannot tell the next {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
         specs = [self.asset(name) for name in assets] or list(self.spec.assets.values())
@@ -172,11 +179,15 @@ class Project:
 
     def partitions(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
         """Every partition of an asset that is wanted or there, with its status."""
+        from sparkassets.core.planner.status import grid
+
         spec, partition = self._partitioned(asset)
         return list(grid(self._look(at=at), spec, partition))
 
     def stretches(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
         """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
+        from sparkassets.core.planner.status import stretches
+
         spec, partition = self._partitioned(asset)
         found = stretches(self._look(at=at), spec, partition)
         return [(partition.labels(time)[0], partition.count(time), status) for time, status in found]
@@ -389,6 +400,8 @@ class Project:
             return parse_timetable(text, timezone=self.spec.timezone)
         spec = self.asset(text)
         if spec.schedule.timetable is None:
+            from sparkassets.core.planner.preview import untimed
+
             raise InputError(f"asset {text!r} has no timetable: {untimed(spec)}")
         return spec.schedule.timetable
 

@@ -10,14 +10,14 @@ LOADED = (
     "import json, sys\n"
     "from sparkassets.cli import main\n"
     "code = main(sys.argv[1:])\n"
-    "print(json.dumps([code, sorted(name for name in sys.modules if '.' not in name)]), file=sys.stderr)\n"
+    "print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)\n"
 )
 SPARK = {"pyspark", "py4j", "delta"}
 HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich"}
 
 
 def loaded(*args, cwd):
-    """The top-level modules that a command has loaded when it ends."""
+    """The modules that a command has loaded when it ends."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED, *args], cwd=cwd, capture_output=True, text=True, check=True, timeout=60
     )
@@ -45,6 +45,11 @@ def loaded(*args, cwd):
 )
 def test_a_look_loads_nothing_heavy(args, shop):
     assert not loaded(*args, cwd=shop.parent) & HEAVY
+
+
+def test_a_plan_loads_nothing_of_other_questions(shop):
+    questions = {f"sparkassets.core.planner.{name}" for name in ("explain", "impact", "preview", "status")}
+    assert not loaded("plan", cwd=shop.parent) & {*questions, "click.shell_completion"}
 
 
 def test_what_only_writes_to_the_journal_loads_no_spark(shop):
