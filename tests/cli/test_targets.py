@@ -74,3 +74,14 @@ def test_a_table_that_cannot_be_read_is_told_and_the_command_goes_on(left, asked
     waits = {each["asset"]: each["reason"] for each in asked("plan")["waiting"]}
     assert waits["daily_revenue"] == "cannot read the Delta table at '/w/daily_revenue': no access"
     assert "no access" in said("status")[1]
+
+
+def test_what_of_a_source_is_left_out_is_told_by_plan_and_status(shop, said, asked):
+    (landed, *_) = sorted(shop.rglob("2025-01-01.csv"))
+    landed.with_name("9999-12-31.csv").write_text(landed.read_text())
+    told = "1 file of no day of the years 1000 to 8999 left out: 9999-12-31.csv"
+    assert told in said("plan")[1]
+    assert f"orders: {told}" in said("status")[1]
+    (status,) = [each for each in asked("status") if each["asset"] == "orders"]
+    assert status["notes"] == [told]
+    assert status["error"] is None

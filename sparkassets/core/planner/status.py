@@ -38,7 +38,8 @@ class AssetStatus:
         next_at: From when its timetable, or a time in its condition, lets it run next, epoch seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
-        notes: What its table lost, what others changed in it, or why it cannot be looked at.
+        notes: What its table lost, what others changed in it, or why it cannot be looked at; of a source what of it is
+            left out.
     """
 
     asset: str
@@ -78,7 +79,17 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
         current = partition.count(dataset.coverage) if partition else 0
         kind = f"source ({asset.source.kind})"
         fault = look.faults.get(asset.name)
-        return AssetStatus(asset.name, kind, "observed", covered, current, last_at=dataset.at or None, error=fault)
+        note = look.notes.get(asset.name)
+        return AssetStatus(
+            asset.name,
+            kind,
+            "observed",
+            covered,
+            current,
+            last_at=dataset.at or None,
+            error=fault,
+            notes=(note,) if note else (),
+        )
     counts: dict[str, int] = {}
     covered = ()
     if partition is not None:
