@@ -80,3 +80,13 @@ def test_equal_sets_hash_alike():
 def test_is_a_value():
     with pytest.raises(AttributeError):
         RangeSet().starts = (1,)
+
+
+def test_what_one_range_holds_is_returned_as_it_is():
+    some, around = RangeSet.of([(1, 3), (5, 7)]), RangeSet.span(0, 9)
+    assert some & around is some
+    assert around & some is some
+    assert some | around is around
+    assert around | some is around
+    assert not some - around
+    assert RangeSet.union([some, RangeSet(), RangeSet.of(some.pairs())]) is some
