@@ -18,7 +18,7 @@ from sparkassets.spark.context import Context, context_of
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
 from sparkassets.spark.interrupts import Interrupts
-from sparkassets.spark.own_session import beside, require_utc
+from sparkassets.spark.own_session import beside, leaving_active, require_utc
 from sparkassets.spark.processes import writing_processes
 from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.schemas import declared_schema
@@ -41,6 +41,7 @@ class SparkEngine:
     def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
         self._project = project
         self._given = session
+        self._theirs: SparkSession | None = None
         self._session: SparkSession | None = None
         self._created = False
         self._starting = threading.Lock()
@@ -61,6 +62,7 @@ class SparkEngine:
             else:
                 name = f"sparkassets-{self._project.name}"
                 found, self._created = open_session(self._project.spark, name=name)
+            self._theirs = None if self._created else found
             self._session = found if self._created else beside(found)
 
     def processes(self) -> Sequence[Process]:
@@ -76,7 +78,11 @@ class SparkEngine:
         """
         del attempt  # every attempt computes alike
         session = self._started()
-        with loss.told_of(order.asset.name), self._interrupts.work(session, order.run) as work:
+        with (
+            loss.told_of(order.asset.name),
+            leaving_active(self._theirs),
+            self._interrupts.work(session, order.run) as work,
+        ):
             try:
                 inlets = read_inlets(session, order)
                 work.check(order.run)
@@ -104,6 +110,7 @@ class SparkEngine:
         there = made.target or target.target_of(order.asset)
         with (
             loss.told_of(name),
+            leaving_active(self._theirs),
             self._interrupts.work(session, order.run) as work,
             held(made, asset=name) as frame,
         ):
@@ -119,7 +126,7 @@ class SparkEngine:
         """
         session = self._started()
         schema = None
-        with loss.told_of(order.asset.name):
+        with loss.told_of(order.asset.name), leaving_active(self._theirs):
             if computation is not None:
                 schema = _own(computation).schema
             elif order.asset.columns:
@@ -149,7 +156,7 @@ class SparkEngine:
             if self._session is not None and self._created:
                 with contextlib.suppress(Exception):  # its JVM may be gone already, say by the same signal
                     self._session.stop()
-            self._session, self._created = None, False
+            self._session, self._theirs, self._created = None, None, False
 
     def _started(self) -> SparkSession:
         self.start()

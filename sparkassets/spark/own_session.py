@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from sparkassets.errors import RunError, SparkUnavailableError
@@ -46,6 +47,17 @@ def beside(session: SparkSession) -> SparkSession:
     with contextlib.suppress(PySparkException):  # a serverless session takes few settings: rows are checked here then
         own.conf.set(_BLOCK_CHECK, "true")
     return own
+
+
+@contextlib.contextmanager
+def leaving_active(theirs: SparkSession | None) -> Iterator[None]:
+    """Leaves the user's session the active one of the process, whatever frames are made in another meanwhile."""
+    try:
+        yield
+    finally:
+        if theirs is not None and not is_remote(theirs):
+            with contextlib.suppress(Exception):  # its JVM may be gone; who works with it next is told so
+                theirs.createDataFrame([], "n int")  # the one public way to make a session active in Python
 
 
 def _copy(session: SparkSession) -> SparkSession | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 import shutil
 import tempfile
 import threading
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from sparkassets.spark.own_session import is_remote
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _SHIPPING = threading.Lock()
@@ -31,16 +33,28 @@ def ship(session: SparkSession, package: str, *, folder: str) -> None:
     files = sorted(_files(package, Path(folder)))
     name = f"{package}-{_state(files):08x}.zip"
     with _SHIPPING:
-        if (_application(session), name) in _SHIPPED:
-            return
-        archive = _folder() / name
-        if not archive.exists():
-            _pack(archive, files, root=Path(folder))
-        if is_remote(session):
-            session.addArtifacts(str(archive), pyfile=True)
-        else:
-            session.sparkContext.addPyFile(str(archive))
-        _SHIPPED.add((_application(session), name))
+        if (_application(session), name) not in _SHIPPED:
+            archive = _folder() / name
+            if not archive.exists():
+                _pack(archive, files, root=Path(folder))
+            if is_remote(session):
+                session.addArtifacts(str(archive), pyfile=True)
+            else:
+                session.sparkContext.addPyFile(str(archive))
+            _SHIPPED.add((_application(session), name))
+        if not is_remote(session):
+            _choose(session.sparkContext, package, name)
+
+
+def _choose(context: SparkContext, package: str, name: str) -> None:
+    """Lets workers find this state of the package and no other: Spark gives them all that was ever added, in no order.
+
+    A worker is used again where its environment is the same, with what it has imported by then.
+    """
+    state = re.compile(rf"{re.escape(package)}-[0-9a-f]{{8}}\.zip")
+    includes = context._python_includes  # noqa: SLF001  there is no public way to take an archive back
+    includes[:] = [*(each for each in includes if not state.fullmatch(each)), name]
+    context.environment[f"SPARKASSETS_{package.upper()}"] = name
 
 
 def _files(package: str, folder: Path) -> Iterator[Path]:

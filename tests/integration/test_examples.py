@@ -72,6 +72,12 @@ def test_rolling_users_read_the_day_and_the_six_before(spark, tmp_path):
     write_deltalake(folder / "lake/events", table, partition_by=["event_date"])
     project = Project.load(folder, env={})
     assert ran(project.run(spark)) == [("active_users_7d", "success")]
+    assert rows(folder, "active_users_7d") == [(day, 7) for day in days[6:]]
+    assert "declare `start` where events begins" in project.plan().waiting[0].reason
+    with (folder / "events.yml").open("a") as file:
+        file.write(f"start: {days[0]}\n")
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("active_users_7d", "success")]
     assert rows(folder, "active_users_7d") == [(day, min(n + 1, 7)) for n, day in enumerate(days)]
     restated = pa.table({"event_date": [days[1]] * 2, "user_id": [1, 100]})
     write_deltalake(

@@ -103,6 +103,7 @@ def test_a_session_without_delta_is_refused():
 
 
 def test_the_shared_session_is_small_and_in_utc(spark):
+    spark.createDataFrame([], "n int")  # makes it the active one, whatever other tests worked in
     wanted = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
@@ -129,6 +130,7 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
     daily = table("daily", tmp_path, by="day", **sql("SELECT CAST(TIMESTAMP'2013-01-01T20:00:00Z' AS DATE) AS day"))
     execute(engine, order(daily, keys="2013-01-01"))
     execute(engine, order(daily, keys="2013-01-01"))
+    assert theirs.getActiveSession() is theirs
     assert rows(spark, daily) == [(date(2013, 1, 1),)]
     with pytest.raises(
         RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"

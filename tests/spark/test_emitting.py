@@ -66,7 +66,7 @@ def call(tmp_path, monkeypatch):
     (package / "__init__.py").touch()
     body = PythonBody("emitting_tasks.work", "f", ("context", "s"), str(tmp_path), Location("a.yml", 2, 1))
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("sparkassets.spark.functions._ship_to_workers", lambda _: None)
+    monkeypatch.setattr("sparkassets.spark.functions.ship", lambda *_, **__: None)
 
     def run(code, told):
         import sys
@@ -99,7 +99,7 @@ def test_yielded_dicts_are_extras_and_the_last_rows_are_the_result(call):
         ),
         (
             "def f(context, s):\n yield {'rows': 5}\n",
-            "a.yml:2:1: a: emitting_tasks.work:f returned nothing, but a table needs a DataFrame",
+            "a.yml:2:1: a: emitting_tasks.work:f returned nothing, but a table needs a DataFrame of Spark",
         ),
         (
             "def f(context, s):\n yield {'url': 'https://h/x?sig=abc'}\n yield s\n",
