@@ -446,7 +446,7 @@ class _Fold:
             self._keep(uri)
             before, used = asset.consumed.get(uri, 0), claim.consumes.get(uri, 0)
             refs = (ref for ref in self._dataset(uri).recent if before < ref.seq <= used and ref.seq in claim.skips)
-            numbers = [number for number, _ in asset.partly.get(uri, ()) if number not in claim.events]
+            numbers = [number for number, _ in asset.partly.get(uri, ()) if _remains(number, used, claim)]
             numbers += [ref.seq for ref in refs]
             if numbers:
                 found[uri] = tuple((number, RangeSet()) for number in sorted(numbers))
@@ -550,6 +550,14 @@ def _left(rest: RangeSet, blocks: RangeSet, key: str, claim: ClaimEntry | None) 
     if not claim.uses(key):
         return rest
     return rest & claim.left[key] if key in claim.left else RangeSet()
+
+
+def _remains(number: int, used: int, claim: ClaimEntry) -> bool:
+    """Whether an event that is told by its number is unused after a run that used its dataset up to ``used``.
+
+    It may be told so since the claim only, by a change of the condition: what the claim read stays used.
+    """
+    return number not in claim.events and (number > used or number in claim.skips)
 
 
 def _with(partly: Mapping[str, Partly], key: str, items: Mapping[int, RangeSet]) -> dict[str, Partly]:

@@ -174,7 +174,9 @@ def _idle(look: Look, asset: AssetSpec, condition: Condition, state: AssetState,
 def _rescue(look: Look, state: AssetState) -> tuple[_Due, ...]:
     """A run that is due only because an older one never ended: it may have to compute what that one should have."""
     entry = state.chain[-1].entry
-    events = tuple(ref for ref in look.unused(state, state.spec.listens) if ref.seq in set(entry.events))
+    tried = set(entry.events)
+    unused = look.unused(state, {*state.spec.listens, *state.parted})  # the condition may not name them by now
+    events = tuple(ref for ref in unused if ref.seq in tried)
     at = entry.schedule_date
     uses = dict(entry.consumes), dict(entry.ticks), tuple(entry.skips)
     return (_Due("", at, at, None, entry.interval, entry.cursor, events, *uses),)

@@ -224,6 +224,47 @@ def test_a_condition_that_comes_back_finds_what_it_had_not_used(others: int):
     assert [events for _, events in ran(story) if len(events) == 1] == [[seq] for seq in (*pending, newest)]
 
 
+def listening(condition: str, *inlets: str) -> list[AssetSpec]:
+    return [source("a", by=None), source("b", by=None), asset("n", *inlets, by=None, schedule=condition)]
+
+
+def test_what_a_recovery_took_over_is_used_also_if_the_condition_is_changed_and_changed_back():
+    story = Story(project(*listening("a")))
+    event = story.observed("a")
+    dead = story.claim(story.plan().runs[0])
+    story.change(*listening("b"))
+    (run,) = story.plan(gone={dead}).runs
+    assert told(story, run) == ([], [event]), "it stands for the run that it takes over"
+    claim = story.claim(run)
+    story.change(*listening("a"))
+    story.succeed("n", claim)
+    assert due(story) == []
+
+
+def test_what_a_run_read_is_used_also_if_the_condition_names_it_before_the_run_ends():
+    story = Story(project(*listening("a", "a", "b")))
+    story.observed("b")
+    story.observed("a")
+    claim = story.claim(story.plan().runs[0])
+    story.change(*listening("a | b", "a", "b"))
+    story.succeed("n", claim)
+    assert due(story) == []
+    later = story.observed("b")
+    assert due(story) == [([], [later])]
+
+
+def test_what_a_run_read_is_used_also_of_what_the_condition_named_once():
+    story = Story(project(*listening("a | b", "a", "b")))
+    story.observed("a")
+    story.observed("b")
+    story.change(*listening("a", "a", "b"))
+    story.change(*listening("a | b", "a", "b"))  # from here on its events are told one by one
+    story.change(*listening("a", "a", "b"))
+    story.run("n")
+    story.change(*listening("a | b", "a", "b"))
+    assert due(story) == []
+
+
 def test_another_uri_of_the_same_place_changes_nothing_for_its_consumers():
     inbox = source("a", by=None)
     each = asset("x", "a", by=None, schedule="a", strategy=EveryInstance())
