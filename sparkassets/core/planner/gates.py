@@ -267,7 +267,7 @@ def refusals(look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet) 
     """What the blocks that ``require`` refused wait for.
 
     Quietly where it never was there: what comes before the inlet's first partition or after the newest of all inlets,
-    and what was removed before it was used.
+    and what was removed before it was used. What the asset's own table lost since cannot come back by itself.
     """
     down, up, dataset = asset.partition, look.project.assets[inlet.name].partition, look.dataset(inlet)
     if inlet.mapping is None or up is None or down is None or not (dataset.coverage or dataset.gone):
@@ -285,11 +285,15 @@ def refusals(look: Look, asset: AssetSpec, inlet: InletSpec, refused: RangeSet) 
     if inlet.require.kind != "all":  # what is still to come may be enough
         early = early - reached(lacking.clip(newest(look, asset), None), early)
     removed = reached(between, refused - loud - early)
+    loss = look.state_of(asset).loss
+    lost = removed & (loss.ranges if loss is not None and loss.ranges is not None else RangeSet())
     begins = f", before the first partition of {inlet.name}; declare `start` where {inlet.name} begins"
+    without = f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without"
     parts = (
         (loud, "", False),
         (early, begins, True),
-        (removed, ", which was removed before it was used", True),
+        (lost, without, False),
+        (removed - lost, ", which was removed before it was used", True),
         (refused - loud - early - removed, "", True),
     )
     return tuple(said_of(look, asset, inlet, part, then, quiet=quiet) for part, then, quiet in parts if part)

@@ -148,6 +148,10 @@ def _continuous(look: Look, asset: AssetSpec, timetable: Continuous, state: Asse
         return _not_yet(look, asset, timetable, state)
     if state.last is not None and look.invocation is not None and state.last.invocation == look.invocation:
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
+    if state.cursor is not None and state.cursor[1] > look.now:
+        until = state.cursor[1]
+        done = f"ran already up to {look.when(until)}, in a later plan; not before that"
+        return Waiting(asset.name, f"{asset.schedule.text}: {done}", until, quiet=True)
     first = timetable.start if timetable.start is not None else look.now
-    begin = min(state.cursor[1] if state.cursor is not None else first, look.now)
+    begin = state.cursor[1] if state.cursor is not None else first
     return (Tick(look.now, (begin, look.now), (begin, look.now)),)

@@ -135,6 +135,22 @@ def test_what_timetables_computed_before_is_wanted_still_when_it_is_lost():
     assert [story.state.assets[name].loss for name in ("u", "a")] == [None, None]
 
 
+def test_what_is_lost_and_has_no_input_any_more_says_how_to_go_on_without():
+    kept = InletSpec("s", "", None, on_removed="keep")
+    story = ran(asset("a", kept), asset("f", "a", by=None))
+    story.observed("s", removed=days("2025-01-02"))
+    found(story, "a", GONE)
+    assert story.due() == {"a": ["2025-01-01", "2025-01-03"]}
+    story.run_all()
+    (wait,) = [item for item in story.plan().waiting if item.asset == "a"]
+    assert not wait.quiet
+    assert wait.reason == (
+        "waits for s: 0 of 1 partition, missing 2025-01-02, which was removed; "
+        "`sparkassets backfill a --partition … --force` computes it without"
+    )
+    assert story.waits("f") == [f"waits for a: {GONE.reason}"]
+
+
 def test_what_is_not_due_is_noted_until_it_is():
     story = ran(asset("a", "s"))
     found(story, "a", restored("2025-01-02"))

@@ -176,6 +176,15 @@ def test_a_list_of_instants_comes_to_its_end():
     assert story.waits("a") == ["at 2025-03-20T06:00Z: it has no more runs"]
 
 
+def test_continuous_that_ran_already_at_a_later_time_is_said_so_when_planned_before():
+    story = story_of("@continuous", "2025-03-21T06:00")
+    story.run("a")
+    assert story.waits("a") == []
+    story.now = "2025-03-20T06:00"
+    assert story.due() == {}
+    assert story.waits("a") == ["@continuous: ran already up to 2025-03-21T06:00Z, in a later plan; not before that"]
+
+
 def test_continuous_runs_once_an_invocation_and_its_intervals_abut():
     story = story_of("@continuous", "2025-03-21T06:00")
     assert intervals(story) == ["2025-03-21T06:00..2025-03-21T06:00"]
