@@ -23,7 +23,7 @@ from sparkassets.core.timetables.once import Once, once
 from sparkassets.core.timetables.registered import Factory, RegisteredSlots, registered
 from sparkassets.core.timetables.rolled import ROLLS, Roll, Rolled
 from sparkassets.core.timetables.sessions import SessionTicks, Trading
-from sparkassets.core.timetables.shapes import Abutting, Exact, Lasting, Shape, spread
+from sparkassets.core.timetables.shapes import Abutting, Exact, Lasting, Shape
 from sparkassets.core.timetables.sun import EVENTS, sun_ticks
 from sparkassets.core.timetables.ticking import TickTimetable
 from sparkassets.core.timetables.times import as_text, times_ticks
@@ -36,7 +36,6 @@ _CATCHUPS: Final[tuple[Catchup, ...]] = get_args(Catchup)
 _NOTHING: Final[Mapping[str, Factory]] = MappingProxyType({})
 _WITHOUT_TICKS: Final = {"@once": once, "@continuous": continuous}
 _SOME_TIME: Final = epoch(datetime(2025, 1, 1, tzinfo=UTC))
-_LONGEST: Final = spread(Duration(months=12_000))[1]
 _DATE: Final = re.compile(r"\s*\d{4}-\d\d")
 _TIME_OF_DAY: Final = re.compile(r"\s*(\d\d?):(\d\d)\s*")
 
@@ -385,8 +384,6 @@ def _duration(value: object, key: str, *, positive: bool = True) -> Duration:
     except InstantError as error:
         raise TimetableError(f"'{key}' of a schedule: {error.args[0]}", hint=error.hint) from error
     parts = (found.months, found.days, found.seconds)
-    if spread(found)[1] > _LONGEST:
-        raise TimetableError(f"'{key}' of a schedule is '{value}'; expected at most 1000 years")
     if min(parts) < 0 or (positive and not any(parts)):
         raise TimetableError(
             f"'{key}' of a schedule is '{value}'; expected a duration {'above' if positive else 'of at least'} 0"

@@ -114,7 +114,7 @@ def test_no_interval_begins_at_the_end():
 
 
 def test_calendar_ends():
-    for length in ("1000y", "5000h"):
+    for length in ("999y", "5000h"):
         assert every(length).first_after(datetime.max.replace(tzinfo=UTC)) is None
         assert every(length).last_at(datetime.min.replace(tzinfo=UTC)) is None
 
