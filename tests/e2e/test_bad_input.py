@@ -289,7 +289,7 @@ def query(sql):
             query("SELECT day, 'x' AS amount, 1 AS extra"),
             "does not fit the target: column 'extra' is not in the target; column 'amount' is string, but bigint in",
         ),
-        (query("SELECT amount"), "day"),
+        (query("SELECT * EXCEPT (day)"), "day"),
         (query("SELECT day, amont AS amount"), "with name `amont` cannot be resolved. Did you mean"),
         (query("SELECT day, sum(amount"), "assets/daily.yml:3: daily: [PARSE_SYNTAX_ERROR] Syntax error at or near"),
         (query("SELECT day, CAST(raise_error('no such shop') AS BIGINT) AS amount"), "no such shop"),

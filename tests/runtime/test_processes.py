@@ -41,7 +41,7 @@ def claimed(host, process):
     driver = w.driver(host=host)
     driver.ledger.open()
     driver.ledger.commit(lambda state: changed_specs(w.project, state))
-    driver._observe()
+    driver._observe(None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Driver, "_start_runs", lambda _: None)
         driver._claim(Tick())
