@@ -40,13 +40,16 @@ class Verdict(Generic[T]):
     def used(self) -> Mapping[Leaf | Time, T]:
         """The leaves that made it true, each with what it is used for.
 
-        What a leaf is true for below a part that does not hold is kept for another time.
+        What a leaf is true for below a part that does not hold is kept for another time; but nothing ever asks for it
+        where it is void, so whatever holds there uses it too.
         """
         found: dict[Leaf | Time, T] = {}
         queue = [(self, self.value)]
         while queue:
             part, above = queue.pop()
             held = above & part.value
+            if isinstance(part.node, Leaf | Time) and part.void is not None:
+                held = held | (part.void & self.value)
             if held and isinstance(part.node, Leaf | Time):
                 found[part.node] = found[part.node] | held if part.node in found else held
             queue += [(child, held) for child in reversed(part.children)]

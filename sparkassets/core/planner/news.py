@@ -29,7 +29,8 @@ class Uses:
         named: Dataset of the leaves that made it true, to how the condition names it.
         events: Dataset to the number up to which its events are used; those that the condition does not name are used
             as well.
-        blocks: Of a partitioned asset: dataset or time leaf that made it true, to the time for which it is used.
+        blocks: Of a partitioned asset: dataset or time leaf that made it true, or can never have a say, to the time for
+            which it is used.
         ticks: Time leaf to the instant up to which its ticks are used, epoch seconds; also those that are left alone.
     """
 

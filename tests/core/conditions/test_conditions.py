@@ -99,6 +99,13 @@ def test_only_what_made_it_true_is_used():
     assert list(verdict.used()) == [B, DAILY]
 
 
+def test_what_a_leaf_is_void_for_is_used_by_whatever_holds_there():
+    truth = {A: RangeSet.span(0, 9), B: RangeSet.span(5, 20), C: RangeSet()}
+    void = {A: RangeSet(), B: RangeSet.span(0, 3), C: RangeSet.span(2, 12)}
+    used = evaluate(parse_condition("a | (b & c)"), truth.get, void.get).used()
+    assert used == {A: RangeSet.span(0, 9), B: RangeSet.of([(0, 3), (5, 12)]), C: RangeSet.span(2, 12)}
+
+
 def test_leaves_in_order():
     assert [leaf.ref for leaf in parse_condition("c | a & (b | d)").leaves()] == ["c", "a", "b", "d"]
 

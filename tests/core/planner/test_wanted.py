@@ -208,6 +208,10 @@ def quiet(story: Story, name: str = "a") -> list[tuple[str, list[str]]]:
     ]
 
 
+def waits(story: Story) -> list[tuple[str, RangeSet]]:
+    return [(item.reason, item.blocks) for item in story.plan().waiting if item.asset == "a" and item.blocks]
+
+
 def test_a_leaf_of_all_holds_only_for_the_blocks_that_its_dataset_was_updated_for():
     story = Story(project(source("p"), source("q"), asset("a", "p", "q", schedule="p & q")))
     story.add(EventEntry("x-p", "p", days("2024-01-01")))
@@ -257,6 +261,43 @@ def test_before_its_start_a_leaf_is_neither_asked_for_nor_enough():
     story.observed("r", "2025-01-02..2025-01-03")
     story.observed("q", "2025-01-03")
     assert story.due() == {"a": ["2025-01-02..2025-01-03"]}
+
+
+def stale(story: Story) -> int:
+    return asset_status(story.look(), story.project.assets["a"]).stale
+
+
+def test_what_came_before_the_start_of_its_source_is_used_by_the_run_that_read_it():
+    before = InletSpec("p", "", WindowMapping(Duration.parse("-1d"), Duration.parse("-1d")), Require("none"))
+    around = InletSpec("q", "", WindowMapping(Duration.parse("-1d"), Duration.parse("1d")))
+    sources = source("p", start=ZERO + 2 * DAY), source("q", start=ZERO + DAY, end=ZERO + 8 * DAY)
+    story = Story(project(*sources, asset("a", before, around, schedule="p & q", start=ZERO + DAY)), now="2025-06-01")
+    story.observed("p", "2025-01-01", "2025-01-05")
+    story.observed("q", "2025-01-02..2025-01-08")
+    run = story.run("a")
+    assert story.keys("a", run.blocks) == ["2025-01-02..2025-01-03", "2025-01-06"]
+    assert stale(story) == 0
+    assert not any("(p & q)" in reason and "2025-01-02" in story.keys("a", blocks) for reason, blocks in waits(story))
+    story.observed("p", "2025-01-01")
+    assert stale(story) == 1
+    story.observed("q", "2025-01-02")
+    assert story.keys("a", story.run("a").blocks) == ["2025-01-02..2025-01-03"]
+    assert stale(story) == 0
+
+
+def test_under_or_too_a_leaf_that_can_have_nothing_leaves_nothing_over_and_one_that_can_does():
+    late = source("q", start=at("2025-01-03"))
+    optional = [InletSpec(name, "", None, Require("none")) for name in "qr"]
+    either = asset("a", "p", *optional, schedule="p | (q & r)")
+    story = Story(project(source("p"), late, source("r"), either))
+    story.observed("q", "2025-01-02..2025-01-03")
+    story.observed("p", "2025-01-02..2025-01-03")
+    assert story.keys("a", story.run("a").blocks) == ["2025-01-02..2025-01-03"]
+    shown = dict(grid(story.look(), story.project.assets["a"], story.project.assets["a"].partition))
+    assert shown == {"2025-01-02": "current", "2025-01-03": "stale"}
+    story.observed("r", "2025-01-03")
+    assert story.keys("a", story.run("a").blocks) == ["2025-01-03"]
+    assert stale(story) == 0
 
 
 def test_what_keeps_its_rows_waits_when_something_else_changes_until_it_is_forced_or_rerun():
