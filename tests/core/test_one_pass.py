@@ -1,6 +1,7 @@
 """What looks for credentials and statements passes over a text once, whatever is in it; its steps are counted."""
 
 import re
+import sys
 
 import pytest
 
@@ -37,3 +38,10 @@ def test_what_takes_more_than_a_pass_is_found():
     old = re.compile(r"(?:^|(?<=[\s=]))[A-Za-z_][^\s:]*:[^\s/?#@]*[^\s/?#@:]@[A-Za-z0-9]")
     with pytest.raises(TooManySteps):
         Steps(old, "=a:" * 400, most=MOST_A_CHARACTER * 400).count(anchored=False)
+
+
+def test_counting_leaves_the_recursion_limit_as_it_was():
+    before = sys.getrecursionlimit()
+    with pytest.raises(TooManySteps):
+        Steps(re.compile("a+b"), "a" * 400, most=10).count(anchored=False)
+    assert sys.getrecursionlimit() == before

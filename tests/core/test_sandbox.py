@@ -1,7 +1,9 @@
 """Whatever a template says: validating and rendering it take little memory and few steps, or it is refused."""
 
 import random
+import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -153,6 +155,39 @@ def test_what_grows_is_stopped_before_it_does(text, message):
 )
 def test_what_does_not_grow_is_as_jinja_has_it(text, expected):
     assert render(text, NAMES) == expected
+
+
+ENDLESS = {
+    "macro": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    "block": "{% block a %}{{ self.a() }}{% endblock %}",
+    "loop": "{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+    "caller": "{% macro m() %}{% call m() %}{{ caller() }}{% endcall %}{% endmacro %}{{ m() }}",
+    "macros_in_turn": "{% macro m(f) %}{{ f(m) }}{% endmacro %}{% macro n(f) %}{{ f(n) }}{% endmacro %}{{ m(n) }}",
+}
+
+
+@pytest.fixture
+def high_recursion_limit():
+    """As a notebook or a library may have set it: Python then does not stop before the C stack overflows."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(200_000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("high_recursion_limit")
+@pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS)
+def test_a_template_that_calls_itself_without_end_is_stopped_before_the_stack_overflows(text):
+    with ThreadPoolExecutor(1) as thread:
+        error = thread.submit(rendered, text).exception()
+    assert isinstance(error, TooMuchError)
+    with pytest.raises(TooMuchError, match=r"^the template calls itself too deep$"):
+        rendered(text)
+
+
+def test_calls_are_counted_in_each_other_and_not_one_after_another():
+    ninety = "{% macro m(n) %}{{ m(n - 1) if n else 'x' }}{% endmacro %}{{ m(90) }}"
+    assert render(ninety + "{{ m(90) }}{{ m(90) }}", NAMES) == "xxx"
 
 
 ATOMS = [

@@ -79,7 +79,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         """``function(…)``, unless that is too much."""
         taken = [_taken(self.meter, each) for each in args]
         before_call(self.meter, function, taken, kwargs)
-        return super().call(context, function, *taken, **kwargs)
+        with self.meter.call():
+            return super().call(context, function, *taken, **kwargs)
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:  # noqa: ANN401  as Jinja's
         return super()._generate(_Counting().visit(source), *args, **kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from jinja2 import TemplateRuntimeError, Undefined
@@ -14,6 +15,8 @@ MOST_STEPS: Final = 1_000_000
 """Turns of loops, calls, and values that operators, filters and calls look at."""
 MOST_CHARACTERS: Final = 10_000_000
 """Of text that is made on the way to the query, the query included."""
+MOST_CALLS: Final = 100
+"""Of macros, blocks and loops in each other: below what Python's stack holds, however high its limit was set."""
 CHARACTERS_A_STEP: Final = 64
 """A long text counts as so many more steps for whoever looks at it."""
 _CHARACTERS_A_VALUE: Final = 32
@@ -30,13 +33,14 @@ class Meter:
     """Counts what one rendering costs.
 
     Attributes:
-        steps, characters: Those that are left.
+        steps, characters, calls: Those that are left; of calls, how many may still be made inside of the present one.
     """
 
-    __slots__ = ("_limits", "characters", "steps")
+    __slots__ = ("_limits", "calls", "characters", "steps")
 
     def __init__(self, *, steps: int = MOST_STEPS, characters: int = MOST_CHARACTERS) -> None:
         self.steps, self.characters = self._limits = steps, characters
+        self.calls = MOST_CALLS
 
     def step(self, count: int = 1) -> None:
         """Counts steps.
@@ -57,6 +61,21 @@ class Meter:
         self.characters -= characters
         if self.characters < 0:
             raise TooMuchError(f"the template makes more than {self._limits[1]:,} characters")
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Counts a call for as long as it lasts.
+
+        Raises:
+            TooMuchError: It is inside of too many.
+        """
+        if not self.calls:
+            raise TooMuchError("the template calls itself too deep")
+        self.calls -= 1
+        try:
+            yield
+        finally:
+            self.calls += 1
 
     def weigh(self, *values: object) -> int:
         """Counts a look at values and at all that is in them; returns how many characters they take when printed.
