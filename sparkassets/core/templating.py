@@ -134,7 +134,10 @@ def check(
     judge = _Judge(template, asset, columns, params, dimensions, events, watermarked)
     loading = list(judge.loading())
     statement = () if loading else _statement(template.text)
-    return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.members()])
+    try:
+        return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.members()])
+    except RecursionError:  # whoever calls has left little of Python's stack
+        return [_TOO_DEEP]
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,6 @@
+import inspect
+import sys
+
 import pytest
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
@@ -195,6 +198,21 @@ def test_broken_template():
         Template.parse("SELECT 1\n  FROM {{ inlets. }}")
     assert error.value.fault == Fault(2, 3, 18, "the template is broken: expected name or number")
     assert str(error.value) == "the template is broken: expected name or number"
+
+
+def test_whoever_has_used_up_the_stack_is_told_so():
+    template = Template.parse("{% set x = " + "-" * 37 + "1 %}SELECT 1")
+    given = {"asset": "out", "columns": {}, "params": (), "dimensions": (), "events": None, "watermarked": False}
+
+    def under(frames):
+        return under(frames - 1) if frames else check(template, **given)
+
+    used = len(inspect.stack(0))
+    found = [under(sys.getrecursionlimit() - used - spare) for spare in range(60, 500, 20)]
+    told = [[fault.message for fault in faults] for faults in found]
+    assert told[0] == ["the template is broken: it is nested too deep"]
+    assert told[-1] == []
+    assert all(each in (told[0], []) for each in told)
 
 
 NESTED = {
