@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.timetables import RegisteredTimetable, Slot
     from sparkassets.runtime.progress import Progress, RunFailedError, RunResult, Summary
-    from sparkassets.wiring import Backlog, Project
+    from sparkassets.wiring import BackfillRequest, Project
 
 from sparkassets.errors import (
     InputError,
@@ -21,7 +21,7 @@ from sparkassets.errors import (
 )
 
 __all__ = [
-    "Backlog",
+    "BackfillRequest",
     "InputError",
     "Plan",
     "PlannedRun",
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Backlog": "sparkassets.wiring",
+    "BackfillRequest": "sparkassets.wiring",
     "Plan": "sparkassets.core.planner.plan",
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",

@@ -226,7 +226,7 @@ class RunOrder:
 
     Attributes:
         app_id: ``<journal table id>/<asset>``, the txnAppId of the target's commits.
-        epoch: Journal number of the run's claim.
+        token: Fence token, the journal's number of the run's claim.
         blocks: Time that is computed; None for an asset without partitions.
         inlets: The inlets' specs by name; ``pins`` has the same keys.
         interval: Data interval, both aware UTC, or None.
@@ -239,7 +239,7 @@ class RunOrder:
     asset: AssetSpec
     run: str
     app_id: str
-    epoch: int
+    token: int
     blocks: RangeSet | None
     pins: Mapping[str, Pin]
     inlets: Mapping[str, AssetSpec]
@@ -255,17 +255,17 @@ CommitKind = Literal["data", "fence", "layout"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class CommitMarker:
     """What a target's commit carries so that it can be recognised.
 
     Attributes:
-        version: ``txnVersion``: 2·epoch for a fence, 2·epoch + 1 for data or one's own fence.
+        version: ``txnVersion``: 2·token for a fence, 2·token + 1 for data or one's own fence.
         measures: Numbers of the run that must survive a crash, such as watermarks.
     """
 
     app_id: str
     version: int
-    epoch: int
+    token: int
     run: str
     attempt: int
     kind: CommitKind
@@ -274,18 +274,18 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class Committed:
     """A data commit that was found in a target's history.
 
     Attributes:
-        run, epoch, attempt: From its ``userMetadata``.
+        run, token, attempt: From its ``userMetadata``.
         version: The table's version that holds it.
         metrics: Delta's operation metrics (``numOutputRows`` and the like).
         operation: As Delta calls it: ``WRITE``, ``MERGE`` or ``DELETE``; the metrics mean what it says.
     """
 
     run: str
-    epoch: int
+    token: int
     attempt: int
     version: int
     table_id: str
@@ -335,10 +335,10 @@ class Engine(Protocol):
     def compute(self, order: RunOrder, *, attempt: int) -> Computation:
         """Reads the pinned inlets and runs the asset's SQL or function; writes nothing to the target."""
 
-    def write(self, order: RunOrder, computation: Computation, *, stamp: Stamp) -> None:
+    def write(self, order: RunOrder, computation: Computation, *, marker: CommitMarker) -> None:
         """Exactly one commit to the target, stamped; its return proves nothing: look."""
 
-    def fence(self, order: RunOrder, computation: Computation | None, *, stamp: Stamp) -> None:
+    def fence(self, order: RunOrder, computation: Computation | None, *, marker: CommitMarker) -> None:
         """An empty append, stamped; creates a missing table with the computation's schema.
 
         Raises:
@@ -349,7 +349,7 @@ class Engine(Protocol):
     def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:
         """The newest transaction version of ``app_id`` in the target; None without a table or transaction."""
 
-    def landed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Landed]:
+    def committed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Committed]:
         """The data commits of these runs in the target, oldest first.
 
         Raises:

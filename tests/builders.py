@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sparkassets.core.conditions import Any as AnyOf
-from sparkassets.core.conditions import Leaf, parse_condition
-from sparkassets.core.instants import epoch, instant, parse_instant
+from sparkassets.core.conditions import AnyOf, Leaf, parse_condition
+from sparkassets.core.instants import instant, parse_instant, unix
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     Entry,
@@ -24,10 +23,10 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import Overlap, RangeSet, TimePartition
-from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.planner import plan
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, ProjectSpec, Schedule, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec, StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.timetables import parse_timetable
 from sparkassets.errors import Location
@@ -39,8 +38,8 @@ clock = partial(parse_timetable, timezone="UTC")
 
 
 def at(text: str) -> int:
-    """Epoch seconds of an ISO instant, UTC unless it says otherwise."""
-    return epoch(parse_instant(text, zone="UTC"))
+    """Unix seconds of an ISO instant, UTC unless it says otherwise."""
+    return unix(parse_instant(text, zone="UTC"))
 
 
 def days(*keys: str, by: str = "day", zone: str = "UTC") -> RangeSet:
@@ -53,7 +52,13 @@ def source(name: str, *, by: str | None = "day", zone: str = "UTC", **more: Any)
     """An asset that others write."""
     partition = TimePartition(by, zone, column=by) if by else None  # type: ignore[arg-type]
     return AssetSpec(
-        name, f"x-{name}", Place(f"/data/{name}", name), HERE, source=SourceSpec("delta"), partition=partition, **more
+        name,
+        f"x-{name}",
+        StorageLocation(f"/data/{name}", name),
+        HERE,
+        source=SourceSpec("delta"),
+        partition=partition,
+        **more,
     )
 
 
@@ -80,7 +85,14 @@ def asset(
     strategy = DateRange() if by else FullRefresh()
     defaults: dict[str, Any] = {"strategy": strategy, "write": "replace", **more}
     made = AssetSpec(
-        name, name, Place(f"/data/{name}", name), HERE, inlets=linked, partition=partition, schedule=when, **defaults
+        name,
+        name,
+        StorageLocation(f"/data/{name}", name),
+        HERE,
+        inlets=linked,
+        partition=partition,
+        schedule=when,
+        **defaults,
     )
     return made if schedule is not None else _default_schedule(made)
 
@@ -186,7 +198,7 @@ class Story:
 
     def succeed(self, name: str, claim: int, *, version: int = 1, **more: Any) -> int:
         """The run of ``claim`` is in."""
-        link = next(link for link in self.state.assets[name].chain if link.epoch == claim)
+        link = next(link for link in self.state.assets[name].chain if link.token == claim)
         uri = self.project.assets[name].uri
         entry = link.entry
         return self.add(
@@ -197,7 +209,7 @@ class Story:
 
     def fail(self, name: str, claim: int, *, error: str = "boom", invocation: str = "i", fenced: bool = True) -> int:
         """The run of ``claim`` failed."""
-        link = next(link for link in self.state.assets[name].chain if link.epoch == claim)
+        link = next(link for link in self.state.assets[name].chain if link.token == claim)
         return self.add(
             FailureEntry(name, link.entry.run, claim, link.entry.blocks, "error", error, invocation, fenced=fenced)
         )
@@ -222,11 +234,11 @@ class Story:
             done.append(runs[0])
         return done
 
-    def look(self, **more: Any) -> Look:
-        return Look(self.project, self.state, at(self.now), **{"clock": at(self.clock or self.now), **more})
+    def context(self, **more: Any) -> PlanningContext:
+        return PlanningContext(self.project, self.state, at(self.now), **{"clock": at(self.clock or self.now), **more})
 
     def plan(self, **more: Any) -> Plan:
-        return plan(self.look(**more))
+        return plan(self.context(**more))
 
     def due(self, **more: Any) -> dict[str, list[str]]:
         """Asset to the partitions that are due, empty for an asset without."""

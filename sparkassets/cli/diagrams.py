@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkassets.core.conditions import All, Any, Condition, Leaf, Time
+from sparkassets.core.conditions import AllOf, AnyOf, Condition, Leaf, Time
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import Overlap, WindowMapping
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
@@ -85,7 +85,7 @@ def _gates(
             clock = Node(f"{path}timetable", condition.timetable.describe(), "timetable")
             nodes[clock.id] = clock
             edges.append(Edge(clock.id, end, "triggers"))
-        case All() | Any():
+        case AllOf() | AnyOf():
             gate = _gate(condition, path)
             nodes[gate.id] = gate
             edges.append(Edge(gate.id, end, "triggers"))
@@ -107,8 +107,8 @@ def _inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> It
         yield f"quiet for {Duration(seconds=inlet.settle_seconds).text}"
 
 
-def _gate(condition: All | Any, path: str) -> Node:
-    return Node(f"{path}all", "AND", "all") if isinstance(condition, All) else Node(f"{path}any", "OR", "any")
+def _gate(condition: AllOf | AnyOf, path: str) -> Node:
+    return Node(f"{path}all", "AND", "all") if isinstance(condition, AllOf) else Node(f"{path}any", "OR", "any")
 
 
 def _datasets(leaf: Leaf, project: ProjectSpec) -> list[str]:
@@ -230,7 +230,7 @@ def _condition(condition: Condition, indent: str) -> Iterator[str]:
             yield f"{indent}{condition.ref} was updated"
         case Time():
             yield f"{indent}a tick has passed of {condition.timetable.describe()}"
-        case All() | Any():
-            yield f"{indent}{'all' if isinstance(condition, All) else 'any'} of"
+        case AllOf() | AnyOf():
+            yield f"{indent}{'all' if isinstance(condition, AllOf) else 'any'} of"
             for child in condition.children:
                 yield from _condition(child, indent + "  ")

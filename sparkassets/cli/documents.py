@@ -181,9 +181,9 @@ def interval_document(interval: tuple[int, int] | None) -> dict[str, str | None]
     return None if interval is None else {"start": instant_text(interval[0]), "end": instant_text(interval[1])}
 
 
-def instant_text(epoch: int | None) -> str | None:
+def instant_text(token: int | None) -> str | None:
     """ISO with Z."""
-    return None if epoch is None else format_instant(instant(epoch))
+    return None if token is None else format_instant(instant(token))
 
 
 def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
-from sparkassets.core.instants import epoch, instant, zoned
+from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
@@ -155,7 +155,7 @@ def print_preview(previews: Sequence[Preview], now: datetime, terminal: Terminal
     for each in previews:
         for number, slot in enumerate(each.slots):
             name = Cell(each.asset, "" if number else "green")
-            far = in_words(epoch(slot.run_after) - epoch(now))
+            far = in_words(unix(slot.run_after) - unix(now))
             rows.append([name, *slot_cells(slot, each.timezone), far + _held(each)])
     if rows:
         print_table(terminal, [Column("asset"), *SLOT_COLUMNS, Column("from now")], rows)
@@ -221,11 +221,11 @@ def number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def clock(epoch: int | None, project: ProjectSpec, *, seconds: bool = False) -> str:
+def clock(unix: int | None, project: ProjectSpec, *, seconds: bool = False) -> str:
     """An instant in a table, on the project's clock, with ``seconds`` or in whole minutes; empty for None."""
-    if epoch is None:
+    if unix is None:
         return ""
-    return zoned(instant(epoch if seconds else epoch - epoch % 60), project.timezone, seconds=seconds)
+    return zoned(instant(unix if seconds else unix - unix % 60), project.timezone, seconds=seconds)
 
 
 def _planned(run: PlannedRun, project: ProjectSpec) -> Row:

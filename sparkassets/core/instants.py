@@ -1,4 +1,4 @@
-"""Aware instants, time zones with their clock changes, and durations; in bulk an instant is epoch seconds (UTC)."""
+"""Aware instants, time zones with their clock changes, and durations; in bulk an instant is Unix seconds (UTC)."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class InstantError(InputError):
 # --------------------------------------------------------------------------- instants
 
 
-def epoch(instant: datetime) -> int:
+def unix(instant: datetime) -> int:
     """Seconds since 1970-01-01T00:00Z; a part of a second is dropped towards the past.
 
-    >>> epoch(datetime(2025, 3, 21, 6, tzinfo=UTC))
+    >>> unix(datetime(2025, 3, 21, 6, tzinfo=UTC))
     1742536800
     """
     since = instant - _EPOCH
     return since.days * DAY + since.seconds
 
 
-def instant(epoch: int) -> datetime:
+def instant(unix: int) -> datetime:
     """The instant as an aware UTC datetime.
 
     >>> instant(1742536800).isoformat()
     '2025-03-21T06:00:00+00:00'
     """
-    return datetime.fromtimestamp(epoch, UTC)
+    return datetime.fromtimestamp(unix, UTC)
 
 
 def format_instant(instant: datetime) -> str:
@@ -170,7 +170,7 @@ class ClockChange:
     """One change of a zone's UTC offset.
 
     Attributes:
-        at: Its first instant with the new offset; epoch seconds.
+        at: Its first instant with the new offset; Unix seconds.
         before, after: The offsets, seconds east of UTC.
     """
 
@@ -196,10 +196,10 @@ class Offsets:
         self._fixed = self.zone.utcoffset(None) is not None
         self._chunks: dict[int, _Chunk] = {}
 
-    def at(self, epoch: int) -> int:
+    def at(self, unix: int) -> int:
         """Seconds east of UTC at that instant."""
-        instants, offsets, _ = self._chunks.get(epoch >> _BITS) or self._learn(epoch >> _BITS)
-        return offsets[bisect_right(instants, epoch)]
+        instants, offsets, _ = self._chunks.get(unix >> _BITS) or self._learn(unix >> _BITS)
+        return offsets[bisect_right(instants, unix)]
 
     def changes(self, start: int, end: int) -> list[ClockChange]:
         """The clock changes in ``[start, end)``, oldest first."""
@@ -212,11 +212,11 @@ class Offsets:
                 found += changes[bisect_left(instants, start) : bisect_left(instants, end)]
         return found
 
-    def steady(self, epoch: int) -> tuple[int, int, int]:
+    def steady(self, unix: int) -> tuple[int, int, int]:
         """Time around an instant in which the clocks do not change: (start, end, offset); not always the longest."""
-        number = epoch >> _BITS
+        number = unix >> _BITS
         instants, offsets, _ = self._chunks.get(number) or self._learn(number)
-        i = bisect_right(instants, epoch)
+        i = bisect_right(instants, unix)
         start = instants[i - 1] if i else number << _BITS
         return start, instants[i] if i < len(instants) else (number + 1) << _BITS, offsets[i]
 
@@ -287,9 +287,9 @@ class Offsets:
         if offset != after:
             yield from self._narrow(middle, end, offset, after)
 
-    def _probe(self, epoch: int) -> int:
+    def _probe(self, unix: int) -> int:
         """The offset by ``zoneinfo``; outside the years of Python that of the nearest."""
-        since = datetime.fromtimestamp(min(max(epoch, _EARLIEST), _LATEST), self.zone).utcoffset() or timedelta()
+        since = datetime.fromtimestamp(min(max(unix, _EARLIEST), _LATEST), self.zone).utcoffset() or timedelta()
         return since.days * DAY + since.seconds
 
 
@@ -297,8 +297,8 @@ _STEP = 3 * DAY
 """How far apart a zone is probed; none of the tz database goes and returns within it (tests/core/test_instants.py)."""
 _BITS = 25
 """Clock changes are learnt in chunks of 2 to this power of seconds, a little more than a year."""
-_EARLIEST = epoch(datetime(2, 1, 1, tzinfo=UTC))
-_LATEST = epoch(datetime(9999, 1, 1, tzinfo=UTC))
+_EARLIEST = unix(datetime(2, 1, 1, tzinfo=UTC))
+_LATEST = unix(datetime(9999, 1, 1, tzinfo=UTC))
 
 
 @cache
@@ -413,16 +413,16 @@ class Duration:
     def __neg__(self) -> Duration:
         return Duration(-self.months, -self.days, -self.seconds)
 
-    def add_to(self, epoch: int, zone: str) -> int:
-        """The instant that long after ``epoch``: months and days on the wall clock of ``zone``, then elapsed seconds.
+    def add_to(self, unix: int, zone: str) -> int:
+        """The instant that long after ``unix``: months and days on the wall clock of ``zone``, then elapsed seconds.
 
         A day that the month does not have is its last; a skipped wall-clock time moves forward by the gap's length,
         a repeated one is its second occurrence.
         """
         if self.months or self.days:
             clock = offsets(zone)
-            epoch = clock.tick(self.add_to_local(epoch + clock.at(epoch)))
-        return epoch + self.seconds
+            unix = clock.tick(self.add_to_local(unix + clock.at(unix)))
+        return unix + self.seconds
 
     def add_to_local(self, local: int) -> int:
         """Months and days, without the seconds, added to a local time (seconds on the wall clock)."""
@@ -453,7 +453,6 @@ __all__ = [
     "InstantError",
     "Offsets",
     "day_number",
-    "epoch",
     "format_instant",
     "instant",
     "local_date",
@@ -462,6 +461,7 @@ __all__ = [
     "local_to_epoch",
     "offsets",
     "parse_instant",
+    "unix",
     "zone",
     "zoned",
 ]

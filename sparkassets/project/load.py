@@ -11,7 +11,7 @@ from sparkassets.core.phrases import shown
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.project.cache import Cache
-from sparkassets.project.places import check_places
+from sparkassets.project.storage import check_storage
 from sparkassets.project.traces import PROJECT_FILE, Trace, Variables
 
 if TYPE_CHECKING:
@@ -56,5 +56,5 @@ def load(
         # what comes from the environment may be secret: it is not written down; the packages of others may change
         if kept and not trace.variables and not trace.registered:
             kept.keep(project, trace)
-    check_places(project)
+    check_storage(project)
     return project

@@ -11,7 +11,7 @@ from sparkassets.core.journal.state import State
 from sparkassets.ports import JournalStore
 from sparkassets.runtime.ledger import Ledger
 
-Identity = tuple[str, str]
+EventIdentity = tuple[str, str]
 """Dataset and id: what tells an event from others."""
 
 _AT_ONCE = 1000
@@ -78,12 +78,12 @@ class _Known:
     """The events with one of some ids; every look reads on where the last one ended."""
 
     def __init__(self, store: JournalStore, ids: Collection[str]) -> None:
-        self.rows: dict[Identity, JournalRow] = {}
+        self.rows: dict[EventIdentity, JournalRow] = {}
         self._store = store
         self._ids = sorted(ids)
         self._read = 0
 
-    def read(self, seq: int) -> dict[Identity, JournalRow]:
+    def read(self, seq: int) -> dict[EventIdentity, JournalRow]:
         """Those up to the entry ``seq`` at least."""
         for at in range(0, len(self._ids), _AT_ONCE):
             ids = self._ids[at : at + _AT_ONCE]
@@ -93,5 +93,5 @@ class _Known:
         return self.rows
 
 
-def _identity(row: JournalRow) -> Identity | None:
+def _identity(row: JournalRow) -> EventIdentity | None:
     return None if row.id is None else (row.uri or "", row.id)

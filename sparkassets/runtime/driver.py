@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal import announce, events
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry, to_row
 from sparkassets.core.journal.state import ClaimState, LastRun, State
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -45,7 +45,7 @@ STOP_SECONDS = 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class DriverIdentity:
     """Who drives.
 
     Attributes:
@@ -89,7 +89,7 @@ class Driver:
     leases: Leases
     clock: Clock
     ids: Ids
-    identity: Identity
+    identity: DriverIdentity
     progress: Progress
     explain_failure: Callable[[str, BaseException], Explained]
     at: datetime | None = None
@@ -125,7 +125,7 @@ class Driver:
         """
         self.ledger.open()
         self.ledger.commit(lambda state: changed_specs(self.project, state))
-        plan = Plan(epoch(self._now()))
+        plan = Plan(unix(self._now()))
         try:
             for work in works:
                 if not self._broken:
@@ -160,18 +160,18 @@ class Driver:
         return self._plan(work, self.ledger.state)
 
     def _plan(self, work: Work, state: State) -> Plan:
-        look = Look(
+        context = PlanningContext(
             project=self.project,
             state=state,
-            now=epoch(self._now()),
-            clock=epoch(self.clock.now()),
+            now=unix(self._now()),
+            clock=unix(self.clock.now()),
             invocation=self.identity.invocation,
             gone=self.leases.over(state, mine=frozenset(self._active)),
             select=work.select,
             faults=self._faults,
             notes=self._notes,
         )
-        return work.plan(look)
+        return work.plan(context)
 
     def _now(self) -> datetime:
         return self.at or self.clock.now()
@@ -223,7 +223,7 @@ class Driver:
             state = self.ledger.state.assets[entry.asset]
             claim, older = state.chain[-1], state.chain[:-1]
             execution = Execution(engine, self._order(run, claim), older)
-            self._active[claim.epoch] = _Active(run, claim, execution, self.clock.monotonic())
+            self._active[claim.token] = _Active(run, claim, execution, self.clock.monotonic())
         self._start_runs()
 
     def _start_engine(self) -> Engine:
@@ -270,11 +270,11 @@ class Driver:
             lease_seconds=asset.lease_seconds,
             invocation=self.identity.invocation,
             host=self.leases.host,
-            planned=epoch(self._now()),
+            planned=unix(self._now()),
             processes=engine.processes(),
             interval=run.interval,
             cursor=run.cursor,
-            places=(asset.place.path,) if asset.place else (),
+            places=(asset.storage.path,) if asset.storage else (),
             events=tuple(ref.seq for ref in run.events),
             consumes=run.consumes,
             skips=run.skips,
@@ -299,7 +299,7 @@ class Driver:
             asset=asset,
             run=entry.run,
             app_id=f"{state.journal_id}/{asset.name}",
-            epoch=claim.epoch,
+            token=claim.token,
             blocks=entry.blocks,
             pins=pins,
             inlets={name: self.project.assets[name] for name in entry.pins},
@@ -355,14 +355,14 @@ class Driver:
         changed = [self._restless.note(end.active.run.asset, end.outcome) for end in ended]
         if work is not None and any(changed):
             self._observe(work.select)  # what it is now, before anything is planned with what it was
-        failures = {end.active.claim.epoch: self._told(end) for end in ended}
+        failures = {end.active.claim.token: self._told(end) for end in ended}
 
         def decide(state: State) -> Sequence[Entry]:
             entries: list[Entry] = []
             for end in ended:
                 claim = end.active.claim
-                if _newest(state, end.active.run.asset, claim.epoch):
-                    entry = self._outcome_entry(end, state, failures[claim.epoch])
+                if _newest(state, end.active.run.asset, claim.token):
+                    entry = self._outcome_entry(end, state, failures[claim.token])
                     if entry is not None:
                         entries += [entry, *_emitted(entry, end.outcome)]
             return entries
@@ -371,9 +371,9 @@ class Driver:
         recorded = {row.asset for row in rows if row.kind != "event"}
         for end in ended:
             self._broken |= isinstance(end.outcome, Failed) and issubclass(type(end.outcome.error), EngineLostError)
-            del self._active[end.active.claim.epoch]
+            del self._active[end.active.claim.token]
             self._unrecorded.remove(end)
-            result = self._result(end, failures[end.active.claim.epoch], end.active.run.asset in recorded)
+            result = self._result(end, failures[end.active.claim.token], end.active.run.asset in recorded)
             self._results.append(result)
             if work is not None and not self._is_anew(end, self.ledger.state):
                 work.ended(end.active.run, result)
@@ -409,32 +409,32 @@ class Driver:
         claim, asset = end.active.claim, self.project.assets[end.active.run.asset]
         seconds = self.clock.monotonic() - end.active.since
         match end.outcome:
-            case Done(landed, attempts):
+            case Done(committed, attempts):
                 chain = state.assets[asset.name].chain
-                found = next((link for link in chain if link.entry.run == landed.run), claim)
-                extra = {**row_counts(landed.operation, landed.metrics), **landed.measures.get("extra", {})}
+                found = next((link for link in chain if link.entry.run == committed.run), claim)
+                extra = {**row_counts(committed.operation, committed.metrics), **committed.measures.get("extra", {})}
                 return SuccessEntry(
                     asset=asset.name,
                     uri=asset.uri,
                     run=found.entry.run,
-                    epoch=found.epoch,
-                    recorder=claim.epoch,
+                    token=found.token,
+                    recorder=claim.token,
                     blocks=found.entry.blocks,
-                    table_id=landed.table_id,
-                    version=landed.version,
+                    table_id=committed.table_id,
+                    version=committed.version,
                     interval=found.entry.interval,
                     pins=found.entry.pins,
                     events=found.entry.events,
-                    watermarks=landed.measures.get("watermarks", {}),
+                    watermarks=committed.measures.get("watermarks", {}),
                     extra=extra,
-                    attempt=landed.attempt or attempts,
+                    attempt=committed.attempt or attempts,
                     seconds=seconds,
                 )
             case Failed(cause, _, fenced, attempts):
                 return FailureEntry(
                     asset=asset.name,
                     run=claim.entry.run,
-                    epoch=claim.epoch,
+                    token=claim.token,
                     blocks=claim.entry.blocks,
                     cause="changed" if self._is_anew(end, state) else cause,
                     error=failure.error,
@@ -455,11 +455,11 @@ class Driver:
     def _result(self, end: _Ended, failure: Explained, recorded: bool) -> RunResult:  # noqa: FBT001  private
         head = self._head(end.active)
         match end.outcome:
-            case Done(landed, attempts) if recorded:
-                adopted = landed.run if landed.run != head.run else None
-                rows = row_counts(landed.operation, landed.metrics).get("rows")
+            case Done(committed, attempts) if recorded:
+                adopted = committed.run if committed.run != head.run else None
+                rows = row_counts(committed.operation, committed.metrics).get("rows")
                 return replace(
-                    head, status="success", attempts=attempts, rows=rows, version=landed.version, adopted=adopted
+                    head, status="success", attempts=attempts, rows=rows, version=committed.version, adopted=adopted
                 )
             case Failed(cause, _, _, attempts) if recorded:
                 status: Status = "cancelled" if cause == "cancelled" else "failed"
@@ -511,14 +511,14 @@ def _emitted(entry: Entry | None, outcome: Outcome) -> list[Entry]:
     """The events that the run announced, which its commit in the target has kept."""
     if not isinstance(entry, SuccessEntry) or not isinstance(outcome, Done):
         return []
-    told = outcome.landed.measures.get("events", ())
+    told = outcome.committed.measures.get("events", ())
     return [announce.of_run(each, run=entry.run, interval=entry.interval) for each in told]
 
 
 def _newest(state: State, asset: str, claim: int) -> bool:
     """Whether ``claim`` is the asset's newest claim, and open."""
     chain = state.assets[asset].chain
-    return bool(chain) and chain[-1].epoch == claim and chain[-1].status == "open"
+    return bool(chain) and chain[-1].token == claim and chain[-1].status == "open"
 
 
 def _clean(active: _Active) -> bool:
@@ -535,9 +535,9 @@ def _previous(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[d
 
 def _files(source: AssetSpec, position: Mapping[str, Any], ranges: RangeSet | None) -> dict[str, Any]:
     """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
-    if ranges is None or source.partition is None or source.place is None:
+    if ranges is None or source.partition is None or source.storage is None:
         return dict(position)
-    pattern, partition = PathPattern.parse(source.place.path), source.partition
+    pattern, partition = PathPattern.parse(source.storage.path), source.partition
     return {
         key: value
         for key, value in position.items()

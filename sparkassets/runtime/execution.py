@@ -17,13 +17,13 @@ from sparkassets.core.journal.entries import FailureCause
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import (
+    CommitMarker,
+    Committed,
     Computation,
     Engine,
     FenceConflictError,
     HistoryGoneError,
-    Landed,
     RunOrder,
-    Stamp,
     TargetMissingError,
 )
 
@@ -37,7 +37,7 @@ GRACE_SECONDS = 20.0
 class Done:
     """A run is in its target: this one, or an older one of the chain that was found there."""
 
-    landed: Landed
+    committed: Committed
     attempts: int
 
 
@@ -124,25 +124,25 @@ class Execution:
 
     # ------------------------------------------------------------------ steps 2 and 3
 
-    def _recover(self) -> Landed | None:
+    def _recover(self) -> Committed | None:
         """Fences the older claims and returns the run of them that is in, if any."""
-        self._fence(2 * self._order.epoch, superseded_from=2 * self._order.epoch)
+        self._fence(2 * self._order.token, superseded_from=2 * self._order.token)
         runs = [link.entry.run for link in self._older]
-        landed = self._engine.landed(self._order.asset, runs, app_id=self._order.app_id)
-        return landed[-1] if landed else None
+        committed = self._engine.committed(self._order.asset, runs, app_id=self._order.app_id)
+        return committed[-1] if committed else None
 
     def _fence(self, version: int, *, superseded_from: int) -> None:
         asset, app_id = self._order.asset, self._order.app_id
-        stamp = self._stamp(version, "fence")
+        marker = self._stamp(version, "fence")
         while True:
             self._check_superseded()
             newest = self._engine.transaction_version(asset, app_id)
             if newest is not None and newest >= superseded_from:
-                if version == 2 * self._order.epoch:
+                if version == 2 * self._order.token:
                     raise _SupersededError
                 return
             try:
-                self._engine.fence(self._order, self._computation, stamp=stamp)
+                self._engine.fence(self._order, self._computation, marker=marker)
             except FenceConflictError:
                 continue
             except TargetMissingError:
@@ -152,7 +152,7 @@ class Execution:
 
     # ------------------------------------------------------------------ step 4
 
-    def _attempt_until_in(self) -> Landed:
+    def _attempt_until_in(self) -> Committed:
         asset = self._order.asset
         delay = float(asset.retry_delay_seconds)
         attempts = Retrying(
@@ -175,7 +175,7 @@ class Execution:
             return error.retryable
         return issubclass(kind, Exception)
 
-    def _attempt(self) -> Landed:
+    def _attempt(self) -> Committed:
         self._check_superseded()
         if self._cancelled:
             raise _CancelledError(INTERRUPTED)
@@ -205,8 +205,8 @@ class Execution:
                         return  # given up meanwhile: nothing may begin to write any more
                     self._begun = True
                     self._computation = computation
-                stamp = self._stamp(2 * self._order.epoch + 1, "data", computation, attempt)
-                self._engine.write(self._order, computation, stamp=stamp)
+                marker = self._stamp(2 * self._order.token + 1, "data", computation, attempt)
+                self._engine.write(self._order, computation, marker=marker)
             except BaseException as error:  # noqa: BLE001  handed to the thread that waits
                 raised.append(error)
             finally:
@@ -229,10 +229,10 @@ class Execution:
             return _TimedOutError(f"{self._order.asset.name}: no result within its timeout of {seconds} s")
         return _CancelledError(INTERRUPTED)
 
-    def _find(self) -> Landed | None:
+    def _find(self) -> Committed | None:
         order = self._order
-        landed = self._engine.landed(order.asset, [order.run], app_id=order.app_id)
-        return landed[-1] if landed else None
+        committed = self._engine.committed(order.asset, [order.run], app_id=order.app_id)
+        return committed[-1] if committed else None
 
     # ------------------------------------------------------------------ step 6
 
@@ -247,7 +247,7 @@ class Execution:
         if not self._begun:
             return Failed(cause, error, fenced=self._settled, attempts=self._attempts)
         try:
-            own = 2 * self._order.epoch + 1
+            own = 2 * self._order.token + 1
             self._fence(own, superseded_from=own)
             found = self._find()
         except _SupersededError:
@@ -260,14 +260,14 @@ class Execution:
         if self._superseded:
             raise _SupersededError
 
-    def _stamp(self, version: int, kind: str, computation: Computation | None = None, attempt: int = 0) -> Stamp:
+    def _stamp(self, version: int, kind: str, computation: Computation | None = None, attempt: int = 0) -> CommitMarker:
         order = self._order
         partition = order.asset.partition
         blocks = tuple(partition.labels(order.blocks)) if partition is not None and order.blocks is not None else ()
-        return Stamp(
+        return CommitMarker(
             app_id=order.app_id,
             version=version,
-            epoch=order.epoch,
+            token=order.token,
             run=order.run,
             attempt=attempt,
             kind="data" if kind == "data" else "fence",

@@ -46,15 +46,15 @@ class Leases:
         self._seen: dict[int, Sighting] = {}
 
     def over(self, state: State, *, mine: frozenset[int]) -> frozenset[int]:
-        """Epochs of open claims whose driver is gone; ``mine`` are this driver's own."""
-        return frozenset(claim.epoch for claim in _foreign(state, mine) if self._is_over(claim))
+        """Fence tokens of open claims whose driver is gone; ``mine`` are this driver's own."""
+        return frozenset(claim.token for claim in _foreign(state, mine) if self._is_over(claim))
 
     def patience(self, state: State, *, mine: frozenset[int]) -> float | None:
         """Seconds until the first claim of another host may be over; None when none is in doubt."""
         waits = [
             claim.entry.lease_seconds - (self._clock.monotonic() - seen.since)
             for claim in _foreign(state, mine)
-            if (seen := self._seen.get(claim.epoch)) is not None and not seen.moved
+            if (seen := self._seen.get(claim.token)) is not None and not seen.moved
         ]
         return max(0.0, min(waits)) if waits else None
 
@@ -63,9 +63,9 @@ class Leases:
             # on a local disk the JVM must be gone too, so a live process is never robbed of its lease here
             return not self._alive(claim.entry.processes)
         now = self._clock.monotonic()
-        seen = self._seen.get(claim.epoch)
+        seen = self._seen.get(claim.token)
         if seen is None or seen.renewed != claim.renewed:
-            self._seen[claim.epoch] = Sighting(claim.renewed, now, moved=seen is not None)
+            self._seen[claim.token] = Sighting(claim.renewed, now, moved=seen is not None)
             return False
         return now - seen.since > claim.entry.lease_seconds
 
@@ -73,5 +73,5 @@ class Leases:
 def _foreign(state: State, mine: frozenset[int]) -> Iterator[ClaimState]:
     for asset in state.assets.values():
         newest = asset.chain[-1] if asset.chain else None
-        if newest is not None and newest.status == "open" and newest.epoch not in mine:
+        if newest is not None and newest.status == "open" and newest.token not in mine:
             yield newest

@@ -36,7 +36,7 @@ def look_at_targets(
         project: Its assets; the state knows them as they are now.
         state: What is recorded.
         observer: Looks at one table.
-        gone: Epochs of claims whose driver is known to be gone, or whose lease is over.
+        gone: Fence tokens of claims whose driver is known to be gone, or whose lease is over.
         select: Assets that may run; None means all.
         lost_before: Assets of which this invocation has recorded a loss: what is lost again after they ran would be
             lost for ever, so these are left with a fault.
@@ -48,7 +48,7 @@ def look_at_targets(
         for asset in concerned
         if asset.name not in faults and (known := _recorded(asset, state, gone=gone)) is not None
     ]
-    distant = [pair for pair in looked if pair[0].place is not None and "://" in pair[0].place.path]
+    distant = [pair for pair in looked if pair[0].storage is not None and "://" in pair[0].storage.path]
     found = {asset.name: _look(observer, asset, known) for asset, known in looked if (asset, known) not in distant}
     if distant:
         from concurrent.futures import ThreadPoolExecutor
@@ -84,7 +84,7 @@ def _concerned(project: ProjectSpec, select: Collection[str] | None) -> list[Ass
 def _recorded(asset: AssetSpec, state: State, *, gone: Collection[int]) -> Recorded | None:
     """The table as the journal has it; None where there is none yet, or a run of another driver lives."""
     known = state.assets[asset.name]
-    if _is_live(known, gone) or asset.place is None:
+    if _is_live(known, gone) or asset.storage is None:
         return None
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
         return None
@@ -94,7 +94,7 @@ def _recorded(asset: AssetSpec, state: State, *, gone: Collection[int]) -> Recor
 
 def _is_live(known: AssetState, gone: Collection[int]) -> bool:
     newest = known.chain[-1] if known.chain else None
-    return newest is not None and newest.status == "open" and newest.epoch not in gone
+    return newest is not None and newest.status == "open" and newest.token not in gone
 
 
 def _look(observer: TargetObserver, asset: AssetSpec, known: Recorded) -> Found | SourceError | None:

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.backfill import plan_backfill, plan_backfill_whole
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.rebuild import plan_rebuild
 from sparkassets.core.spec.model import AssetSpec
@@ -22,7 +22,7 @@ class Work(Protocol):
     def select(self) -> Collection[str] | None:
         """Assets that may run; None means all."""
 
-    def plan(self, look: Look) -> Plan:
+    def plan(self, context: PlanningContext) -> Plan:
         """What is due now."""
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
@@ -36,11 +36,11 @@ class Tick:
         self.select = select
         self._planner: IncrementalPlanner | None = None
 
-    def plan(self, look: Look) -> Plan:
+    def plan(self, context: PlanningContext) -> Plan:
         """The plan of a tick; what did not change since the one before is not looked at again."""
         if self._planner is None:
-            self._planner = IncrementalPlanner(look.project)
-        return self._planner.plan(look)
+            self._planner = IncrementalPlanner(context.project)
+        return self._planner.plan(context)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """A tick learns what it must from the journal."""
@@ -56,11 +56,11 @@ class Rebuild:
         self._force = force
         self._done = False
 
-    def plan(self, look: Look) -> Plan:
+    def plan(self, context: PlanningContext) -> Plan:
         """The run, until it has been tried."""
         if self._done:
-            return Plan(look.now)
-        return plan_rebuild(look, self._asset, self._partition, force=self._force)
+            return Plan(context.now)
+        return plan_rebuild(context, self._asset, self._partition, force=self._force)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
@@ -89,13 +89,13 @@ class Backfill:
         self._force = force
         self._done = False
 
-    def plan(self, look: Look) -> Plan:
+    def plan(self, context: PlanningContext) -> Plan:
         """What is left of the backfill; its first run is the one to claim."""
         if self._done:
-            return Plan(look.now)
+            return Plan(context.now)
         if self.remaining is None:
-            return plan_backfill_whole(look, self._asset, self._interval, force=self._force)
-        return plan_backfill(look, self._asset, self.remaining, force=self._force)
+            return plan_backfill_whole(context, self._asset, self._interval, force=self._force)
+        return plan_backfill(context, self._asset, self.remaining, force=self._force)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""

@@ -13,6 +13,6 @@ __all__ = ["DeltaObserver", "DeltaTargets", "FileObserver", "observer"]
 
 def observer(asset: AssetSpec) -> SourceObserver | None:
     """Who looks at ``asset``; None for what is no source, or a source that only ``events add`` tells about."""
-    if asset.source is None or asset.place is None or asset.source.kind == "events":
+    if asset.source is None or asset.storage is None or asset.source.kind == "events":
         return None
     return DeltaObserver() if asset.source.kind == "delta" else FileObserver()

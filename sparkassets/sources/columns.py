@@ -7,9 +7,9 @@ from sparkassets.core.spec.model import AssetSpec
 
 def told_by_table(asset: AssetSpec) -> bool:
     """Whether only the table of this source tells its columns, and asking it is cheap: it is on a local disk."""
-    if asset.source is None or asset.source.kind != "delta" or asset.columns or asset.place is None:
+    if asset.source is None or asset.source.kind != "delta" or asset.columns or asset.storage is None:
         return False
-    return "://" not in asset.place.path
+    return "://" not in asset.storage.path
 
 
 def table_columns(path: str) -> list[str] | None:

@@ -59,12 +59,12 @@ class DeltaObserver:
             SourceError: The table was there before and is gone, is none, cannot be read, or lacks the column.
         """
         del now
-        if asset.place is None:
+        if asset.storage is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         try:
-            return _Look(asset, asset.place.path, table_id, version, cursor, coverage).observation()
+            return _Look(asset, asset.storage.path, table_id, version, cursor, coverage).observation()
         except OSError as error:
-            raise SourceError(f"cannot read the Delta table at '{asset.place.path}': {error}") from error
+            raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.instants import epoch, local_to_epoch
+from sparkassets.core.instants import local_to_epoch, unix
 from sparkassets.core.partitions import YEARS, PartitionError, TimePartition
 from sparkassets.core.patterns import local_slot
 from sparkassets.errors import SourceError
@@ -21,7 +21,7 @@ Value = date | str | None
 """Of the partition's column: text as in the log, or a date or datetime as Arrow reads it."""
 
 Span = tuple[int, int]
-"""Epoch seconds, half-open: one slot, or both of a local hour that is repeated where the value tells no offset."""
+"""Unix seconds, half-open: one slot, or both of a local hour that is repeated where the value tells no offset."""
 
 NULL = "NULL"
 """What stands for no value among those that name no slot."""
@@ -210,7 +210,7 @@ def _of_date(partition: TimePartition, value: date | str) -> Span | None:
 
 def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span:
     when = datetime.fromisoformat(value) if isinstance(value, str) else value
-    at = epoch(when if when.tzinfo else when.replace(tzinfo=UTC))
+    at = unix(when if when.tzinfo else when.replace(tzinfo=UTC))
     return partition.floor(at), partition.next(at)
 
 

@@ -24,7 +24,7 @@ _AHEAD = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The files of one slot; ``time`` is epoch seconds, half-open, empty for a source without partitions."""
+    """The files of one slot; ``time`` is Unix seconds, half-open, empty for a source without partitions."""
 
     time: tuple[int, int]
     files: list[File] = field(default_factory=list)
@@ -33,7 +33,7 @@ class _Slot:
 class FileObserver:
     """Compares a fingerprint of each slot's files with the one seen before.
 
-    The cursor's keys are the slots' starts (epoch seconds as text), or ``""`` for a source without partitions; its
+    The cursor's keys are the slots' starts (Unix seconds as text), or ``""`` for a source without partitions; its
     values are fingerprints. A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty
     CSV or JSON file is not there.
     """
@@ -57,9 +57,9 @@ class FileObserver:
             SourceError: The folder is not there, or cannot be listed; or a file can never be read.
         """
         del table_id, version, coverage  # the cursor knows every slot
-        if asset.place is None or asset.source is None:
+        if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
-        pattern = PathPattern.parse(asset.place.path)
+        pattern = PathPattern.parse(asset.storage.path)
         files = list_files(pattern)
         if files is None:
             note = missing_root(asset.name, pattern, seen=bool(cursor))

@@ -49,17 +49,17 @@ def missing_table(source: str, path: str) -> str:
     return f"there is no Delta table at '{path}' yet"
 
 
-def missing_places(project: ProjectSpec) -> tuple[Problem, ...]:
+def missing_storage(project: ProjectSpec) -> tuple[Problem, ...]:
     """The sources of a project that have no folder on this machine's disk, as they are told by a look at them."""
     problems = []
     for asset in project.assets.values():
-        if asset.source is None or asset.place is None or local_path(asset.place.path) is None:
+        if asset.source is None or asset.storage is None or local_path(asset.storage.path) is None:
             continue
         try:
             if asset.source.kind == "delta":
-                missing_table(asset.name, asset.place.path)
+                missing_table(asset.name, asset.storage.path)
             elif asset.source.kind != "events":
-                pattern = PathPattern.parse(asset.place.path)
+                pattern = PathPattern.parse(asset.storage.path)
                 root = Path(local_path(pattern.root) or "")
                 if not root.exists():
                     missing_root(asset.name, pattern, seen=False)

@@ -33,7 +33,7 @@ class DeltaTargets:
 
     def absent_folder(self, asset: AssetSpec) -> str | None:
         """The folder on a disk that the asset's table is or would be in, where that is not there; else None."""
-        local = None if asset.place is None else local_path(asset.place.path)
+        local = None if asset.storage is None else local_path(asset.storage.path)
         if local is None:
             return None
         folder = Path(local).parent
@@ -51,12 +51,12 @@ class DeltaTargets:
         Raises:
             SourceError: The table cannot be read.
         """
-        if asset.place is None:
+        if asset.storage is None:
             return None
         try:
-            return _Look(asset, asset.place.path, known, DeltaLog(asset.place.path)).found()
+            return _Look(asset, asset.storage.path, known, DeltaLog(asset.storage.path)).found()
         except OSError as error:
-            raise SourceError(f"cannot read the Delta table at '{asset.place.path}': {error}") from error
+            raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

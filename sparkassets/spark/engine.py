@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
 from sparkassets.errors import RunError, SparkAssetsError
-from sparkassets.ports import Computation, Landed, RunOrder, Stamp
+from sparkassets.ports import CommitMarker, Committed, Computation, RunOrder
 from sparkassets.processes import Process
 from sparkassets.spark import loss, target, writer
 from sparkassets.spark.collations import with_plain_strings
@@ -98,7 +98,7 @@ class SparkEngine:
             except Exception as error:
                 raise run_error(error, what=order.asset.name) from error
 
-    def write(self, order: RunOrder, computation: Computation, *, stamp: Stamp) -> None:
+    def write(self, order: RunOrder, computation: Computation, *, marker: CommitMarker) -> None:
         """Computes the rows and commits them once, stamped; its return proves nothing.
 
         Raises:
@@ -115,9 +115,9 @@ class SparkEngine:
             held(made, asset=name) as frame,
         ):
             work.check(order.run)
-            writer.write(order, frame, schema=made.schema, target=there, stamp=stamp)
+            writer.write(order, frame, schema=made.schema, target=there, marker=marker)
 
-    def fence(self, order: RunOrder, computation: Computation | None, *, stamp: Stamp) -> None:
+    def fence(self, order: RunOrder, computation: Computation | None, *, marker: CommitMarker) -> None:
         """Commits an empty append, stamped; creates a missing table with the computation's or the declared columns.
 
         Raises:
@@ -131,19 +131,19 @@ class SparkEngine:
                 schema = _own(computation).schema
             elif order.asset.columns:
                 schema = declared_schema(session, order.asset.columns)
-            writer.fence(session, order.asset, schema, stamp=stamp)
+            writer.fence(session, order.asset, schema, marker=marker)
 
     def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:
         """The newest transaction version of ``app_id`` in the target; None without a table or transaction."""
         return target.transaction_version(asset, app_id)
 
-    def landed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Landed]:
+    def committed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Committed]:
         """The data commits of these runs in the target, oldest first.
 
         Raises:
             HistoryGoneError: The history cannot tell.
         """
-        return target.landed(asset, runs, app_id=app_id)
+        return target.committed(asset, runs, app_id=app_id)
 
     def cancel(self, run: str) -> None:
         """Interrupts the Spark work that the run is doing now; returns at once."""

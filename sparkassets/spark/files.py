@@ -37,7 +37,7 @@ class FoundFile:
         path: As Spark reads and names it, with its scheme.
         relative: To the pattern's root.
         changed: Nanoseconds since 1970.
-        start: Of its slot, epoch seconds; None for a source without partitions.
+        start: Of its slot, Unix seconds; None for a source without partitions.
     """
 
     path: str
@@ -65,9 +65,9 @@ class PinnedFiles:
         Raises:
             SourceError: The folder vanished or cannot be listed.
         """
-        if self.asset.place is None:
+        if self.asset.storage is None:
             raise SourceError(f"the source {self.asset.name!r} has no path")
-        pattern = PathPattern.parse(self.asset.place.path)
+        pattern = PathPattern.parse(self.asset.storage.path)
         pinned = self.pin.files
         found = list_files(pattern)
         if found is None:
@@ -177,9 +177,9 @@ def _csv(
 
 def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
     """Makes columns of folders such as ``country=nl`` in a source that is a folder, as Spark does for the folder."""
-    if asset.place is None or not any("/" in file.relative for file in files):
+    if asset.storage is None or not any("/" in file.relative for file in files):
         return {}
-    pattern = PathPattern.parse(asset.place.path)
+    pattern = PathPattern.parse(asset.storage.path)
     return {} if pattern.is_pattern else {"basePath": _root(pattern)}
 
 
@@ -233,5 +233,5 @@ def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: S
 
 
 def _field_name(asset: AssetSpec) -> str | None:
-    fields = PathPattern.parse(asset.place.path).fields if asset.place is not None else ()
+    fields = PathPattern.parse(asset.storage.path).fields if asset.storage is not None else ()
     return fields[0] if fields else None

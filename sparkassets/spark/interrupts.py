@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _AGAIN_SECONDS = 0.5
 
 
-class Work:
+class InterruptibleWork:
     """One thread's Spark work for one run."""
 
     def __init__(self, tag: str) -> None:
@@ -42,16 +42,16 @@ class Interrupts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
-        self._going: dict[str, set[Work]] = defaultdict(set)
+        self._going: dict[str, set[InterruptibleWork]] = defaultdict(set)
 
     @contextlib.contextmanager
-    def work(self, session: SparkSession, run: str) -> Iterator[Work]:
+    def work(self, session: SparkSession, run: str) -> Iterator[InterruptibleWork]:
         """Tags the Spark jobs of this thread until the block ends.
 
         Raises:
             RunError: In place of whatever was raised, if the run was cancelled meanwhile.
         """
-        work = Work(f"sparkassets-{run}-{next(self._numbers)}")
+        work = InterruptibleWork(f"sparkassets-{run}-{next(self._numbers)}")
         with self._lock:
             self._going[run].add(work)
         _add_tag(session, work.tag)
@@ -80,7 +80,7 @@ class Interrupts:
                 threading.Thread(target=_interrupt, args=(session, work), name=name, daemon=True).start()
 
 
-def _interrupt(session: SparkSession, work: Work) -> None:
+def _interrupt(session: SparkSession, work: InterruptibleWork) -> None:
     """A job may be submitted just after the first call, so one call is not enough."""
     while not work.ended.is_set():
         with contextlib.suppress(Exception):  # the session may be stopping; the run's own thread reports what counts

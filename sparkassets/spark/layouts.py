@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import RunError
-from sparkassets.ports import Stamp
+from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.own_session import beside
 from sparkassets.spark.schemas import GENERATED, Differences, differences, fills_itself
@@ -81,12 +81,12 @@ def to_restore(session: SparkSession, path: str, schema: StructType, target: Tar
     return statements
 
 
-def alter(session: SparkSession, statements: Sequence[str], stamp: Stamp) -> None:
+def alter(session: SparkSession, statements: Sequence[str], marker: CommitMarker) -> None:
     """Runs statements that change no rows, in commits that tell which run they are of."""
     if not statements:
         return
     own = beside(session)
-    own.conf.set(_USER_METADATA, describe(replace(stamp, kind="layout", version=0)))
+    own.conf.set(_USER_METADATA, describe(replace(marker, kind="layout", version=0)))
     try:
         for statement in statements:
             own.sql(statement)

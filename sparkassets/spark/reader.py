@@ -90,11 +90,13 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
             )
         return session.createDataFrame([], declared_schema(session, asset.columns))
     found = table_id(asset)
-    if found is None or asset.place is None:
-        raise SourceError(f"{owner} vanished: there is no Delta table at {asset.place.path if asset.place else '?'}")
+    if found is None or asset.storage is None:
+        raise SourceError(
+            f"{owner} vanished: there is no Delta table at {asset.storage.path if asset.storage else '?'}"
+        )
     if pin.table_id is not None and found != pin.table_id:
         raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
-    frame = session.read.format("delta").option("versionAsOf", pin.version).load(asset.place.path)
+    frame = session.read.format("delta").option("versionAsOf", pin.version).load(asset.storage.path)
     if pin.ranges is None or asset.partition is None:
         return frame
     if asset.partition.column is None:

@@ -30,13 +30,13 @@ def day(value: date) -> str:
     return f"DATE'{value.isoformat()}'"
 
 
-def moment(epoch: int) -> str:
-    """A TIMESTAMP literal of an instant, epoch seconds.
+def moment(token: int) -> str:
+    """A TIMESTAMP literal of an instant, Unix seconds.
 
     >>> moment(0)
     "TIMESTAMP'1970-01-01T00:00:00Z'"
     """
-    return f"TIMESTAMP'{instant(epoch).replace(tzinfo=None).isoformat()}Z'"
+    return f"TIMESTAMP'{instant(token).replace(tzinfo=None).isoformat()}Z'"
 
 
 def wall_clock(value: datetime) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
-from sparkassets.ports import HistoryGoneError, Landed, Stamp
+from sparkassets.ports import CommitMarker, Committed, HistoryGoneError
 from sparkassets.spark.schemas import spark_schema
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class Target:
 
 def path_of(asset: AssetSpec) -> str:
     """Where the asset is."""
-    if asset.place is None:
+    if asset.storage is None:
         raise RunError(f"{asset.name} has no path")
-    return asset.place.path
+    return asset.storage.path
 
 
 def table_id(asset: AssetSpec) -> str | None:
@@ -101,22 +101,22 @@ def transaction_version(asset: AssetSpec, app_id: str) -> int | None:
     return None if table is None else table.transaction_version(app_id)
 
 
-def describe(stamp: Stamp) -> str:
+def describe(marker: CommitMarker) -> str:
     """The ``userMetadata`` of a stamped commit."""
     told = {
-        "app": stamp.app_id,
-        "version": stamp.version,
-        "epoch": stamp.epoch,
-        "run": stamp.run,
-        "attempt": stamp.attempt,
-        "kind": stamp.kind,
-        "blocks": list(stamp.blocks),
-        "measures": dict(stamp.measures),
+        "app": marker.app_id,
+        "version": marker.version,
+        "epoch": marker.token,
+        "run": marker.run,
+        "attempt": marker.attempt,
+        "kind": marker.kind,
+        "blocks": list(marker.blocks),
+        "measures": dict(marker.measures),
     }
     return json.dumps(told, separators=(",", ":"), sort_keys=True)
 
 
-def landed(asset: AssetSpec, runs: Collection[str], *, app_id: str) -> Sequence[Landed]:
+def committed(asset: AssetSpec, runs: Collection[str], *, app_id: str) -> Sequence[Committed]:
     """The data commits of these runs, oldest first.
 
     Looks from the newest commit back, and stops where nothing older can be theirs: at another run's data under the same
@@ -129,7 +129,7 @@ def landed(asset: AssetSpec, runs: Collection[str], *, app_id: str) -> Sequence[
     if table is None or table.transaction_version(app_id) is None:
         return ()
     open_runs = set(runs)
-    found: list[Landed] = []
+    found: list[Committed] = []
     restored = False
     version = table.version() + 1
     for commit in _history(table):
@@ -146,7 +146,7 @@ def landed(asset: AssetSpec, runs: Collection[str], *, app_id: str) -> Sequence[
                     f"{asset.name}: its table was restored after version {version}, which holds run {told['run']}",
                     hint="look whether its rows are there, then mark the partitions as done or missing",
                 )
-            found.append(_landed(told, commit, table_id=str(table.metadata().id)))
+            found.append(_committed(told, commit, table_id=str(table.metadata().id)))
         if told["kind"] == "data" or told["version"] == 2 * told["epoch"] + 1:
             open_runs.discard(told["run"])
         if not open_runs:
@@ -207,11 +207,11 @@ def _told(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
     return told if isinstance(told, dict) and told.get("app") == app_id else None
 
 
-def _landed(told: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> Landed:
+def _committed(told: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> Committed:
     metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if str(value).isdigit()}
-    return Landed(
+    return Committed(
         run=told["run"],
-        epoch=told["epoch"],
+        token=told["epoch"],
         attempt=told["attempt"],
         version=commit["version"],
         table_id=table_id,

@@ -9,7 +9,7 @@ from sparkassets.core.instants import instant, zone
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
-from sparkassets.ports import FenceConflictError, RunOrder, Stamp, TargetMissingError
+from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder, TargetMissingError
 from sparkassets.spark import evolution, sqltext
 from sparkassets.spark.failures import condition, is_conflict, run_error, tells
 from sparkassets.spark.layouts import alter, refuse_broken, replacing, to_restore
@@ -52,7 +52,9 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tar
         refuse_unfit_type(column, kind, partition=asset.partition, owner=owner)
 
 
-def write(order: RunOrder, frame: DataFrame, *, schema: StructType, target: Target | None, stamp: Stamp) -> None:
+def write(
+    order: RunOrder, frame: DataFrame, *, schema: StructType, target: Target | None, marker: CommitMarker
+) -> None:
     """Commits the rows: replaces exactly the run's blocks or the whole table, or appends.
 
     Raises:
@@ -79,13 +81,13 @@ def write(order: RunOrder, frame: DataFrame, *, schema: StructType, target: Targ
     if by_blocks and predicate is not None:
         options["replaceWhere"] = predicate
     mode = "overwrite" if options.keys() & {"replaceWhere", "overwriteSchema"} else "append"
-    writer = _laid_out(_stamped(rows, stamp).mode(mode).options(**options), asset, schema, there)
+    writer = _laid_out(_stamped(rows, marker).mode(mode).options(**options), asset, schema, there)
     try:
-        alter(frame.sparkSession, before, stamp)
+        alter(frame.sparkSession, before, marker)
         writer.save(path_of(asset))
     except Exception as error:
         raise _explained(error, order, frame, schema=schema, predicate=predicate) from error
-    alter(frame.sparkSession, after, stamp)
+    alter(frame.sparkSession, after, marker)
 
 
 def _explained(
@@ -105,7 +107,7 @@ def replaces_whole(order: RunOrder) -> bool:
     return order.rebuilds or (order.asset.write == "replace" and order.blocks is None)
 
 
-def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *, stamp: Stamp) -> None:
+def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *, marker: CommitMarker) -> None:
     """Commits no rows; a missing table is created with ``schema``.
 
     Raises:
@@ -116,7 +118,7 @@ def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *,
     known = given_columns(target.schema) if target is not None else schema
     if known is None:
         raise TargetMissingError(f"{asset.name}: there is no table at {path_of(asset)} yet")
-    writer = _stamped(session.createDataFrame([], known), stamp).mode("append")
+    writer = _stamped(session.createDataFrame([], known), marker).mode("append")
     try:
         _laid_out(writer, asset, known, target).save(path_of(asset))
     except Exception as error:
@@ -125,12 +127,12 @@ def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *,
         raise run_error(error, what=f"{asset.name} cannot be fenced") from error
 
 
-def _stamped(frame: DataFrame, stamp: Stamp) -> DataFrameWriter:
+def _stamped(frame: DataFrame, marker: CommitMarker) -> DataFrameWriter:
     return (
         frame.write.format("delta")
-        .option("txnAppId", stamp.app_id)
-        .option("txnVersion", stamp.version)
-        .option("userMetadata", describe(stamp))
+        .option("txnAppId", marker.app_id)
+        .option("txnVersion", marker.version)
+        .option("userMetadata", describe(marker))
     )
 
 

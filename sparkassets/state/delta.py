@@ -12,7 +12,7 @@ from sparkassets.errors import StateError
 from sparkassets.ports import JournalImage
 from sparkassets.state import refusals
 from sparkassets.state.columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, arrow_table, rows
-from sparkassets.state.location import JOURNAL, WATERMARKS, Location
+from sparkassets.state.location import JOURNAL, WATERMARKS, StateLocation
 from sparkassets.state.rules import check_append, check_snapshot, conflict
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class DeltaStore:
     """
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self._location = Location(uri)
+        self._location = StateLocation(uri)
         self._options = dict(storage_options or {})
 
     # ------------------------------------------------------------------ being there

@@ -42,7 +42,7 @@ class DataFile:
     last_seq: int | None = None
 
     def remove(self, *, at: int) -> RemoveAction:
-        """The action that takes the file out of the table without changing its data; ``at`` in epoch milliseconds."""
+        """The action that takes the file out of the table without changing its data; ``at`` in Unix milliseconds."""
         return RemoveAction(self.path, False, at, self.size, {})  # noqa: FBT003  deltalake takes it by position
 
 
@@ -108,7 +108,7 @@ class FileAccess:
         return [info.base_name for info in self._handler.get_file_info_selector(folder, True, False)]  # noqa: FBT003  deltalake takes them by position
 
     def modified(self, paths: Sequence[str]) -> dict[str, int]:
-        """When each file that is there was written, in epoch milliseconds of the storage's clock."""
+        """When each file that is there was written, in Unix milliseconds of the storage's clock."""
         infos = self._handler.get_file_info(list(paths))
         return {
             path: info.mtime_ns // 1_000_000 for path, info in zip(paths, infos, strict=True) if info.mtime is not None

@@ -15,7 +15,7 @@ _LOG_ENTRY = re.compile(r"\d{20}\.(json|checkpoint\..*parquet|checkpoint\.parque
 _NAMED_AT_MOST = 3
 
 
-class Location:
+class StateLocation:
     """A state's folder or object store URI.
 
     Attributes:

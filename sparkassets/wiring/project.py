@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.journal import events, runs
 from sparkassets.core.journal.announce import announced, announced_lines, dataset_of
 from sparkassets.core.journal.entries import Entry, EventEntry, PauseEntry
@@ -19,15 +19,15 @@ from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.timetables import Timetable, parse_timetable
-from sparkassets.core.timetables.align import Alignment, aligned, is_time
+from sparkassets.core.timetables.align import Alignment, aligned, names_no_asset
 from sparkassets.errors import InputError
-from sparkassets.project import check_places, load
+from sparkassets.project import check_storage, load
 from sparkassets.runtime.announcing import announce
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
@@ -36,9 +36,9 @@ from sparkassets.runtime.progress import Progress, RunFailedError, Silent, Summa
 from sparkassets.runtime.targets import look_at_targets
 from sparkassets.sources import DeltaTargets, observer
 from sparkassets.sources.columns import table_columns, told_by_table
-from sparkassets.sources.missing import missing_places
+from sparkassets.sources.missing import missing_storage
 from sparkassets.state import DeltaStore
-from sparkassets.wiring.backlog import Backlog, backfill_of, blocks_of, refuse_without_run
+from sparkassets.wiring.backfilling import BackfillRequest, backfill_of, blocks_of, refuse_without_run
 from sparkassets.wiring.failures import explain_failure
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name
 from sparkassets.wiring.keys import plan_with_keys, summary_with_keys, with_keys
@@ -101,7 +101,7 @@ class Project:
         spec = load(Path(folder), variables, cache=kept())
         if tables and any(told_by_table(asset) for asset in spec.assets.values()):
             spec = load(Path(folder), variables, tables=table_columns)
-        if tables and (missing := missing_places(spec)):
+        if tables and (missing := missing_storage(spec)):
             spec = replace(spec, warnings=(*spec.warnings, *missing))
         return cls(spec)
 
@@ -113,11 +113,11 @@ class Project:
         Raises:
             StateError: The state cannot be used.
         """
-        return plan_with_keys(plan(self._look(at=at, select=select)), self.spec)
+        return plan_with_keys(plan(self._context(at=at, select=select)), self.spec)
 
-    def plan_backfill(self, backlog: Backlog, *, at: datetime | str | None = None) -> Plan:
+    def plan_backfill(self, request: BackfillRequest, *, at: datetime | str | None = None) -> Plan:
         """What a backfill would run."""
-        return plan_with_keys(backfill_of(self.asset(backlog.asset), backlog).plan(self._look(at=at)), self.spec)
+        return plan_with_keys(backfill_of(self.asset(request.asset), request).plan(self._context(at=at)), self.spec)
 
     def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, RangeSet | None]:
         """What the runs of a plan make due after them, upstream first: asset to partitions, None for the whole."""
@@ -127,7 +127,7 @@ class Project:
         for run in plan.runs:
             if run.blocks is not None:
                 updated[run.asset] = (updated[run.asset] or RangeSet()) | run.blocks
-        return impact(self._look(at=at), updated)
+        return impact(self._context(at=at), updated)
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
         """The whole decision for one asset as a tree."""
@@ -135,14 +135,14 @@ class Project:
 
         spec = self.asset(asset)
         blocks = blocks_of(spec, partition) if partition is not None else None
-        return explain(self._look(at=at), spec, blocks)
+        return explain(self._context(at=at), spec, blocks)
 
     def status(self, *, at: datetime | str | None = None) -> list[AssetStatus]:
         """Every asset at a glance, upstream first."""
         from sparkassets.core.planner.status import asset_status
 
-        look = self._look(at=at)
-        return [asset_status(look, asset) for asset in self.spec.assets.values()]
+        context = self._context(at=at)
+        return [asset_status(context, asset) for asset in self.spec.assets.values()]
 
     def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[Preview]:
         """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on.
@@ -182,14 +182,14 @@ class Project:
         from sparkassets.core.planner.status import grid
 
         spec, partition = self._partitioned(asset)
-        return list(grid(self._look(at=at), spec, partition))
+        return list(grid(self._context(at=at), spec, partition))
 
     def stretches(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
         """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
         from sparkassets.core.planner.status import stretches
 
         spec, partition = self._partitioned(asset)
-        found = stretches(self._look(at=at), spec, partition)
+        found = stretches(self._context(at=at), spec, partition)
         return [(partition.labels(time)[0], partition.count(time), status) for time, status in found]
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
@@ -267,7 +267,7 @@ class Project:
 
     def backfill(
         self,
-        backlog: Backlog,
+        request: BackfillRequest,
         spark: SparkSession | None = None,
         *,
         at: datetime | str | None = None,
@@ -282,11 +282,11 @@ class Project:
         """
         from sparkassets.runtime.work import Tick
 
-        if backlog.rebuild:
-            refuse_without_run(self.plan_backfill(backlog, at=at))
-        works: list[Work] = [backfill_of(self.asset(backlog.asset), backlog)]
-        if backlog.downstream:
-            works.append(Tick(descendants(self.spec.assets, backlog.asset)))
+        if request.rebuild:
+            refuse_without_run(self.plan_backfill(request, at=at))
+        works: list[Work] = [backfill_of(self.asset(request.asset), request)]
+        if request.downstream:
+            works.append(Tick(descendants(self.spec.assets, request.asset)))
         return self._drive(works, spark, at=at, progress=progress, check=check)
 
     def stop(self) -> bool:
@@ -396,7 +396,7 @@ class Project:
 
     def _timetable(self, text: str) -> Timetable:
         """That of an asset, or the one that ``text`` is."""
-        if is_time(text):
+        if names_no_asset(text):
             return parse_timetable(text, timezone=self.spec.timezone)
         spec = self.asset(text)
         if spec.schedule.timetable is None:
@@ -449,7 +449,7 @@ class Project:
         """What the journal says; nothing where there is none yet."""
         return self._ledger(what).open() if self._store.exists() else State()
 
-    def _look(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> Look:
+    def _context(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> PlanningContext:
         for name in select or ():
             self.asset(name)
         ledger = self._ledger("plan")
@@ -461,11 +461,11 @@ class Project:
         found = look_at_targets(self.spec, ledger.state, DeltaTargets(), gone=over, select=select)
         state: State = ledger.assume([*news.entries, *found.entries])
         clock = self._clock.now()
-        return Look(
+        return PlanningContext(
             self.spec,
             state,
-            epoch(self._at(at) or clock),
-            epoch(clock),
+            unix(self._at(at) or clock),
+            unix(clock),
             gone=over,
             select=select,
             faults=news.faults | found.faults,
@@ -481,13 +481,13 @@ class Project:
         progress: Progress | None,
         check: bool,
     ) -> Summary:
-        from sparkassets.runtime.driver import Driver, Identity
+        from sparkassets.runtime.driver import Driver, DriverIdentity
 
         for work in works:
             for name in work.select or ():
                 self.asset(name)
         fixed = self._at(at)
-        check_places(self.spec)  # links may have come since the project was loaded
+        check_storage(self.spec)  # links may have come since the project was loaded
         invocation = secrets.token_hex(6)
         os.environ["SPARKASSETS_INVOCATION"] = invocation
         self._store.create(project=self.spec.name)
@@ -500,7 +500,7 @@ class Project:
             leases=self._leases(),
             clock=self._clock,
             ids=RandomIds(),
-            identity=Identity(process_name(), invocation),
+            identity=DriverIdentity(process_name(), invocation),
             progress=progress or Silent(),
             explain_failure=partial(explain_failure, self.spec),
             at=fixed,

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 import sparkassets.spark
 from sparkassets import Project
-from sparkassets.ports import RunOrder, Stamp
+from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.runtime.progress import Summary
 from tests.runtime.fakes import FakeEngine
 
@@ -58,10 +58,10 @@ def write_project(folder: Path) -> None:
 class LoggingEngine(FakeEngine):
     """Writes the log of each table, by which it is known when it is looked at, but no rows."""
 
-    def _commit(self, order: RunOrder, stamp: Stamp) -> None:
+    def _commit(self, order: RunOrder, stamp: CommitMarker) -> None:
         super()._commit(order, stamp)
-        assert order.asset.place is not None
-        log = Path(order.asset.place.path, "_delta_log")
+        assert order.asset.storage is not None
+        log = Path(order.asset.storage.path, "_delta_log")
         log.mkdir(parents=True, exist_ok=True)
         version = len(self.tables[order.asset.name]) - 1
         actions = [{"commitInfo": {"operation": "WRITE"}}, {"txn": {"appId": stamp.app_id, "version": stamp.version}}]

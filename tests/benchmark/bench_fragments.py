@@ -81,8 +81,8 @@ def aligned(count: int) -> Callable[[], object]:
     table = asset("table", inlet, by="hour", schedule=timed("0 * * * *"), start=START)
     years = project(dump, table)
     story = Story(years, now="2045-01-01")
-    blocks, look = every_second(count // 2), story.look()
-    return lambda: groups(look, years.assets["table"], HOURS, blocks)
+    blocks, context = every_second(count // 2), story.context()
+    return lambda: groups(context, years.assets["table"], HOURS, blocks)
 
 
 def gated(count: int, least: int) -> Callable[[], object]:
@@ -136,10 +136,10 @@ WORK: dict[str, Callable[[int], Callable[[], object]]] = {
     "fold: 200 observations": two_hundred,
     "fold: n/20 observations, one by one": one_by_one,
     "snapshot, written and read": of_story(snapshot),
-    "plan": of_story(lambda story: plan(story.look())),
-    "explain": of_story(lambda story: explain(story.look(), story.project.assets["a"])),
-    "status": of_story(lambda story: [asset_status(story.look(), each) for each in story.project.assets.values()]),
-    "partitions": of_story(lambda story: list(grid(story.look(), story.project.assets["a"], HOURS))),
+    "plan": of_story(lambda story: plan(story.context())),
+    "explain": of_story(lambda story: explain(story.context(), story.project.assets["a"])),
+    "status": of_story(lambda story: [asset_status(story.context(), each) for each in story.project.assets.values()]),
+    "partitions": of_story(lambda story: list(grid(story.context(), story.project.assets["a"], HOURS))),
     "aligned, hours on days": aligned,
     "require: any": lambda count: gated(count, 1),
     "require: at_least 20": lambda count: gated(count, 20),

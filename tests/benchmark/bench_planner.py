@@ -38,7 +38,7 @@ def layered(count: int, fan_in: int = 3) -> Story:
     for name in layers[0]:
         story.observed(name, DAYS)
     planner = IncrementalPlanner(story.project)
-    while runs := planner.plan(story.look()).runs:
+    while runs := planner.plan(story.context()).runs:
         for run in runs:
             story.succeed(run.asset, story.claim(run))
     return story
@@ -58,16 +58,16 @@ def measure(work: Callable[[], Plan], *, due: bool = False) -> list[float]:
 def first_wave(story: Story) -> list[float]:
     """Milliseconds from an event on one root to the plan of what it makes due, with its fold."""
     planner = IncrementalPlanner(story.project)
-    planner.plan(story.look())
+    planner.plan(story.context())
     kept, times = story.state, []
     for number in range(REPEATS):
         begin = time.perf_counter()
         story.observed(f"s{number}", "2024-12-31")
-        found = planner.plan(story.look())
+        found = planner.plan(story.context())
         times.append((time.perf_counter() - begin) * 1000)
         assert found.runs
         story.state = kept
-        planner.plan(story.look())
+        planner.plan(story.context())
     return times
 
 
@@ -103,13 +103,13 @@ def main() -> None:
     for count in (1_000, 10_000):
         story = layered(count)
         planner = IncrementalPlanner(story.project)
-        planner.plan(story.look())
-        _print(count, "nothing new, cold", measure(partial(lambda story: plan(story.look()), story)))
-        again = partial(lambda story, planner: planner.plan(story.look()), story, planner)
+        planner.plan(story.context())
+        _print(count, "nothing new, cold", measure(partial(lambda story: plan(story.context()), story)))
+        again = partial(lambda story, planner: planner.plan(story.context()), story, planner)
         _print(count, "nothing new, again", measure(again))
         _print(count, "one event", first_wave(story))
     small = layered(1_000)
-    ours, theirs = statistics.median(measure(lambda: plan(small.look()))), dagster(1_000)
+    ours, theirs = statistics.median(measure(lambda: plan(small.context()))), dagster(1_000)
     if theirs is None:
         print("Dagster is not installed: pip install dagster")
     else:

@@ -15,10 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from sparkassets.core.partitions import TimePartition
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, ProjectSpec, Schedule, SourceSpec, SqlBody
+from sparkassets.core.spec.model import (
+    AssetSpec,
+    InletSpec,
+    ProjectSpec,
+    Schedule,
+    SourceSpec,
+    SqlBody,
+    StorageLocation,
+)
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.spark import SparkEngine
-from sparkassets.wiring import Backlog, Project
+from sparkassets.wiring import BackfillRequest, Project
 from tests.builders import HERE, project
 
 WAVE = 50
@@ -112,7 +120,7 @@ def year(spark: Any, root: Path) -> None:
         )
 
     def run() -> None:
-        summary = ours.backfill(Backlog("daily", "2013-01-01..2013-12-31", force=True), spark)
+        summary = ours.backfill(BackfillRequest("daily", "2013-01-01..2013-12-31", force=True), spark)
         assert [result.status for result in summary.runs] == ["success"]
 
     by_hand(0)
@@ -138,7 +146,7 @@ def _row(what: str, values: list[float]) -> None:
 
 
 def _source(root: Path, partition: TimePartition | None) -> AssetSpec:
-    place = Place(str(root / "source"), "source")
+    place = StorageLocation(str(root / "source"), "source")
     return AssetSpec("source", "source", place, HERE, source=SourceSpec("delta"), partition=partition)
 
 
@@ -146,7 +154,7 @@ def _asset(name: str, root: Path, sql: str, partition: TimePartition | None) -> 
     return AssetSpec(
         name,
         name,
-        Place(str(root / name), name),
+        StorageLocation(str(root / name), name),
         HERE,
         inlets={"source": InletSpec("source", "", None)},
         partition=partition,

@@ -17,7 +17,7 @@ from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction
 
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.spec.model import AssetSpec, Place, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location
 from sparkassets.sources import observer
 
@@ -62,7 +62,7 @@ def source(path: str, kind: str) -> Source:
         AssetSpec(
             name="landed",
             uri="landed",
-            place=Place(path, path),
+            storage=StorageLocation(path, path),
             location=Location("landed.yml"),
             source=SourceSpec("delta" if kind == "delta" else "csv"),
             partition=TimePartition("day", "UTC", column="day"),
@@ -103,9 +103,9 @@ def files(root: Path, count: int) -> None:
     daily = source(f"{root}/{{day}}.csv", "csv")
     print(f"{count:,} files, one a day; walking and stat alone: {base:.0f} ms")
     report("first look", median(lambda: setattr(daily, "cursor", {}) or daily.look()), base)
-    report("nothing new", median(daily.look), base)
+    report("nothing new", median(daily.context), base)
     middle = Path(root, f"{days(count)[count // 2]}.csv")
-    report("one file changed", median(daily.look, before=lambda n: middle.write_text("x" * (n + 1))), base)
+    report("one file changed", median(daily.context, before=lambda n: middle.write_text("x" * (n + 1))), base)
 
 
 def table(root: Path, count: int) -> None:
@@ -128,9 +128,9 @@ def table(root: Path, count: int) -> None:
         daily.look()
 
     report("first look", median(again), base)
-    report("nothing new", median(daily.look), base)
-    report("one commit came", median(daily.look, before=lambda n: commit(path, days(1), f"more{n}")), base)
-    report("a day was deleted", median(daily.look, before=lambda n: delete(path, days(count)[-1 - n])), base)
+    report("nothing new", median(daily.context), base)
+    report("one commit came", median(daily.context, before=lambda n: commit(path, days(1), f"more{n}")), base)
+    report("a day was deleted", median(daily.context, before=lambda n: delete(path, days(count)[-1 - n])), base)
 
 
 def commit(path: str, keys: list[str], name: str) -> None:

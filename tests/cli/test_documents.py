@@ -156,9 +156,9 @@ def test_a_run_of_the_journal(story):
 
 def test_a_status(story):
     story.run("delays")
-    look = story.look()
+    context = story.context()
     source_status, delays, report = (
-        status_document(asset_status(look, item), story.project) for item in story.project.assets.values()
+        status_document(asset_status(context, item), story.project) for item in story.project.assets.values()
     )
     assert source_status["partitions"]["current"] == 4
     assert delays["partitions"] == {

@@ -1,4 +1,4 @@
-"""`pause` and `resume`: a backlog is kept, never run."""
+"""`pause` and `resume`: a request is kept, never run."""
 
 import json
 

@@ -3,7 +3,7 @@
 import pytest
 
 import sparkassets
-from sparkassets import Backlog, Project, RunFailedError, RunResult, Summary
+from sparkassets import BackfillRequest, Project, RunFailedError, RunResult, Summary
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.runtime.driver import Driver
 from tests.builders import days
@@ -23,7 +23,7 @@ def test_a_plan(loaded):
         "<run nightly: 0 7 * * * at 2025-01-02T07:00Z>",
         "<run daily_revenue 2025-01-01..2025-01-02: 2 partitions missing>",
     ]
-    plan = loaded.plan_backfill(Backlog("daily_revenue", "2025-01-01..2025-01-09"), at=AT)
+    plan = loaded.plan_backfill(BackfillRequest("daily_revenue", "2025-01-01..2025-01-09"), at=AT)
     assert plan.runs[0].partitions == ("2025-01-01..2025-01-02",)
     assert repr(plan.waiting[0]).startswith("<wait daily_revenue 2025-01-03..2025-01-09: not over before ")
 
@@ -61,7 +61,9 @@ def ends(monkeypatch):
 FAILED = "daily_revenue 2025-01-01..2025-01-02 failed: no such column"
 
 
-@pytest.mark.parametrize("call", [Project.run, lambda project, **more: project.backfill(Backlog("nightly"), **more)])
+@pytest.mark.parametrize(
+    "call", [Project.run, lambda project, **more: project.backfill(BackfillRequest("nightly"), **more)]
+)
 def test_a_failure_is_raised_unless_one_looks_oneself(loaded, ends, call):
     ends(result("failed", error="no such column", hint="did you mean 'amount'?"), result("success", rows=5))
     with pytest.raises(RunFailedError) as raised:

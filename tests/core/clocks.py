@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import epoch, offsets
+from sparkassets.core.instants import offsets, unix
 
 ZONES = [
     "UTC",
@@ -39,7 +39,7 @@ ZONES = [
 ]
 
 ONE_DAY = timedelta(days=1)
-FIRST, LAST = epoch(datetime(1970, 1, 1, tzinfo=UTC)), epoch(datetime(2040, 1, 1, tzinfo=UTC))
+FIRST, LAST = unix(datetime(1970, 1, 1, tzinfo=UTC)), unix(datetime(2040, 1, 1, tzinfo=UTC))
 CHANGES = {zone: [change.at for change in offsets(zone).changes(FIRST, LAST)] for zone in ZONES}
 """Instants of the clock changes of each zone from 1970 to 2039."""
 

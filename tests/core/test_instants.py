@@ -10,7 +10,6 @@ from sparkassets.core.instants import (
     Duration,
     InstantError,
     Offsets,
-    epoch,
     format_instant,
     instant,
     local_datetime,
@@ -18,6 +17,7 @@ from sparkassets.core.instants import (
     local_to_epoch,
     offsets,
     parse_instant,
+    unix,
     zone,
     zoned,
 )
@@ -31,14 +31,14 @@ DAY = 86_400
 
 @given(st.integers(-(10**10), 10**11))
 def test_epoch_is_the_inverse_of_instant(seconds):
-    assert epoch(instant(seconds)) == seconds
+    assert unix(instant(seconds)) == seconds
     assert instant(seconds).tzinfo is UTC
 
 
 @given(st.integers(-(10**10), 10**11), st.sampled_from(ZONES))
 def test_what_people_are_told_is_that_instant(seconds, name):
     for always in (False, True):
-        assert epoch(parse_instant(zoned(instant(seconds), name, seconds=always), zone="UTC")) == seconds
+        assert unix(parse_instant(zoned(instant(seconds), name, seconds=always), zone="UTC")) == seconds
 
 
 def test_the_end_of_time_is_told_in_utc_where_the_zone_has_no_year_for_it():
@@ -48,7 +48,7 @@ def test_the_end_of_time_is_told_in_utc_where_the_zone_has_no_year_for_it():
 @pytest.mark.parametrize("microseconds", [1, 999_999])
 @pytest.mark.parametrize("seconds", [-1, 0, 1_742_536_800])
 def test_part_of_a_second_is_dropped_towards_the_past(seconds, microseconds):
-    assert epoch(instant(seconds) + timedelta(microseconds=microseconds)) == seconds
+    assert unix(instant(seconds) + timedelta(microseconds=microseconds)) == seconds
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_local_time_is_taken_if_and_only_if_the_clocks_show_it_once(data, name
 def test_a_date_is_where_its_day_begins(data, name):
     local = wall_clock(data.draw(instants_near_changes(name)), name)
     day = local_seconds(local) // DAY
-    begin = epoch(parse_instant(local.date().isoformat(), zone=name))
+    begin = unix(parse_instant(local.date().isoformat(), zone=name))
     assert (begin + offset(begin, name)) // DAY == day
     assert (begin - 1 + offset(begin - 1, name)) // DAY < day
 
@@ -212,8 +212,8 @@ def test_offsets_do_not_depend_on_what_was_asked_before(name, instants):
 def test_outside_the_years_of_python_the_offset_stays(name):
     clock = Offsets(name)
     far = 1 << 62
-    assert clock.at(far) == clock.at(far + 1) == clock.at(epoch(datetime(9998, 12, 31, tzinfo=UTC)))
-    assert clock.at(-far) == clock.at(-far - 1) == clock.at(epoch(datetime(2, 1, 2, tzinfo=UTC)))
+    assert clock.at(far) == clock.at(far + 1) == clock.at(unix(datetime(9998, 12, 31, tzinfo=UTC)))
+    assert clock.at(-far) == clock.at(-far - 1) == clock.at(unix(datetime(2, 1, 2, tzinfo=UTC)))
 
 
 def changes_in_the_database(name):
@@ -342,8 +342,8 @@ def test_duration_has_one_sign():
     ],
 )
 def test_adding_a_duration(start, duration, name, end):
-    added = Duration.parse(duration).add_to(epoch(parse_instant(start, zone=name)), name)
-    assert added == epoch(parse_instant(end, zone=name))
+    added = Duration.parse(duration).add_to(unix(parse_instant(start, zone=name)), name)
+    assert added == unix(parse_instant(end, zone=name))
 
 
 @given(st.data(), zones, st.integers(-400, 400))
@@ -356,7 +356,7 @@ def test_duration_that_leaves_the_calendar():
     with pytest.raises(InstantError, match=r"^'9000y' is longer than 999 years$"):
         Duration.parse("9000y")
     with pytest.raises(InstantError, match=r"^'499y' from 9990-01-01 leaves the years 1 to 9999$"):
-        Duration.parse("499y").add_to(epoch(datetime(9990, 1, 1, tzinfo=UTC)), "UTC")
+        Duration.parse("499y").add_to(unix(datetime(9990, 1, 1, tzinfo=UTC)), "UTC")
 
 
 def test_exact_seconds():

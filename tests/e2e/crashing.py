@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import sparkassets.spark
 from sparkassets import Project
-from sparkassets.ports import Computation, RunOrder, Stamp
+from sparkassets.ports import CommitMarker, Computation, RunOrder
 from sparkassets.runtime.progress import RunResult, Silent
 from sparkassets.spark import SparkEngine
 from sparkassets.spark.computation import SparkComputation
@@ -49,16 +49,16 @@ class StoppingEngine(SparkEngine):
         self._at("claimed")
         return super().compute(order, attempt=attempt)
 
-    def write(self, order: RunOrder, computation: Computation, *, stamp: Stamp) -> None:
+    def write(self, order: RunOrder, computation: Computation, *, marker: CommitMarker) -> None:
         self._at("computed")
         if self._moment == "writing" and isinstance(computation, SparkComputation):
             endless = computation.frame.where(f"{IN_A_TASK} AND {FOR_EVER}")
             computation = replace(computation, frame=computation.frame.union(endless))
-        super().write(order, computation, stamp=stamp)
+        super().write(order, computation, marker=marker)
         self._at("written")
 
-    def fence(self, order: RunOrder, computation: Computation | None, *, stamp: Stamp) -> None:
-        super().fence(order, computation, stamp=stamp)
+    def fence(self, order: RunOrder, computation: Computation | None, *, marker: CommitMarker) -> None:
+        super().fence(order, computation, marker=marker)
         self._at("fenced")
 
     def _at(self, moment: Moment) -> None:

@@ -54,4 +54,4 @@ def rows(table: Path, *columns: str) -> list[tuple[Any, ...]]:
 def stamps(table: Path, kind: str = "data") -> list[dict[str, Any]]:
     """What the commits of a table say of themselves, oldest first."""
     told = (json.loads(commit["userMetadata"]) for commit in reversed(DeltaTable(table).history()))
-    return [stamp for stamp in told if stamp["kind"] == kind]
+    return [marker for marker in told if marker["kind"] == kind]

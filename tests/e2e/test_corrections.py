@@ -38,7 +38,7 @@ def home(tmp_path, spark, monkeypatch):
 
 def ran(home, asset):
     """The blocks of each run that wrote, oldest first."""
-    return [stamp["blocks"] for stamp in stamps(home / "warehouse" / asset)]
+    return [marker["blocks"] for marker in stamps(home / "warehouse" / asset)]
 
 
 def test_a_second_start_runs_nothing(home):

@@ -133,7 +133,7 @@ class Shop:
         """The target holds every row once; the journal tells of exactly these ``runs``; nothing is left to do."""
         assert self.contents(asset) == EXPECTED[asset]
         successes = [row.run for row in self.history(asset, "success")]
-        assert successes == [stamp["run"] for stamp in stamps(self.table(asset))]
+        assert successes == [marker["run"] for marker in stamps(self.table(asset))]
         assert len(set(successes)) == runs
         project = Project.load(self.folder)
         if asset == "daily":

@@ -177,7 +177,7 @@ def test_each_step_computes_exactly_what_it_touches_and_the_last_nothing(home, a
 
 def blocks_written(table):
     stamps = [json.loads(commit["userMetadata"]) for commit in reversed(DeltaTable(table).history())]
-    return [stamp["blocks"] for stamp in stamps if stamp["kind"] == "data"]
+    return [marker["blocks"] for marker in stamps if marker["kind"] == "data"]
 
 
 def test_afterwards_nothing_is_due(home):

@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, ProjectSpec, PythonBody, ReadAfter, SqlBody
+from sparkassets.core.spec.model import (
+    AssetSpec,
+    InletSpec,
+    ProjectSpec,
+    PythonBody,
+    ReadAfter,
+    SqlBody,
+    StorageLocation,
+)
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.errors import Location
-from sparkassets.ports import Computation, Engine, Pin, RunOrder, Stamp
+from sparkassets.ports import CommitMarker, Computation, Engine, Pin, RunOrder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +39,9 @@ def table(name: str, folder: Path, *, by: str | None = None, zone: str = "UTC", 
     partition = TimePartition(by, zone, column=column) if by else None  # type: ignore[arg-type]
     path = str(folder / name)
     defaults = {"write": "replace", "strategy": DateRange() if by else FullRefresh(), "timezone": zone, **more}
-    return AssetSpec(name, path, Place(path, name), Location(f"{name}.yml", 1, 1), partition=partition, **defaults)
+    return AssetSpec(
+        name, path, StorageLocation(path, name), Location(f"{name}.yml", 1, 1), partition=partition, **defaults
+    )
 
 
 def sql(text: str, *inlets: str, after: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -59,10 +69,10 @@ def order(
     if keys is not None:
         assert asset.partition is not None
         blocks = RangeSet.of(asset.partition.parse_keys(each) for each in keys.split(","))
-    epoch = next(_numbers)
+    token = next(_numbers)
     given = {
-        "epoch": epoch,
-        "run": f"{asset.name}-{epoch}",
+        "epoch": token,
+        "run": f"{asset.name}-{token}",
         "interval": None,
         "schedule_date": NOW,
         "events": {},
@@ -82,40 +92,40 @@ def newest(asset: AssetSpec, *, ranges: RangeSet | None = None, low: str | None 
     """A Delta inlet as it is now."""
     from deltalake import DeltaTable
 
-    assert asset.place is not None
-    now = DeltaTable(asset.place.path)
+    assert asset.storage is not None
+    now = DeltaTable(asset.storage.path)
     return Pin(asset.uri, 1, table_id=str(now.metadata().id), version=now.version(), ranges=ranges, low=low)
 
 
-def stamp(order: RunOrder, computation: Computation | None = None, *, kind: str = "data", **more: Any) -> Stamp:
+def marker(order: RunOrder, computation: Computation | None = None, *, kind: str = "data", **more: Any) -> CommitMarker:
     given = {
-        "version": 2 * order.epoch + 1,
-        "epoch": order.epoch,
+        "version": 2 * order.token + 1,
+        "epoch": order.token,
         "run": order.run,
         "attempt": 1,
         "measures": computation.measures if computation else {},
         **more,
     }
-    return Stamp(order.app_id, kind=kind, **given)  # type: ignore[arg-type]
+    return CommitMarker(order.app_id, kind=kind, **given)  # type: ignore[arg-type]
 
 
 def execute(engine: Engine, order: RunOrder, **more: Any) -> Computation:
     """One attempt, as the runtime makes it."""
     computation = engine.compute(order, attempt=1)
-    engine.write(order, computation, stamp=stamp(order, computation, **more))
+    engine.write(order, computation, marker=marker(order, computation, **more))
     return computation
 
 
 def save(frame: DataFrame, asset: AssetSpec, *, mode: str = "append", **options: Any) -> None:
     """Somebody else's write."""
-    assert asset.place is not None
-    frame.write.format("delta").mode(mode).options(**options).save(asset.place.path)
+    assert asset.storage is not None
+    frame.write.format("delta").mode(mode).options(**options).save(asset.storage.path)
 
 
 def rows(spark: SparkSession, asset: AssetSpec, *columns: str) -> list[tuple[Any, ...]]:
     """What a table holds, sorted."""
-    assert asset.place is not None
-    frame = spark.read.format("delta").load(asset.place.path)
+    assert asset.storage is not None
+    frame = spark.read.format("delta").load(asset.storage.path)
     return sorted(tuple(row) for row in frame.selectExpr(*(columns or ("*",))).collect())
 
 

@@ -40,7 +40,7 @@ except RunError as error:
 words = table("words", folder, **function(folder, "words", "spark"))
 execute(engine, order(words))
 execute(engine, run := order(words))
-told["landed"] = [landed.run == run.run for landed in engine.landed(words, [run.run], app_id=run.app_id)]
+told["committed"] = [found.run == run.run for found in engine.committed(words, [run.run], app_id=run.app_id)]
 told["types"] = [str(field.type) for field in DeltaTable(words.place.path).schema().fields]
 told["words"] = sorted(row[0] for row in theirs.read.format("delta").load(words.place.path).collect())
 told["kept"] = {key: theirs.conf.get(key) for key in given} == given
@@ -96,7 +96,7 @@ def test_a_session_of_spark_connect_is_served_beside_it(spark, tmp_path):
             "daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing was written\n"
             "  hint: filter them in the query, or join {{ partitions }}"
         ),
-        "landed": [True],
+        "committed": [True],
         "types": ['PrimitiveType("string")', 'ArrayType(PrimitiveType("string"), contains_null=True)'],
         "words": ["w0", "w1"],
         "kept": True,

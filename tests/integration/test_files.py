@@ -7,10 +7,10 @@ import pytest
 
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.patterns import fingerprint
-from sparkassets.core.spec.model import AssetSpec, Place, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location, RunError, SourceError
 from sparkassets.ports import Pin
-from tests.integration.orders import computed, execute, order, span, sql, stamp, table
+from tests.integration.orders import computed, execute, marker, order, span, sql, table
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +19,7 @@ COPY = "SELECT * FROM {{ inlets.landing }}"
 
 def landing(folder, pattern="{day:%Y%m%d}.csv", *, kind="csv", by="day", zone="UTC", options=None, **more):
     partition = TimePartition(by, zone, column="day") if by else None
-    place = Place(f"{folder}/{pattern}", pattern)
+    place = StorageLocation(f"{folder}/{pattern}", pattern)
     source = SourceSpec(kind, options or {})
     return AssetSpec(
         "landing", "x-landing", place, Location("landing.yml", 1, 1), source=source, partition=partition, **more
@@ -163,7 +163,7 @@ def test_files_that_change_while_they_are_read_are_not_written(engine, tmp_path)
     changed = tmp_path / "20130101.csv"
     os.utime(changed, ns=(0, changed.stat().st_mtime_ns + 1))
     with pytest.raises(SourceError, match=r"changed before they were read: 2013-01-01\n"):
-        engine.write(run, computation, stamp=stamp(run, computation))
+        engine.write(run, computation, marker=marker(run, computation))
     assert engine.transaction_version(copy, run.app_id) is None
 
 

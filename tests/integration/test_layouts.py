@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.errors import RunError
-from tests.integration.orders import execute, order, rows, sql, stamp, table
+from tests.integration.orders import execute, marker, order, rows, sql, table
 
 pytestmark = pytest.mark.spark
 
@@ -23,15 +23,15 @@ SAME = "SELECT 1L AS ID, DATE'2024-01-01' AS day, 7 AS n"
 
 
 def made(spark, asset, text, *more):
-    spark.sql(text.format(path=asset.place.path))
+    spark.sql(text.format(path=asset.storage.path))
     for each in more:
-        spark.sql(f"ALTER TABLE delta.`{asset.place.path}` {each}")
+        spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` {each}")
 
 
 def layout(spark, asset):
     """Comments, defaults, generated columns and identities; NOT NULL; clustering; properties; description."""
-    now = DeltaTable(asset.place.path)
-    detail = spark.sql(f"DESCRIBE DETAIL delta.`{asset.place.path}`").collect()[0]
+    now = DeltaTable(asset.storage.path)
+    detail = spark.sql(f"DESCRIBE DETAIL delta.`{asset.storage.path}`").collect()[0]
     told = {field.name: {key for key in field.metadata if "highWaterMark" not in key} for field in now.schema().fields}
     fields = {field.name: (sorted(told[field.name]), field.nullable) for field in now.schema().fields}
     return fields, list(detail["clusteringColumns"]), now.metadata().configuration, now.metadata().description
@@ -44,7 +44,7 @@ def test_a_full_refresh_keeps_the_layout_of_its_target(engine, spark, tmp_path):
     assert before[1] == ["day", "id"]
     execute(engine, order(report))
     execute(engine, run := order(report))
-    engine.fence(run, None, stamp=stamp(run, kind="fence", version=2 * run.epoch + 2))
+    engine.fence(run, None, marker=marker(run, kind="fence", version=2 * run.token + 2))
     assert layout(spark, report) == before
     assert rows(spark, report, "id", "day", "n", "y") == [(1, date(2024, 1, 1), 7, 2024)]
     wider = table("report", tmp_path, **sql(f"{SAME}, 'a' AS note"))
@@ -68,8 +68,8 @@ def test_a_full_refresh_with_other_columns_keeps_what_still_applies(engine, spar
     other = table("report", tmp_path, **sql("SELECT 1L AS id, DATE'2024-01-01' AS day, 'x' AS word"))
     run = order(other)
     execute(engine, run)
-    (landed,) = engine.landed(other, [run.run], app_id=run.app_id)
-    assert landed.run == run.run
+    (committed,) = engine.committed(other, [run.run], app_id=run.app_id)
+    assert committed.run == run.run
     del fields["n"]
     fields |= {"word": ([], True), "id": (["comment", "delta.invariants"], True)}
     assert layout(spark, report) == (fields, clustering, properties, description)

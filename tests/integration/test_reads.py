@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.partitions import RangeSet
 from sparkassets.errors import RunError, SourceError
 from sparkassets.ports import Pin
@@ -215,7 +215,7 @@ def test_the_values_of_hours_and_days(engine, tmp_path):
         (date(2013, 10, 27), datetime(2013, 10, 27, 23)),  # noqa: DTZ001
         (date(2013, 10, 28), datetime(2013, 10, 28, 23)),  # noqa: DTZ001
     ]
-    assert epoch(parse_instant("2013-10-27T23:00Z", zone="UTC")) == daily.partition.parse_key("2013-10-27")[1]
+    assert unix(parse_instant("2013-10-27T23:00Z", zone="UTC")) == daily.partition.parse_key("2013-10-27")[1]
 
 
 def test_decimals_stay_decimals(engine, spark, tmp_path):

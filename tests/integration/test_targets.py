@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 from sparkassets.core.partitions import RangeSet
 from sparkassets.ports import Recorded
 from sparkassets.sources import DeltaTargets
-from tests.integration.orders import execute, order, sql, stamp, table
+from tests.integration.orders import execute, marker, order, sql, table
 
 pytestmark = pytest.mark.spark
 
@@ -19,9 +19,9 @@ JOIN {{ partitions }} USING (day)
 
 
 def recorded(asset, run, coverage):
-    opened = DeltaTable(asset.place.path)
+    opened = DeltaTable(asset.storage.path)
     version = opened.version()
-    return Recorded(str(opened.metadata().id), version, version, f"epoch:{run.epoch}", run.app_id, coverage)
+    return Recorded(str(opened.metadata().id), version, version, f"epoch:{run.token}", run.app_id, coverage)
 
 
 def keys(asset, ranges):
@@ -41,7 +41,7 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
 
     assert look() is None
     later = order(daily, keys="2013-01-03")
-    engine.fence(later, None, stamp=stamp(later, kind="fence", version=2 * later.epoch))
+    engine.fence(later, None, marker=marker(later, kind="fence", version=2 * later.token))
     spark.sql(f"OPTIMIZE {at}")
     spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('a' = 'b')")
     assert (look().kind, look().commits) == ("moved", ())

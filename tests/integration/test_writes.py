@@ -33,8 +33,8 @@ def test_rows_of_other_blocks_that_delta_copies_are_not_those_of_the_run(engine,
     save(spark.read.format("delta").load(flights.place.path).coalesce(1), daily)
     run = daily_of(flights, daily, "2013-01-02")
     execute(engine, run)
-    (landed,) = engine.landed(daily, [run.run], app_id=run.app_id)
-    counts = row_counts(landed.operation, landed.metrics)
+    (committed,) = engine.committed(daily, [run.run], app_id=run.app_id)
+    counts = row_counts(committed.operation, committed.metrics)
     assert (counts["rows"], counts["deleted"], counts["copied"]) == (2, 2, 4)
 
 
@@ -42,11 +42,11 @@ def test_a_shallow_clone_is_a_target_as_any_other(engine, spark, flights, tmp_pa
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
     spark.sql(f"CREATE TABLE delta.`{daily.place.path}` SHALLOW CLONE delta.`{flights.place.path}`")
     first, second = daily_of(flights, daily, "2013-01-01"), daily_of(flights, daily, "2013-01-02")
-    assert engine.landed(daily, [first.run], app_id=first.app_id) == ()
+    assert engine.committed(daily, [first.run], app_id=first.app_id) == ()
     for run in (first, second):
         execute(engine, run)
-        (landed,) = engine.landed(daily, [run.run], app_id=run.app_id)
-        assert landed.run == run.run
+        (committed,) = engine.committed(daily, [run.run], app_id=run.app_id)
+        assert committed.run == run.run
     assert len(rows(spark, daily)) == 6
 
 

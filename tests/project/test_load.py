@@ -45,7 +45,7 @@ def test_a_project_of_two_assets(folder, tmp_path):
     assert list(project.assets) == ["flights", "daily"]
     assert project.assets["daily"].body.template == "SELECT * FROM {{ inlets.flights }}\n"
     assert project.assets["daily"].location == Location("conf/assets/daily.yml", 1, 8)
-    assert project.assets["flights"].place.path == str(tmp_path / "conf/landing/{day}.csv")
+    assert project.assets["flights"].storage.path == str(tmp_path / "conf/landing/{day}.csv")
 
 
 def test_files_are_named_as_people_know_them(folder, tmp_path, monkeypatch):

@@ -11,8 +11,16 @@ from typing import Any
 from sparkassets.core.journal.found import Found
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import said
-from sparkassets.ports import Landed, Observation, Recorded, RunOrder, SourceObserver, Stamp, TargetMissingError
-from sparkassets.runtime.driver import Driver, Identity
+from sparkassets.ports import (
+    CommitMarker,
+    Committed,
+    Observation,
+    Recorded,
+    RunOrder,
+    SourceObserver,
+    TargetMissingError,
+)
+from sparkassets.runtime.driver import Driver, DriverIdentity
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.progress import Explained, RunResult, Silent
@@ -20,7 +28,7 @@ from sparkassets.runtime.progress import Explained, RunResult, Silent
 
 @dataclass
 class Commit:
-    stamp: Stamp
+    marker: CommitMarker
     order: RunOrder
 
 
@@ -36,7 +44,7 @@ class FakeEngine:
     """Tables in memory.
 
     Attributes:
-        hooks: (asset, moment) to what happens there: ``compute``, ``write``, ``written``, ``fence``, ``landed``.
+        hooks: (asset, moment) to what happens there: ``compute``, ``write``, ``written``, ``fence``, ``committed``.
         measures: Asset to what its runs measure, besides watermarks.
         metrics: What Delta tells of every commit.
     """
@@ -62,28 +70,28 @@ class FakeEngine:
         watermarks = {name: f"high-{pin.seq}" for name, pin in order.pins.items()}
         return Result({"watermarks": watermarks, **self.measures.get(order.asset.name, {})})
 
-    def write(self, order: RunOrder, computation: Result, *, stamp: Stamp) -> None:
+    def write(self, order: RunOrder, computation: Result, *, marker: CommitMarker) -> None:
         self._hook(order, "write")
-        self._commit(order, stamp)
+        self._commit(order, marker)
         self._hook(order, "written")
 
-    def fence(self, order: RunOrder, computation: Result | None, *, stamp: Stamp) -> None:
+    def fence(self, order: RunOrder, computation: Result | None, *, marker: CommitMarker) -> None:
         self._hook(order, "fence")
         if order.asset.name not in self.tables and computation is None:
             raise TargetMissingError(f"{order.asset.name} does not exist")
-        self._commit(order, stamp)
+        self._commit(order, marker)
 
     def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:
-        versions = [c.stamp.version for c in self.tables.get(asset.name, []) if c.stamp.app_id == app_id]
+        versions = [c.marker.version for c in self.tables.get(asset.name, []) if c.marker.app_id == app_id]
         return versions[-1] if versions else None
 
-    def landed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Landed]:
-        if hook := self.hooks.get((asset.name, "landed")):
+    def committed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Committed]:
+        if hook := self.hooks.get((asset.name, "committed")):
             hook(None)  # type: ignore[arg-type]
         return [
-            Landed(c.stamp.run, c.stamp.epoch, c.stamp.attempt, version, "t", c.stamp.measures, self.metrics)
+            Committed(c.marker.run, c.marker.token, c.marker.attempt, version, "t", c.marker.measures, self.metrics)
             for version, c in enumerate(self.tables.get(asset.name, []))
-            if c.stamp.kind == "data" and c.stamp.run in runs and c.stamp.app_id == app_id
+            if c.marker.kind == "data" and c.marker.run in runs and c.marker.app_id == app_id
         ]
 
     def cancel(self, run: str) -> None:
@@ -94,13 +102,13 @@ class FakeEngine:
 
     def data(self, name: str) -> list[Commit]:
         """The data commits of a table."""
-        return [c for c in self.tables.get(name, []) if c.stamp.kind == "data"]
+        return [c for c in self.tables.get(name, []) if c.marker.kind == "data"]
 
-    def _commit(self, order: RunOrder, stamp: Stamp) -> None:
+    def _commit(self, order: RunOrder, marker: CommitMarker) -> None:
         with self._lock:
-            newest = self.transaction_version(order.asset, stamp.app_id)
-            if newest is None or newest < stamp.version:  # Delta skips a lower version in silence
-                self.tables.setdefault(order.asset.name, []).append(Commit(stamp, order))
+            newest = self.transaction_version(order.asset, marker.app_id)
+            if newest is None or newest < marker.version:  # Delta skips a lower version in silence
+                self.tables.setdefault(order.asset.name, []).append(Commit(marker, order))
 
     def _hook(self, order: RunOrder, moment: str) -> None:
         if hook := self.hooks.get((order.asset.name, moment)):
@@ -220,7 +228,7 @@ class World:
             leases=Leases(host=host, alive=lambda _: self.alive, clock=self.clock),
             clock=self.clock,
             ids=self.ids,
-            identity=Identity(f"d{self.invocations}", f"i{self.invocations}"),
+            identity=DriverIdentity(f"d{self.invocations}", f"i{self.invocations}"),
             progress=progress or Recorder(),
             explain_failure=lambda run, error: Explained(
                 said(error).partition(": ")[2] or said(error), "", f"{run}.log"

@@ -44,16 +44,16 @@ def test_the_next_driver_settles_a_run_that_died(moment, exists):
         w.driver().run([Tick()])
     w.tell("s", "2025-01-02")
     dying(w, moment)
-    landed = len(w.engine.data("a"))
+    committed = len(w.engine.data("a"))
     summary = w.driver().run([Tick()])
     assert summary.ok
     data = w.engine.data("a")
     assert [str(commit.order.blocks) for commit in data].count(str(data[-1].order.blocks)) == 1
     assert len(data) == 1 + exists
     assert (summary.runs[0].adopted is not None) == (moment == "written")
-    assert landed == exists + (moment == "written")
+    assert committed == exists + (moment == "written")
     recorded = [row.run for row in w.store.history(kinds=["success"])]
-    assert recorded == [commit.stamp.run for commit in data]
+    assert recorded == [commit.marker.run for commit in data]
     assert w.driver().run([Tick()]).runs == ()
 
 
@@ -130,7 +130,7 @@ def test_a_history_that_cannot_tell_stops_and_asks_a_person():
     def gone(_):
         raise HistoryGoneError("a: its history was vacuumed")
 
-    w.engine.hooks["a", "landed"] = gone
+    w.engine.hooks["a", "committed"] = gone
     summary = w.driver().run([Tick()])
     assert [result.status for result in summary.runs] == ["failed"]
     assert w.engine.data("a") == []

@@ -91,7 +91,7 @@ def test_one_that_would_end_the_process_is_not_tried_again(error):
     assert (result.status, result.attempts) == ("failed", 1)
 
 
-@pytest.mark.parametrize("moment", ["fence", "landed"])
+@pytest.mark.parametrize("moment", ["fence", "committed"])
 def test_one_that_is_raised_while_a_failed_write_is_settled_leaves_that_to_the_next_start(moment):
     w = world(source("s"), asset("a", "s", retries=0))
     w.tell("s", "2025-01-01")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.spec.model import AssetSpec, Place, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location
 from sparkassets.sources import observer
 
@@ -18,7 +18,7 @@ class Source:
         self.asset = AssetSpec(
             name="landed",
             uri="landed",
-            place=Place(str(path), "landing"),
+            storage=StorageLocation(str(path), "landing"),
             location=Location("conf/assets/landed.yml"),
             source=SourceSpec(kind=kind, settle_seconds=settle_seconds),
             partition=partition,

@@ -21,11 +21,11 @@ def test_nobody_looks_at_events_and_at_what_is_no_source():
     asset = Source("/landing").asset
     assert observer(Source("/landing", kind="events").asset) is None
     assert observer(replace(asset, source=None)) is None
-    assert observer(replace(asset, place=None)) is None
+    assert observer(replace(asset, storage=None)) is None
 
 
 @pytest.mark.parametrize("watcher", [DeltaObserver(), FileObserver()])
 def test_a_source_without_a_path_cannot_be_looked_at(watcher):
-    asset = replace(Source("/landing").asset, place=None)
+    asset = replace(Source("/landing").asset, storage=None)
     with pytest.raises(SourceError, match=r"^the source 'landed' has no path$"):
         watcher.observe(asset, table_id=None, version=None, cursor={}, coverage=RangeSet(), now=datetime.now(UTC))

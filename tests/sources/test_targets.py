@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from sparkassets.core.spec.model import Place
+from sparkassets.core.spec.model import StorageLocation
 from sparkassets.errors import SourceError
 from sparkassets.ports import Recorded
 from sparkassets.sources import DeltaTargets
@@ -24,17 +24,17 @@ class Table:
 
     def __init__(self, path, *, by="day"):
         self.path = path
-        self.asset = replace(asset("a", by=by), place=Place(str(path), "a"))
+        self.asset = replace(asset("a", by=by), storage=StorageLocation(str(path), "a"))
         self.known = None
-        self.epoch = 0
+        self.token = 0
 
     def write(self, *dates, app=APP, mode="append", record=True, kind="data", blocks=None, watermarks=None):
         """A run of the asset commits a row for each day."""
-        self.epoch += 1
+        self.token += 1
         told = {
             "app": app,
             "kind": kind,
-            "epoch": self.epoch,
+            "epoch": self.token,
             "blocks": [f"2025-01-{day:02}" for day in dates] if blocks is None else blocks,
             "measures": {"watermarks": watermarks or {}},
         }
@@ -43,7 +43,7 @@ class Table:
             mode=mode,
             commit_properties=CommitProperties(
                 custom_metadata={"userMetadata": json.dumps(told)},
-                app_transactions=[Transaction(app, 2 * self.epoch + (kind == "data"))],
+                app_transactions=[Transaction(app, 2 * self.token + (kind == "data"))],
             ),
         )
         if record:
@@ -51,7 +51,7 @@ class Table:
             held = self.known.coverage if self.known else days()
             computed = held | days(*(f"2025-01-{day:02}" for day in dates))
             version = table.version()
-            self.known = Recorded(str(table.metadata().id), version, version, f"epoch:{self.epoch}", APP, computed)
+            self.known = Recorded(str(table.metadata().id), version, version, f"epoch:{self.token}", APP, computed)
 
     def commit(self, *dates, mode="append", **more):
         """Somebody commits a row for each day."""
@@ -337,12 +337,14 @@ def test_statistics_tell_the_time_where_folders_do_not_and_else_all_is_touched(t
 
 
 def test_a_folder_that_is_not_there_is_not_the_table_that_is_gone(table, tmp_path):
-    at = replace(table.asset, place=Place(str(tmp_path / "lake" / "a"), "a"))
+    at = replace(table.asset, storage=StorageLocation(str(tmp_path / "lake" / "a"), "a"))
     assert DeltaTargets().absent_folder(at) == str(tmp_path / "lake")
     (tmp_path / "lake").mkdir()
     assert DeltaTargets().absent_folder(at) is None
-    assert DeltaTargets().absent_folder(replace(at, place=Place(f"file://{tmp_path}/sea/a", "a"))) is not None
-    assert DeltaTargets().absent_folder(replace(at, place=Place("s3://bucket/a", "a"))) is None
-    assert DeltaTargets().absent_folder(replace(at, place=None)) is None
+    assert (
+        DeltaTargets().absent_folder(replace(at, storage=StorageLocation(f"file://{tmp_path}/sea/a", "a"))) is not None
+    )
+    assert DeltaTargets().absent_folder(replace(at, storage=StorageLocation("s3://bucket/a", "a"))) is None
+    assert DeltaTargets().absent_folder(replace(at, storage=None)) is None
     shutil.rmtree(table.path)
     assert table.look().kind == "gone"

@@ -21,7 +21,7 @@ def refused(template, place=SQL):
         report,
         run="report-1",
         app_id="j/report",
-        epoch=1,
+        token=1,
         blocks=None,
         pins={},
         inlets={},

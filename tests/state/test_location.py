@@ -10,7 +10,7 @@ import pytest
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.errors import StateError
 from sparkassets.state import DeltaStore
-from sparkassets.state.location import Location
+from sparkassets.state.location import StateLocation
 
 
 def append(store: DeltaStore, count: int) -> None:
@@ -62,6 +62,6 @@ def test_a_percent_sign_is_refused(tmp_path):
 
 @pytest.mark.parametrize("uri", ["s3://bucket/state", "abfss://c@account.dfs.core.windows.net/state", "gs://b/s"])
 def test_object_stores_are_left_to_deltalake(uri):
-    location = Location(uri + "/")
+    location = StateLocation(uri + "/")
     assert location.folder is None
     assert location.table("journal") == uri + "/journal"

@@ -15,7 +15,7 @@ from sparkassets.cli.render import SLOT_COLUMNS, slot_cells
 from sparkassets.cli.tables import Column, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.instants import zoned
-from sparkassets.core.timetables.align import delta_text, is_time
+from sparkassets.core.timetables.align import delta_text, names_no_asset
 
 if TYPE_CHECKING:
     from sparkassets.core.timetables.align import Alignment
@@ -45,7 +45,7 @@ def command(upstream: str, downstream: str, folder: Path, at: str | None, as_jso
 
 
 def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> Alignment:
-    if is_time(upstream) and is_time(downstream) and not has_project(folder):
+    if names_no_asset(upstream) and names_no_asset(downstream) and not has_project(folder):
         from sparkassets.wiring import align_crons
 
         return align_crons(upstream, downstream, at=at)

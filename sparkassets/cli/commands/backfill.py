@@ -53,15 +53,15 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     With --dry-run the plan goes to stdout, as `sparkassets plan` prints it, and with --downstream what it would make
     due after it, which its gates may keep waiting; else progress and summary as for `sparkassets run`.
     """
-    from sparkassets.wiring import Backlog
+    from sparkassets.wiring import BackfillRequest
 
     project = open_project(folder)
-    backlog = Backlog(asset, partition, interval, downstream=downstream, force=force, rebuild=rebuild)
+    request = BackfillRequest(asset, partition, interval, downstream=downstream, force=force, rebuild=rebuild)
     if not dry_run:
         return drive(
-            project, lambda progress: project.backfill(backlog, progress=progress, check=False), as_json=as_json
+            project, lambda progress: project.backfill(request, progress=progress, check=False), as_json=as_json
         )
-    plan = project.plan_backfill(backlog)
+    plan = project.plan_backfill(request)
     after = project.impact(plan) if downstream else None
     if as_json:
         print_json({**plan_document(plan, project.spec), **downstream_document(after, project.spec)})

@@ -13,7 +13,7 @@ from sparkassets.cli.options import at_option, json_option, open_project, projec
 from sparkassets.cli.render import STATUS_STYLES, clock, in_words, number, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal, clean
-from sparkassets.core.instants import epoch
+from sparkassets.core.instants import unix
 from sparkassets.core.phrases import few
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
         print_json([status_document(status, project.spec) for status in found])
         return 0
     terminal = Terminal.of(sys.stdout)
-    now = epoch(project.moment(at))
+    now = unix(project.moment(at))
     print_table(terminal, COLUMNS, [_row(status, project.spec, now) for status in found])
     for status in found:
         print_failure(status.asset, status.error or "", terminal)

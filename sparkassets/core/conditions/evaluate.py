@@ -8,7 +8,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import Generic, TypeVar
 
-from sparkassets.core.conditions.tree import All, Any, Condition, Leaf, Time
+from sparkassets.core.conditions.tree import AllOf, AnyOf, Condition, Leaf, Time
 from sparkassets.core.partitions import RangeSet
 
 T = TypeVar("T", bool, RangeSet)
@@ -70,12 +70,12 @@ def evaluate(
     match condition:
         case Leaf() | Time():
             return Verdict(condition, truth(condition), (), void(condition) if void is not None else None)
-        case All(parts):
+        case AllOf(parts):
             children = tuple(evaluate(part, truth, void) for part in parts)
             asked = (child.value if child.void is None else child.value | child.void for child in children)
             some = reduce(or_, (child.value for child in children))
             return Verdict(condition, reduce(and_, asked) & some, children, _void(children))
-        case Any(choices):
+        case AnyOf(choices):
             children = tuple(evaluate(choice, truth, void) for choice in choices)
             return Verdict(condition, reduce(or_, (child.value for child in children)), children, _void(children))
 

@@ -80,10 +80,10 @@ class UnreadableConditionError(InputError):
         self.leaves = leaves
 
 
-def is_time(text: str) -> bool:
+def is_time_text(text: str) -> bool:
     """Whether a text is meant as a time alone: a preset or a cron.
 
-    >>> is_time("@daily"), is_time("0 6 * * *"), is_time("H H * * *"), is_time("@daily & a")
+    >>> is_time_text("@daily"), is_time_text("0 6 * * *"), is_time_text("H H * * *"), is_time_text("@daily & a")
     (True, True, True, False)
     """
     words = text.split()
@@ -131,7 +131,7 @@ class _Reader:
 
     def _read(self, value: object, path: Path) -> Condition:
         match value:
-            case str() if is_time(value):
+            case str() if is_time_text(value):
                 return self.time(value.strip(), path, text=value.strip())
             case str():
                 return _Text(value, path, self).read()

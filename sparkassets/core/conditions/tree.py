@@ -61,18 +61,18 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
-    """Every child holds. Children are at least two, different, and no ``All``."""
+class AllOf:
+    """Every child holds. Children are at least two, different, and no ``AllOf``."""
 
-    children: tuple[Leaf | Time | Any, ...]
+    children: tuple[Leaf | Time | AnyOf, ...]
 
     def text(self) -> str:
         """The children joined by ``&``; an inner ``|`` stands in parentheses.
 
-        >>> All((Leaf("a"), Any((Leaf("b"), Leaf("c"))))).text()
+        >>> AllOf((Leaf("a"), AnyOf((Leaf("b"), Leaf("c"))))).text()
         'a & (b | c)'
         """
-        return " & ".join(f"({each.text()})" if isinstance(each, Any) else each.text() for each in self.children)
+        return " & ".join(f"({each.text()})" if isinstance(each, AnyOf) else each.text() for each in self.children)
 
     def leaves(self) -> Iterator[Leaf]:
         """The updates, left to right."""
@@ -86,10 +86,10 @@ class All:
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
-    """At least one child holds. Children are at least two, different, and no ``Any``."""
+class AnyOf:
+    """At least one child holds. Children are at least two, different, and no ``AnyOf``."""
 
-    children: tuple[Leaf | Time | All, ...]
+    children: tuple[Leaf | Time | AllOf, ...]
 
     def text(self) -> str:
         """The children joined by ``|``; ``&`` binds tighter, so nothing needs parentheses."""
@@ -106,26 +106,26 @@ class Any:
             yield from child.times()
 
 
-Condition = Leaf | Time | All | Any
+Condition = Leaf | Time | AllOf | AnyOf
 
 
 def join_all(conditions: Iterable[Condition]) -> Condition:
     """All of the conditions, flattened and without repetition; a single one is itself."""
-    children: dict[Leaf | Time | Any, None] = {}
+    children: dict[Leaf | Time | AnyOf, None] = {}
     for each in conditions:
-        children |= dict.fromkeys(each.children if isinstance(each, All) else (each,))
-    return next(iter(children)) if len(children) == 1 else All(tuple(children))
+        children |= dict.fromkeys(each.children if isinstance(each, AllOf) else (each,))
+    return next(iter(children)) if len(children) == 1 else AllOf(tuple(children))
 
 
 def join_any(conditions: Iterable[Condition]) -> Condition:
     """Any of the conditions, flattened and without repetition; a single one is itself."""
-    children: dict[Leaf | Time | All, None] = {}
+    children: dict[Leaf | Time | AllOf, None] = {}
     for each in conditions:
-        children |= dict.fromkeys(each.children if isinstance(each, Any) else (each,))
-    return next(iter(children)) if len(children) == 1 else Any(tuple(children))
+        children |= dict.fromkeys(each.children if isinstance(each, AnyOf) else (each,))
+    return next(iter(children)) if len(children) == 1 else AnyOf(tuple(children))
 
 
 def alone(condition: Condition) -> tuple[Time, ...]:
     """The times of which one tick makes the condition true, whatever else holds; left to right."""
-    choices = condition.children if isinstance(condition, Any) else (condition,)
+    choices = condition.children if isinstance(condition, AnyOf) else (condition,)
     return tuple(each for each in choices if isinstance(each, Time))

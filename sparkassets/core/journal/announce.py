@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from sparkassets.core.assets import NAME, lower_scheme, parse_uri
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.extras import check_extra
-from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.phrases import shown, writable
@@ -251,9 +251,9 @@ def _instant(project: ProjectSpec, at: object) -> int | None:
         case None:
             return None
         case str():
-            return epoch(parse_instant(at, zone=project.timezone))
+            return unix(parse_instant(at, zone=project.timezone))
         case datetime(tzinfo=None):
-            return epoch(parse_instant(at.isoformat(), zone=project.timezone))
+            return unix(parse_instant(at.isoformat(), zone=project.timezone))
         case datetime():
-            return epoch(at)
+            return unix(at)
     raise InputError(f'"at" is {shown(at)}; expected an ISO instant as text')

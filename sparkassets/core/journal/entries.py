@@ -61,7 +61,7 @@ class EventEntry:
         asset: Whose dataset it is; None when several assets, or none, have the URI.
         ranges: What was updated; empty for a dataset without partitions.
         id: By which whoever announces it tells it from others of the dataset; one that is known is not recorded again.
-        at: When it happened, epoch seconds; None when it was recorded.
+        at: When it happened, Unix seconds; None when it was recorded.
         run, interval: The run that announced it, and its data interval.
     """
 
@@ -103,18 +103,18 @@ class ObservedEntry:
 
 @dataclass(frozen=True, slots=True)
 class ClaimEntry:
-    """A driver's right to write an asset, until its lease is over; its own `seq` is the run's epoch.
+    """A driver's right to write an asset, until its lease is over; its own `seq` is the run's fence token.
 
     Attributes:
         blocks: Time that is computed; None for an asset without partitions.
-        interval: Data interval, epoch seconds.
+        interval: Data interval, Unix seconds.
         cursor: The timetable's newest interval that the run stands for.
         places: Where the run writes.
         processes: Those that may write, as `sparkassets.processes` has them; the driver first.
         events: Numbers of the events that triggered it.
         consumes: Dataset to the number up to which its events are used once the run succeeds.
-        planned: The planner's time, epoch seconds.
-        ticks: Time leaf of the condition to the instant up to which its ticks are used, epoch seconds.
+        planned: The planner's time, Unix seconds.
+        ticks: Time leaf of the condition to the instant up to which its ticks are used, Unix seconds.
         skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
         rebuilds: It takes the place of the whole table; one that never ended leaves the old table, and nothing due.
@@ -153,7 +153,7 @@ class ClaimEntry:
 
 @dataclass(frozen=True, slots=True)
 class RenewEntry:
-    """The claims that a driver still holds: (asset, epoch)."""
+    """The claims that a driver still holds: (asset, fence token)."""
 
     claims: Sequence[tuple[str, int]]
 
@@ -163,8 +163,8 @@ class SuccessEntry:
     """A run is in its target: its event, its coverage and its watermarks, all in one.
 
     Attributes:
-        run, epoch: The run that was found in the target, and its claim.
-        recorder: Epoch of the claim that recorded it; another one after a recovery.
+        run, token: The run that was found in the target, and its claim.
+        recorder: Fence token of the claim that recorded it; another one after a recovery.
         blocks: None for an asset without partitions.
         watermarks: Inlet to high value.
         seconds: From claim to record, by the recorder's clock.
@@ -173,7 +173,7 @@ class SuccessEntry:
     asset: str
     uri: str
     run: str
-    epoch: int
+    token: int
     recorder: int
     blocks: RangeSet | None
     table_id: str | None = None
@@ -200,7 +200,7 @@ class FailureEntry:
 
     asset: str
     run: str
-    epoch: int
+    token: int
     blocks: RangeSet | None
     cause: FailureCause
     error: str
@@ -376,13 +376,13 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 reason=body["reason"],
             )
         case "renew":
-            return RenewEntry(tuple((name, epoch) for name, epoch in body["claims"]))
+            return RenewEntry(tuple((name, token) for name, token in body["claims"]))
         case "success":
             return SuccessEntry(
                 asset=asset,
                 uri=uri,
                 run=run,
-                epoch=body["epoch"],
+                token=body["epoch"],
                 recorder=body["recorder"],
                 blocks=ranges if body["blocks"] else None,
                 table_id=row.table_id,
@@ -399,7 +399,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
             return FailureEntry(
                 asset=asset,
                 run=run,
-                epoch=body["epoch"],
+                token=body["epoch"],
                 blocks=ranges if body["blocks"] else None,
                 cause=body["cause"],
                 error=body["error"],
@@ -452,7 +452,7 @@ def _claim_body(entry: ClaimEntry) -> str:
 def _success_body(entry: SuccessEntry) -> str:
     return _body(
         {
-            "epoch": entry.epoch,
+            "epoch": entry.token,
             "recorder": entry.recorder,
             "blocks": entry.blocks is not None,
             "interval": entry.interval,
@@ -468,7 +468,7 @@ def _success_body(entry: SuccessEntry) -> str:
 def _failure_body(entry: FailureEntry) -> str:
     return _body(
         {
-            "epoch": entry.epoch,
+            "epoch": entry.token,
             "blocks": entry.blocks is not None,
             "cause": entry.cause,
             "error": entry.error,

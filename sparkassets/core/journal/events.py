@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from sparkassets.core.instants import epoch, format_instant, instant
+from sparkassets.core.instants import format_instant, instant, unix
 from sparkassets.core.journal.entries import ClaimEntry, Pinned, SuccessEntry, from_row
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import EventRef
@@ -59,7 +59,7 @@ def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any]:
     ranges = _touched(row)
     extra = json.loads(row.extra) if row.extra else {}
     at = body.get("at")
-    ref = EventRef(row.seq, row.uri or "", row.asset, epoch(row.at) if at is None else at, ranges, extra, row.run, None)
+    ref = EventRef(row.seq, row.uri or "", row.asset, unix(row.at) if at is None else at, ranges, extra, row.run, None)
     return {**of_ref(ref, partition), "id": row.id}
 
 
@@ -92,7 +92,7 @@ class Uses:
                     for runs in self._runs_for(claim):
                         runs.append(claim.run)
                 case SuccessEntry() as success:
-                    if success.recorder != success.epoch and (recorder := self._claimed.get(success.recorder)):
+                    if success.recorder != success.token and (recorder := self._claimed.get(success.recorder)):
                         for runs in self._runs_for(recorder):
                             runs.remove(recorder.run)
                     self._read(success)

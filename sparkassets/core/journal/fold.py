@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
-from sparkassets.core.instants import epoch
+from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
@@ -115,7 +115,7 @@ class _Fold:
         old = self._marked(name)
         if old is None:
             asset = AssetState(name, spec)
-        elif old.spec.place != spec.place or (spec.place is None and old.spec.uri != spec.uri):
+        elif old.spec.storage != spec.storage or (spec.storage is None and old.spec.uri != spec.uri):
             # what was computed stands elsewhere: at the new place nothing is there yet
             asset = AssetState(name, spec, chain=old.chain, paused=old.paused, placed=row.seq)
             if not self._shared(spec.uri, name):
@@ -265,9 +265,9 @@ class _Fold:
             dataset,
             gone=gone,
             seq=ref.seq,
-            at=epoch(row.at),
+            at=unix(row.at),
             recent=dataset.recent if keepers else (),
-            touched=self._unsettled(dataset.touched, consumers, changed, epoch(row.at)),
+            touched=self._unsettled(dataset.touched, consumers, changed, unix(row.at)),
         )
         if not keepers:
             self._fresh[ref.uri] = [ref]
@@ -329,26 +329,26 @@ class _Fold:
 
     def _claim(self, entry: ClaimEntry, row: JournalRow) -> None:
         asset = self._assets[entry.asset]
-        claim = ClaimState(row.seq, entry, row.driver, epoch(row.at), row.seq)
+        claim = ClaimState(row.seq, entry, row.driver, unix(row.at), row.seq)
         self._assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
 
     def _renew(self, claims: Sequence[tuple[str, int]], seq: int) -> None:
         for name, claim in claims:
             asset = self._assets.get(name)
             if asset is not None:
-                chain = tuple(replace(link, renewed=seq) if link.epoch == claim else link for link in asset.chain)
+                chain = tuple(replace(link, renewed=seq) if link.token == claim else link for link in asset.chain)
                 self._assets[name] = replace(asset, chain=chain)
 
     def _success(self, entry: SuccessEntry, row: JournalRow) -> None:
         self._marked(entry.asset)
         asset = self._assets[entry.asset]
-        if entry.epoch < asset.placed:  # it wrote where the asset was before
+        if entry.token < asset.placed:  # it wrote where the asset was before
             self._assets[entry.asset] = replace(asset, chain=())
             return
         if (replaced := replaced_under(asset, entry)) is not None:
             self._found(replaced, row)
             asset = self._assets[entry.asset]
-        claimed = next((link.entry for link in asset.chain if link.epoch == entry.epoch), None)
+        claimed = next((link.entry for link in asset.chain if link.token == entry.token), None)
         blocks = entry.blocks
         changes: dict[str, object] = {}
         fits = (blocks is None) == (asset.spec.partition is None)
@@ -359,11 +359,11 @@ class _Fold:
             changes["coverage"] = asset.coverage | blocks
             uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
             cleared = {
-                name: marks.clear(_used(blocks, uris[name], scheduled), through=entry.epoch)
+                name: marks.clear(_used(blocks, uris[name], scheduled), through=entry.token)
                 for name, marks in asset.stale.items()
             }
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
-            changes |= computed(asset, blocks, claimed, through=entry.epoch)
+            changes |= computed(asset, blocks, claimed, through=entry.token)
             changes["partly"] = self._partly(asset, blocks, scheduled)
         if fits and claimed is not None:
             changes |= self._uses(asset, claimed)
@@ -381,13 +381,13 @@ class _Fold:
         latest = max((each for each in intervals if each is not None), key=lambda each: each[1], default=None)
         self._assets[entry.asset] = replace(
             asset,
-            done=max(asset.done, entry.epoch),
+            done=max(asset.done, entry.token),
             chain=(),
             failed=failed,
             last=LastRun(
                 run=entry.run,
                 seq=row.seq,
-                at=epoch(row.at),
+                at=unix(row.at),
                 rows=rows if isinstance(rows, int) else None,
                 interval=latest,
                 invocation=claimed.invocation if claimed else "",
@@ -488,16 +488,16 @@ class _Fold:
 
     def _failure(self, entry: FailureEntry) -> None:
         asset = self._assets[entry.asset]
-        claim = next((link.entry for link in asset.chain if link.epoch == entry.epoch), None)
+        claim = next((link.entry for link in asset.chain if link.token == entry.token), None)
         planned, events = (claim.planned, tuple(claim.events)) if claim is not None else (0, ())
         failed = FailedBlocks(
-            entry.blocks, entry.epoch, entry.run, entry.cause, entry.error, entry.invocation, planned, events
+            entry.blocks, entry.token, entry.run, entry.cause, entry.error, entry.invocation, planned, events
         )
         if entry.fenced:
             chain: tuple[ClaimState, ...] = ()
         else:
             chain = tuple(
-                replace(link, status="unfenced") if link.epoch == entry.epoch else link for link in asset.chain
+                replace(link, status="unfenced") if link.token == entry.token else link for link in asset.chain
             )
         if entry.cause in NOT_TRIED:
             self._assets[entry.asset] = replace(asset, chain=chain)
@@ -600,5 +600,5 @@ def _outside(failed: tuple[FailedBlocks, ...], blocks: RangeSet) -> tuple[Failed
 
 def _ref(row: JournalRow, ranges: RangeSet, interval: tuple[int, int] | None = None, at: int | None = None) -> EventRef:
     extra = MappingProxyType(json.loads(row.extra)) if row.extra else MappingProxyType({})
-    when = epoch(row.at) if at is None else at
+    when = unix(row.at) if at is None else at
     return EventRef(row.seq, row.uri or "", row.asset, when, ranges, extra, row.run, interval)

@@ -18,7 +18,7 @@ class ForeignCommit:
 
     Attributes:
         version: 0 where the log no longer tells it.
-        at: By the clock of whoever committed, epoch seconds.
+        at: By the clock of whoever committed, Unix seconds.
         ranges: Computed time whose rows it touched; empty for a table without partitions.
     """
 

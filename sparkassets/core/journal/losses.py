@@ -99,7 +99,7 @@ def after_success(asset: AssetState, entry: SuccessEntry, seq: int) -> dict[str,
     changes: dict[str, Any] = {"table_id": entry.table_id, "version": entry.version}
     follows = asset.seen is not None and entry.version is not None and asset.seen == entry.version - 1
     if asset.seen is None or follows or decided or asset.table_id != entry.table_id:
-        changes |= {"seen": entry.version, "mark": mark_of(entry.epoch)}
+        changes |= {"seen": entry.version, "mark": mark_of(entry.token)}
     if blocks is None:
         return changes | {"loss": None if decided or loss is None or not loss.stuck else loss, "foreign": ()}
     rest = _ranges(loss) - blocks
@@ -108,9 +108,9 @@ def after_success(asset: AssetState, entry: SuccessEntry, seq: int) -> dict[str,
     return changes | {"loss": replace(loss, ranges=rest) if loss is not None and rest else None}
 
 
-def mark_of(epoch: int) -> str:
-    """The mark of a commit that a run of that epoch made."""
-    return f"epoch:{epoch}"
+def mark_of(token: int) -> str:
+    """The mark of a commit that a run with that fence token made."""
+    return f"epoch:{token}"
 
 
 def _ranges(loss: Loss | None) -> RangeSet:

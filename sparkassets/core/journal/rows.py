@@ -17,7 +17,7 @@ class JournalRow:
         seq: Number of the entry, ascending by one through the whole journal.
         at: When it was decided, by its driver's clock; for people, never for order. Aware, UTC.
         segment: Encoded segment tuple, None without segments.
-        starts, ends: Half-open time ranges that the entry is about; epoch seconds, disjoint, ascending.
+        starts, ends: Half-open time ranges that the entry is about; Unix seconds, disjoint, ascending.
         id: By which whoever announced an event tells it from others of its dataset.
         extra: JSON object of an event.
         body: JSON object with everything else, its format version under ``v``.
@@ -46,7 +46,7 @@ class SnapshotRow:
 
     Attributes:
         seq, commit: The journal's sequence and commit number that the row stands for; equal in all rows of a snapshot.
-        starts, ends: Covered time; epoch seconds, half-open, disjoint, ascending.
+        starts, ends: Covered time; Unix seconds, half-open, disjoint, ascending.
         stale_inlets, stale_starts, stale_ends, stale_seqs: Parallel lists: which inlet made which covered time stale,
             and the number of its newest cause.
         watermarks: JSON object, inlet to high value.

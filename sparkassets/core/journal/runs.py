@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sparkassets.core.instants import epoch, instant, zoned
+from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, RunKind, SuccessEntry, from_row
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.partitions import RangeSet
@@ -23,12 +23,12 @@ class RunRecord:
     """One run.
 
     Attributes:
-        epoch: Journal number of its claim.
+        token: Fence token, the journal's number of its claim.
         status: ``lost`` when its driver is gone, or another run settled it and nothing of it was in the target.
-        started, ended: When it was claimed and recorded, epoch seconds, by its driver's clock; ``ended`` is None for
+        started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for
             one that runs or was lost.
         blocks: None for an asset without partitions.
-        interval: Data interval, epoch seconds.
+        interval: Data interval, Unix seconds.
         events: Journal numbers of the events that triggered it.
         adopted: The older run that it found in the target and recorded instead of computing.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
@@ -36,7 +36,7 @@ class RunRecord:
 
     asset: str
     run: str
-    epoch: int
+    token: int
     kind: RunKind
     status: RunStatus
     started: int
@@ -67,7 +67,7 @@ def of_rows(rows: Iterable[JournalRow], gone: Collection[int] = ()) -> list[RunR
 
     Args:
         rows: Ascending by ``seq``, of `RUN_KINDS`; whatever happened after the first of them is among them.
-        gone: Epochs of open claims whose driver is gone.
+        gone: Fence tokens of open claims whose driver is gone.
     """
     claims: list[tuple[ClaimEntry, JournalRow]] = []
     endings: dict[int, tuple[SuccessEntry | FailureEntry, JournalRow]] = {}
@@ -78,15 +78,15 @@ def of_rows(rows: Iterable[JournalRow], gone: Collection[int] = ()) -> list[RunR
             case ClaimEntry() as claim:
                 claims.append((claim, row))
             case SuccessEntry() as success:
-                endings[success.epoch] = success, row
+                endings[success.token] = success, row
                 settled[success.asset] = success.recorder
-                if success.recorder != success.epoch:
+                if success.recorder != success.token:
                     adopted[success.recorder] = success.run
                     endings[success.recorder] = success, row
             case FailureEntry() as failure:
-                endings[failure.epoch] = failure, row
+                endings[failure.token] = failure, row
                 if failure.fenced:
-                    settled[failure.asset] = failure.epoch
+                    settled[failure.asset] = failure.token
             case _:
                 continue
     return [
@@ -112,10 +112,10 @@ def _record(
     record = RunRecord(
         asset=claim.asset,
         run=claim.run,
-        epoch=row.seq,
+        token=row.seq,
         kind=claim.kind,
         status="lost" if gone else "running",
-        started=epoch(row.at),
+        started=unix(row.at),
         ended=None,
         blocks=claim.blocks,
         interval=claim.interval,
@@ -127,13 +127,13 @@ def _record(
         case None:
             return record
         case (SuccessEntry(), end) if adopted is not None:
-            return replace(record, status="success", ended=epoch(end.at))
+            return replace(record, status="success", ended=unix(end.at))
         case (SuccessEntry() as success, end):
             rows = success.extra.get("rows")
             return replace(
                 record,
                 status="success",
-                ended=epoch(end.at),
+                ended=unix(end.at),
                 seconds=success.seconds,
                 rows=rows if isinstance(rows, int) else None,
                 version=success.version,
@@ -143,7 +143,7 @@ def _record(
             return replace(
                 record,
                 status="cancelled" if failure.cause == "cancelled" else "failed",
-                ended=epoch(end.at),
+                ended=unix(end.at),
                 seconds=failure.seconds,
                 attempts=failure.attempts,
                 error=failure.error,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.entries import ClaimEntry, from_row, to_row
 from sparkassets.core.journal.found import commits_from, commits_to
 from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
@@ -222,9 +222,9 @@ def _pair(pair: Sequence[int] | None) -> tuple[int, int] | None:
 
 
 def _chain_to(link: ClaimState) -> dict[str, Any]:
-    row = to_row(link.entry, seq=link.epoch, at=instant(link.at), driver=link.driver)
+    row = to_row(link.entry, seq=link.token, at=instant(link.at), driver=link.driver)
     return {
-        "epoch": link.epoch,
+        "epoch": link.token,
         "run": row.run,
         "at": link.at,
         "driver": link.driver,
@@ -251,18 +251,18 @@ def _chain_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
     entry = from_row(row)
     if not isinstance(entry, ClaimEntry):  # pragma: no cover  the kind is set above
         raise TypeError("not a claim")
-    return ClaimState(row.seq, entry, row.driver, epoch(row.at), link["renewed"], link["status"])
+    return ClaimState(row.seq, entry, row.driver, unix(row.at), link["renewed"], link["status"])
 
 
 def _failed_to(item: FailedBlocks) -> list[Any]:
     ranges = None if item.ranges is None else [list(pair) for pair in item.ranges.pairs()]
-    return [ranges, item.epoch, item.run, item.cause, item.error, item.invocation, item.planned, item.events]
+    return [ranges, item.token, item.run, item.cause, item.error, item.invocation, item.planned, item.events]
 
 
 def _failed_from(item: Sequence[Any]) -> FailedBlocks:
-    pairs, epoch, run, cause, error, invocation, planned, events = item
+    pairs, token, run, cause, error, invocation, planned, events = item
     ranges = None if pairs is None else RangeSet.of(pairs)
-    return FailedBlocks(ranges, epoch, run, cause, error, invocation, planned, tuple(events))
+    return FailedBlocks(ranges, token, run, cause, error, invocation, planned, tuple(events))
 
 
 def _ref_to(ref: EventRef) -> list[Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as AnyMapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import Mapping, Overlap, TimePartition, WindowMapping
+from sparkassets.core.partitions import Overlap, PartitionMapping, TimePartition, WindowMapping
 from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
 
 
@@ -25,7 +25,7 @@ class FoldInlet:
 
     name: str
     uri: str
-    mapping: Mapping | None
+    mapping: PartitionMapping | None
     partition: TimePartition | None
     on_update: OnUpdate
     settle: int = 0
@@ -38,7 +38,7 @@ class FoldSpec:
     """An asset as the fold sees it.
 
     Attributes:
-        place: Where the asset is, as its YAML says; what was computed stands there.
+        storage: Where the asset is, as its YAML says; what was computed stands there.
         appends: Whether its runs only append to its table.
         listens: Datasets whose events the asset consumes: its inlets' and its condition's.
         named: Those of its condition, whose events trigger it.
@@ -49,7 +49,7 @@ class FoldSpec:
     inlets: tuple[FoldInlet, ...] = ()
     listens: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
-    place: str | None = None
+    storage: str | None = None
     appends: bool = False
 
     def readers(self, uri: str) -> tuple[str, ...]:
@@ -76,12 +76,12 @@ class FoldSpec:
             ],
             "listens": list(self.listens),
             "named": list(self.named),
-            "place": self.place,
+            "place": self.storage,
             "appends": self.appends,
         }
 
     @classmethod
-    def from_json(cls, body: AnyMapping[str, Any]) -> FoldSpec:
+    def from_json(cls, body: Mapping[str, Any]) -> FoldSpec:
         """The spec of a JSON object."""
         return cls(
             body["uri"],
@@ -125,8 +125,8 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     leaves = condition.leaves() if condition is not None else ()
     named = dict.fromkeys(leaf.ref if leaf.is_uri else project.assets[leaf.ref].uri for leaf in leaves)
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
-    place = asset.place.given if asset.place is not None else None
-    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens), tuple(named), place, asset.write == "append")
+    storage = asset.storage.given if asset.storage is not None else None
+    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens), tuple(named), storage, asset.write == "append")
 
 
 def _partition_to(partition: TimePartition | None) -> dict[str, Any] | None:
@@ -141,11 +141,11 @@ def _partition_to(partition: TimePartition | None) -> dict[str, Any] | None:
     }
 
 
-def _partition_from(body: AnyMapping[str, Any] | None) -> TimePartition | None:
+def _partition_from(body: Mapping[str, Any] | None) -> TimePartition | None:
     return None if body is None else TimePartition(**body)
 
 
-def _mapping_to(mapping: Mapping | None) -> dict[str, Any] | None:
+def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:
     match mapping:
         case None:
             return None
@@ -155,7 +155,7 @@ def _mapping_to(mapping: Mapping | None) -> dict[str, Any] | None:
             return {"kind": "window", "low": low.text, "high": high.text, "from_end": from_end}
 
 
-def _mapping_from(body: AnyMapping[str, Any] | None) -> Mapping | None:
+def _mapping_from(body: Mapping[str, Any] | None) -> PartitionMapping | None:
     if body is None:
         return None
     if body["kind"] == "overlap":

@@ -21,7 +21,7 @@ class EventRef:
 
     Attributes:
         seq: The journal's number of the event.
-        at: When it happened, epoch seconds; by the clock of whoever recorded it, if nobody said.
+        at: When it happened, Unix seconds; by the clock of whoever recorded it, if nobody said.
         ranges: What was updated or removed; empty for the whole dataset.
         interval: Data interval of the run that caused it.
     """
@@ -44,9 +44,9 @@ class DatasetState:
         coverage: Time that is there.
         gone: Time that was there and is not any more, since it was removed.
         seq: Number of its newest event, 0 before the first.
-        at: When that was recorded, epoch seconds.
+        at: When that was recorded, Unix seconds.
         recent: The newest event, and those before it that some asset which they trigger has not used; ascending.
-        touched: When its time was last updated, epoch seconds; kept only for as long as a consumer's ``settle``.
+        touched: When its time was last updated, Unix seconds; kept only for as long as a consumer's ``settle``.
     """
 
     uri: str
@@ -68,13 +68,13 @@ class ClaimState:
     """An unsettled claim of an asset's chain.
 
     Attributes:
-        epoch: Number of the claim.
+        token: Fence token, the number of the claim.
         renewed: Number of the newest entry that shows its driver alive: the claim itself or a renewal.
-        at: When it was claimed, epoch seconds, by its driver's clock.
+        at: When it was claimed, Unix seconds, by its driver's clock.
         status: ``unfenced`` after a failure that could not be fenced: the next claim has to.
     """
 
-    epoch: int
+    token: int
     entry: ClaimEntry
     driver: str
     at: int
@@ -88,14 +88,14 @@ class FailedBlocks:
 
     Attributes:
         ranges: None for an asset without partitions.
-        epoch: Of the run that failed; a newer cause makes the block due again.
+        token: Of the run that failed; a newer cause makes the block due again.
         invocation: Which invocation failed; another one tries once more.
-        planned: The planner's time when the run was claimed, epoch seconds; a newer tick is a new cause.
+        planned: The planner's time when the run was claimed, Unix seconds; a newer tick is a new cause.
         events: Numbers of the events that triggered it.
     """
 
     ranges: RangeSet | None
-    epoch: int
+    token: int
     run: str
     cause: FailureCause
     error: str
@@ -109,10 +109,10 @@ class LastRun:
     """The newest success of an asset.
 
     Attributes:
-        interval: The latest data interval that any success of it had, epoch seconds; a backfill of an earlier one
+        interval: The latest data interval that any success of it had, Unix seconds; a backfill of an earlier one
             changes nothing.
         invocation: Of the driver that claimed it.
-        planned: The planner's time when it was claimed, epoch seconds.
+        planned: The planner's time when it was claimed, Unix seconds.
     """
 
     run: str
@@ -129,7 +129,7 @@ class Instance:
     """A success of a timetable's interval, for consumers that are aligned to it.
 
     Attributes:
-        start, end: Its data interval, epoch seconds.
+        start, end: Its data interval, Unix seconds.
         seq: Number of its event.
     """
 
@@ -163,7 +163,7 @@ class AssetState:
 
     Attributes:
         coverage: Time that was computed.
-        done: Epoch of the newest recorded run, 0 before the first.
+        done: Fence token of the newest recorded run, 0 before the first.
         stale: Per inlet, time whose input changed, with the number of its newest cause; kept for time that is
             not computed yet as well, where it only says that there is a new cause.
         kept: Per inlet, time that was computed from what was removed since and keeps its rows, with the number of the
@@ -176,8 +176,8 @@ class AssetState:
             that were skipped.
         parted: Datasets that the condition named once, to the number of their newest event then: what was not used is
             kept for when it names them again.
-        cursor: The newest interval of the timetable that ran, by its end; epoch seconds.
-        ticks: Per time leaf of the condition, the instant up to which its ticks are used; epoch seconds.
+        cursor: The newest interval of the timetable that ran, by its end; Unix seconds.
+        ticks: Per time leaf of the condition, the instant up to which its ticks are used; Unix seconds.
         instances: Its newest successes by interval, ascending; kept only where a consumer is aligned.
         watermarks: Per inlet, its column's high value as text.
         position: Of a source: its cursor.

@@ -26,7 +26,7 @@ class TimePartition:
         by: The grain.
         timezone: IANA name; slots follow its wall clock.
         column: Column of the target that holds the partition.
-        start, end: Bounds of what is wanted, epoch seconds, half-open, None is open. The methods know nothing of them:
+        start, end: Bounds of what is wanted, Unix seconds, half-open, None is open. The methods know nothing of them:
             the grid goes on outside.
     """
 
@@ -38,22 +38,22 @@ class TimePartition:
 
     # ----------------------------------------------------------------- edges of slots
 
-    def floor(self, epoch: int) -> int:
+    def floor(self, unix: int) -> int:
         """The start of the slot that holds that instant."""
-        return _grid(self.by, self.timezone).floor(epoch)
+        return _grid(self.by, self.timezone).floor(unix)
 
-    def next(self, epoch: int) -> int:
+    def next(self, unix: int) -> int:
         """The end of the slot that holds that instant."""
-        return _grid(self.by, self.timezone).next(epoch)
+        return _grid(self.by, self.timezone).next(unix)
 
-    def ceil(self, epoch: int) -> int:
+    def ceil(self, unix: int) -> int:
         """The first start of a slot at that instant or after."""
-        start = self.floor(epoch)
-        return start if start == epoch else self.next(epoch)
+        start = self.floor(unix)
+        return start if start == unix else self.next(unix)
 
-    def previous(self, epoch: int) -> int:
+    def previous(self, unix: int) -> int:
         """The start of the slot before the one that holds that instant."""
-        return self.floor(self.floor(epoch) - 1)
+        return self.floor(self.floor(unix) - 1)
 
     def local_start(self, start: int) -> datetime:
         """The wall-clock time, naive, that the key of the slot with that start stands for.
@@ -69,7 +69,7 @@ class TimePartition:
         of a day give the edge of a day. The result never descends when the edge ascends.
 
         Args:
-            edge: Start or end of a slot; epoch seconds.
+            edge: Start or end of a slot; Unix seconds.
             duration: How far; negative is back.
             late: Where several hours have the same wall-clock time, or months end on the same day, whether the latest
                 result is meant; else the earliest.

@@ -29,24 +29,24 @@ class HourGrid:
         self._timezone = timezone
         self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
 
-    def floor(self, epoch: int) -> int:
+    def floor(self, unix: int) -> int:
         """The start of the slot that holds an instant."""
         low, high, offset = self._steady
-        if low <= epoch < high:
-            return epoch - (epoch + offset) % HOUR
-        self._settle(epoch)
-        start = epoch - (epoch + self._clock.at(epoch)) % HOUR
-        changes = self._clock.changes(start + 1, epoch + 1)
+        if low <= unix < high:
+            return unix - (unix + offset) % HOUR
+        self._settle(unix)
+        start = unix - (unix + self._clock.at(unix)) % HOUR
+        changes = self._clock.changes(start + 1, unix + 1)
         return changes[-1].at if changes else start
 
-    def next(self, epoch: int) -> int:
+    def next(self, unix: int) -> int:
         """The end of the slot that holds an instant."""
         low, high, offset = self._steady
-        if low <= epoch < high:
-            return epoch - (epoch + offset) % HOUR + HOUR
-        self._settle(epoch)
-        end = epoch - (epoch + self._clock.at(epoch)) % HOUR + HOUR
-        changes = self._clock.changes(epoch + 1, end)
+        if low <= unix < high:
+            return unix - (unix + offset) % HOUR + HOUR
+        self._settle(unix)
+        end = unix - (unix + self._clock.at(unix)) % HOUR + HOUR
+        changes = self._clock.changes(unix + 1, end)
         return changes[0].at if changes else end
 
     def are_edges(self, instants: Sequence[int]) -> bool:
@@ -141,9 +141,9 @@ class HourGrid:
         choices = " or ".join(match[1] + offset for offset in by_offset)
         raise PartitionError(f"partition key '{text}': the hour {what} in {self._timezone}; expected {choices}")
 
-    def _settle(self, epoch: int) -> None:
+    def _settle(self, unix: int) -> None:
         """Notes where the clocks do not change around an instant: the instants whose slot lies there wholly."""
-        start, end, offset = self._clock.steady(epoch)
+        start, end, offset = self._clock.steady(unix)
         self._steady = (start + HOUR, end - HOUR, offset)
 
     def _shown(self, edge: int, *, late: bool) -> int:
@@ -161,9 +161,9 @@ class HourGrid:
         shown = ((max(start, local - offset), min(end, local - offset + HOUR)) for start, end, offset in stretches)
         return [(start, end) for start, end in shown if start < end]
 
-    def _offset(self, epoch: int) -> str:
+    def _offset(self, unix: int) -> str:
         """The UTC offset as ``-04:00``, with seconds where it has some."""
-        seconds = self._clock.at(epoch)
+        seconds = self._clock.at(unix)
         hours, rest = divmod(abs(seconds), HOUR)
         minutes, rest = divmod(rest, 60)
         return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}" + (f":{rest:02}" if rest else "")

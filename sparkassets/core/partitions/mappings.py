@@ -103,7 +103,7 @@ class WindowMapping:
         return _longest(self.low, LENGTHS[down.by] if self.from_end else Duration(), minus=self.high) <= 0
 
 
-Mapping = Overlap | WindowMapping
+PartitionMapping = Overlap | WindowMapping
 
 
 def _first_block(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:

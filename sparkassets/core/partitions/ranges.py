@@ -17,7 +17,7 @@ class RangeSet:
     The algebra walks the operand with fewer ranges and copies slices of the other, so that it is linear.
 
     Attributes:
-        starts, ends: Epoch seconds, of equal length and ascending; no range is empty, touches or overlaps another.
+        starts, ends: Unix seconds, of equal length and ascending; no range is empty, touches or overlaps another.
     """
 
     starts: tuple[int, ...] = ()
@@ -82,10 +82,10 @@ class RangeSet:
             return self
         return self & RangeSet.span(_PAST if start is None else start, _FUTURE if end is None else end)
 
-    def after(self, epoch: int) -> int | None:
-        """The first instant of the set at ``epoch`` or later; None where there is none."""
-        i = bisect_right(self.ends, epoch)
-        return max(self.starts[i], epoch) if i < len(self.starts) else None
+    def after(self, unix: int) -> int | None:
+        """The first instant of the set at ``unix`` or later; None where there is none."""
+        i = bisect_right(self.ends, unix)
+        return max(self.starts[i], unix) if i < len(self.starts) else None
 
     def covers(self, other: RangeSet) -> bool:
         """Whether every instant of ``other`` is in this set."""
@@ -110,9 +110,9 @@ class RangeSet:
     def __bool__(self) -> bool:
         return bool(self.starts)
 
-    def __contains__(self, epoch: int) -> bool:
-        i = bisect_right(self.starts, epoch) - 1
-        return i >= 0 and epoch < self.ends[i]
+    def __contains__(self, unix: int) -> bool:
+        i = bisect_right(self.starts, unix) - 1
+        return i >= 0 and unix < self.ends[i]
 
     def __and__(self, other: RangeSet) -> RangeSet:
         if not self.starts or not other.starts:

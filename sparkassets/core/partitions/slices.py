@@ -30,27 +30,27 @@ class SliceGrid:
         self._regular = _REGULAR.get(by)
         self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
 
-    def floor(self, epoch: int) -> int:
+    def floor(self, unix: int) -> int:
         """The start of the slot that holds an instant."""
         if self._regular is not None:
             length, shift = self._regular
             low, high, offset = self._steady
-            start = epoch - (epoch + offset + shift) % length
-            if low <= start and epoch < high:
+            start = unix - (unix + offset + shift) % length
+            if low <= start and unix < high:
                 return start
-            self._settle(epoch)
-        return self._edge(self._number(epoch))
+            self._settle(unix)
+        return self._edge(self._number(unix))
 
-    def next(self, epoch: int) -> int:
+    def next(self, unix: int) -> int:
         """The end of the slot that holds an instant."""
         if self._regular is not None:
             length, shift = self._regular
             low, high, offset = self._steady
-            start = epoch - (epoch + offset + shift) % length
+            start = unix - (unix + offset + shift) % length
             if low <= start and start + length < high:
                 return start + length
-            self._settle(epoch)
-        return self._edge(self._number(epoch) + 1)
+            self._settle(unix)
+        return self._edge(self._number(unix) + 1)
 
     def are_edges(self, instants: Sequence[int]) -> bool:
         """Whether all of these, ascending, are edges; at once for days and weeks between two clock changes."""
@@ -127,15 +127,15 @@ class SliceGrid:
             raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
         return start, end
 
-    def _settle(self, epoch: int) -> None:
+    def _settle(self, unix: int) -> None:
         """Notes where the clocks do not change around an instant: the edges that no clock change moves."""
-        start, end, offset = self._clock.steady(epoch)
+        start, end, offset = self._clock.steady(unix)
         self._steady = (start + _APART, end - _APART, offset)
 
-    def _number(self, epoch: int) -> int:
+    def _number(self, unix: int) -> int:
         """The number of the slice whose slot holds an instant."""
-        number = self._grain.index((epoch + self._clock.at(epoch)) // DAY)
-        while self._edge(number) > epoch:  # a short first reading of a midnight that the clocks repeat
+        number = self._grain.index((unix + self._clock.at(unix)) // DAY)
+        while self._edge(number) > unix:  # a short first reading of a midnight that the clocks repeat
             number -= 1
         return number
 

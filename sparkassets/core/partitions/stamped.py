@@ -17,7 +17,7 @@ class StampedRanges:
     """Disjoint half-open ranges, each with a stamp; neighbours that touch have different stamps.
 
     Attributes:
-        starts, ends: Epoch seconds, ascending.
+        starts, ends: Unix seconds, ascending.
         stamps: One for each range.
     """
 

@@ -197,7 +197,7 @@ class PathPattern:
             )
 
     def slot(self, text: str, partition: TimePartition) -> tuple[int, int] | None:
-        """The time of a file by its field's text, epoch seconds, half-open; None when the text names no slot.
+        """The time of a file by its field's text, Unix seconds, half-open; None when the text names no slot.
 
         A format has no offset: its text for a repeated local hour has the time of both.
         """

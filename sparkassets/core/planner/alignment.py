@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.state import Instance
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.planner.wording import labels
@@ -52,24 +52,24 @@ class Group:
     aligned: Aligned
 
 
-def align_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] | None) -> Aligned:
+def align_whole(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None) -> Aligned:
     """What the aligned inlets say of the run with that data interval."""
     inlets = _inlets(asset)
     if not inlets or interval is None:
         return Aligned()
     ticks: Ticks = {}
-    theirs = [(inlet, _upstream(look, inlet, interval[1])) for inlet in inlets]
-    return _join([_one(look, asset, inlet, slot, interval, None, ticks=ticks) for inlet, slot in theirs])
+    theirs = [(inlet, _upstream(context, inlet, interval[1])) for inlet in inlets]
+    return _join([_one(context, asset, inlet, slot, interval, None, ticks=ticks) for inlet, slot in theirs])
 
 
-def groups(look: Look, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> tuple[Group, ...]:
+def groups(context: PlanningContext, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> tuple[Group, ...]:
     """The blocks by the upstream runs that they share, oldest first; one group where nothing is aligned."""
     inlets, timetable = _inlets(asset), asset.schedule.timetable
     if not inlets or timetable is None:
         return (Group(blocks, Aligned()),) if blocks else ()
     found: dict[tuple[int | None, ...], _Shared] = {}
-    for shared in _shared(look, timetable, inlets, partition, blocks):
-        key = tuple(None if slot is None else epoch(slot.end) for slot in shared.theirs)
+    for shared in _shared(context, timetable, inlets, partition, blocks):
+        key = tuple(None if slot is None else unix(slot.end) for slot in shared.theirs)
         first = found.get(key)
         found[key] = shared if first is None else replace(first, blocks=first.blocks | shared.blocks)
     ticks: Ticks = {}
@@ -78,7 +78,7 @@ def groups(look: Look, asset: AssetSpec, partition: TimePartition, blocks: Range
             each.blocks,
             _join(
                 [
-                    _one(look, asset, inlet, slot, each.interval, each.blocks, ticks=ticks)
+                    _one(context, asset, inlet, slot, each.interval, each.blocks, ticks=ticks)
                     for inlet, slot in zip(inlets, each.theirs, strict=True)
                 ]
             ),
@@ -102,7 +102,7 @@ class _Shared:
 
 
 def _shared(
-    look: Look, timetable: Timetable, inlets: list[InletSpec], partition: TimePartition, blocks: RangeSet
+    context: PlanningContext, timetable: Timetable, inlets: list[InletSpec], partition: TimePartition, blocks: RangeSet
 ) -> Iterator[_Shared]:
     """The blocks, oldest first; takes time by the upstream runs that they have, not by blocks.
 
@@ -112,44 +112,44 @@ def _shared(
     while start is not None:
         end = partition.next(start)
         own = _tick_of(timetable, end)
-        interval = (start, end) if own is None else (epoch(own.start), epoch(own.end))
-        theirs = tuple(_upstream(look, inlet, interval[1]) for inlet in inlets)
+        interval = (start, end) if own is None else (unix(own.start), unix(own.end))
+        theirs = tuple(_upstream(context, inlet, interval[1]) for inlet in inlets)
         coming = [
             at
             for inlet, slot in zip(inlets, theirs, strict=True)
-            if (at := _next_over(look, inlet, slot, interval[1])) is not None
+            if (at := _next_over(context, inlet, slot, interval[1])) is not None
         ]
         until = max(end, _last_before(timetable, partition, min(coming), own)) if coming else None
         yield _Shared(blocks.clip(start, until), theirs, interval)
         start = blocks.after(until) if until is not None else None
 
 
-def _next_over(look: Look, inlet: InletSpec, slot: Slot | None, end: int) -> int | None:
+def _next_over(context: PlanningContext, inlet: InletSpec, slot: Slot | None, end: int) -> int | None:
     """When the run after ``slot``, the newest that is over at ``end``, is over; None when there will be none."""
-    timetable = look.project.assets[inlet.name].schedule.timetable
+    timetable = context.project.assets[inlet.name].schedule.timetable
     if timetable is None:
         return None
     if slot is None:
         first = timetable.first_after(instant(end))  # none is over, so none may have started
-        return None if first is None else epoch(first.end)
-    at_once = [epoch(each.end) for each in timetable.between(slot.run_after, slot.run_after)]
+        return None if first is None else unix(first.end)
+    at_once = [unix(each.end) for each in timetable.between(slot.run_after, slot.run_after)]
     following = timetable.first_after(slot.run_after)
-    later = [*at_once, *([] if following is None else [epoch(following.end)])]
+    later = [*at_once, *([] if following is None else [unix(following.end)])]
     return next((at for at in later if at > end), None)
 
 
 def _last_before(timetable: Timetable, partition: TimePartition, bound: int, own: Slot | None) -> int:
     """The end of the last block whose tick's interval ends before ``bound``; without a tick the block's own end."""
     newest = None if own is None else timetable.last_over(instant(bound) - SECOND)
-    return partition.floor(bound - 1 if newest is None else epoch(newest.end))
+    return partition.floor(bound - 1 if newest is None else unix(newest.end))
 
 
 def _inlets(asset: AssetSpec) -> list[InletSpec]:
     return [inlet for inlet in asset.inlets.values() if inlet.aligned]
 
 
-def _upstream(look: Look, inlet: InletSpec, end: int) -> Slot | None:
-    timetable = look.project.assets[inlet.name].schedule.timetable
+def _upstream(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
+    timetable = context.project.assets[inlet.name].schedule.timetable
     return timetable.last_over(instant(end)) if timetable is not None else None
 
 
@@ -158,7 +158,7 @@ def _tick_of(timetable: Timetable, end: int) -> Slot | None:
     slot = timetable.first_after(instant(end) - SECOND)
     while slot is not None:
         at_once = timetable.between(slot.run_after, slot.run_after)
-        found = next((each for each in at_once if epoch(each.end) >= end), None)
+        found = next((each for each in at_once if unix(each.end) >= end), None)
         if found is not None:
             return found
         slot = timetable.first_after(slot.run_after)
@@ -166,7 +166,7 @@ def _tick_of(timetable: Timetable, end: int) -> Slot | None:
 
 
 def _one(
-    look: Look,
+    context: PlanningContext,
     asset: AssetSpec,
     inlet: InletSpec,
     slot: Slot | None,
@@ -175,40 +175,42 @@ def _one(
     *,
     ticks: Ticks,
 ) -> Aligned:
-    upstream = look.project.assets[inlet.name]
+    upstream = context.project.assets[inlet.name]
     if slot is None:
         start = upstream.schedule.timetable.start if upstream.schedule.timetable else None
-        since = f": it starts at {look.when(start)}" if start is not None else ""
-        reason = f"not wanted: {inlet.name} has no run at or before {look.when(interval[1])}{since}"
+        since = f": it starts at {context.when(start)}" if start is not None else ""
+        reason = f"not wanted: {inlet.name} has no run at or before {context.when(interval[1])}{since}"
         return Aligned(waiting=(Waiting(asset.name, reason, None, blocks, quiet=True),))
-    start, end = epoch(slot.start), epoch(slot.end)
-    which = f"run of {look.when(start)} (execution delta {delta_text(interval[0] - start)})"
-    dataset = look.dataset(inlet)
+    start, end = unix(slot.start), unix(slot.end)
+    which = f"run of {context.when(start)} (execution delta {delta_text(interval[0] - start)})"
+    dataset = context.dataset(inlet)
     if upstream.partition is not None:
         ranges = upstream.partition.cover(RangeSet.of([(start, end)])) if start < end else RangeSet()
         lacking = ranges - dataset.coverage
         if not lacking:
-            return Aligned({inlet.name: look.pin(inlet, ranges)}, (f"reads {inlet.name}'s {which}",))
+            return Aligned({inlet.name: context.pin(inlet, ranges)}, (f"reads {inlet.name}'s {which}",))
         which += f": missing {labels(lacking, upstream.partition)}"
-        return Aligned(waiting=(_wait(look, asset, inlet, which, blocks, slot, ticks=ticks, lacking=lacking),))
-    instance = _instance(look, inlet, end)
+        return Aligned(waiting=(_wait(context, asset, inlet, which, blocks, slot, ticks=ticks, lacking=lacking),))
+    instance = _instance(context, inlet, end)
     if instance is None:
-        return Aligned(waiting=(_wait(look, asset, inlet, which, blocks, slot, ticks=ticks),))
+        return Aligned(waiting=(_wait(context, asset, inlet, which, blocks, slot, ticks=ticks),))
     pin = Pinned(inlet.uri, instance.seq, instance.table_id, instance.version)
     if instance.start != start:  # one run for several intervals
-        which = f"run of {look.when(instance.start)}..{look.when(end)}, which is for {which.removeprefix('run of ')}"
+        which = (
+            f"run of {context.when(instance.start)}..{context.when(end)}, which is for {which.removeprefix('run of ')}"
+        )
     return Aligned({inlet.name: pin}, (f"reads {inlet.name}'s {which}",))
 
 
-def _instance(look: Look, inlet: InletSpec, end: int) -> Instance | None:
-    state = look.state.assets.get(inlet.name)
+def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> Instance | None:
+    state = context.state.assets.get(inlet.name)
     instances = state.instances if state is not None else ()
     at = bisect_left(instances, end, key=lambda each: each.end)
     return instances[at] if at < len(instances) and instances[at].end == end else None
 
 
 def _wait(
-    look: Look,
+    context: PlanningContext,
     asset: AssetSpec,
     inlet: InletSpec,
     which: str,
@@ -219,14 +221,14 @@ def _wait(
     lacking: RangeSet | None = None,
 ) -> Waiting:
     """Waits for the upstream's run of ``slot``; ``lacking`` is what it has not computed, where it has partitions."""
-    said = f"waits for {inlet.name}'s {which}" + _fate(look, inlet, slot, lacking, ticks)
-    due = epoch(slot.run_after)
-    return Waiting(asset.name, said, due if due > look.now else None, blocks)
+    said = f"waits for {inlet.name}'s {which}" + _fate(context, inlet, slot, lacking, ticks)
+    due = unix(slot.run_after)
+    return Waiting(asset.name, said, due if due > context.now else None, blocks)
 
 
-def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None, ticks: Ticks) -> str:
+def _fate(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: RangeSet | None, ticks: Ticks) -> str:
     """What became of the upstream's run of ``slot``, for a sentence; empty when it is still to come."""
-    upstream, state = look.project.assets[inlet.name], look.state.assets.get(inlet.name)
+    upstream, state = context.project.assets[inlet.name], context.state.assets.get(inlet.name)
     timetable = upstream.schedule.timetable
     if state is None or timetable is None:
         return ""
@@ -234,11 +236,11 @@ def _fate(look: Look, inlet: InletSpec, slot: Slot, lacking: RangeSet | None, ti
         failed = any(item.ranges is not None and item.ranges & lacking for item in state.failed)
         return ", which failed" if failed else ""
     if inlet.name not in ticks:
-        due = due_ticks(look, upstream, timetable, state)
+        due = due_ticks(context, upstream, timetable, state)
         ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
-    end, coming = epoch(slot.end), ticks[inlet.name]
+    end, coming = unix(slot.end), ticks[inlet.name]
     if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
-        interval = f"{look.when(epoch(slot.start))}..{look.when(end)}"
+        interval = f"{context.when(unix(slot.start))}..{context.when(end)}"
         return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
     if not state.failed or not coming:
         return ""

@@ -6,8 +6,8 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import align_whole, groups
 from sparkassets.core.planner.bounds import within
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate, open_without_blocks
-from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.lookback import before
 from sparkassets.core.planner.news import Causes, causes
 from sparkassets.core.planner.partitioned import limit_of
@@ -19,7 +19,7 @@ from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.errors import InputError
 
 
-def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool) -> Plan:
+def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: RangeSet, *, force: bool) -> Plan:
     """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first.
 
     Only the first can be claimed at a time; the others follow it. With ``force`` also what is outside the asset's
@@ -28,32 +28,32 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
     Raises:
         InputError: Some of the blocks are outside the asset's bounds.
     """
-    partition, state = _partition(asset), look.state_of(asset)
+    partition, state = _partition(asset), context.state_of(asset)
     if not force:
-        _refuse_outside(look, asset, partition, blocks)
-    live = _live(look, state)
+        _refuse_outside(context, asset, partition, blocks)
+    live = _live(context, state)
     if live is not None:
-        return Plan(look.now, (), (Waiting(asset.name, live, None, blocks),))
-    found = pending(look, asset, partition, state)
-    over = look.over(partition)
+        return Plan(context.now, (), (Waiting(asset.name, live, None, blocks),))
+    found = pending(context, asset, partition, state)
+    over = context.over(partition)
     due = blocks.clip(None, over)
     waiting = []
     if blocks.clip(over, None):
         later = blocks.clip(over, None)
-        waiting.append(Waiting(asset.name, f"not over before {look.when(later.last)}", later.last, later))
+        waiting.append(Waiting(asset.name, f"not over before {context.when(later.last)}", later.last, later))
     if not force:
         current = due & (partition.inside(state.coverage) - found.all_stale)
         due = due - current
         if current:
             waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
-    gated = gate(look, asset, due, emptied=force)
+    gated = gate(context, asset, due, emptied=force)
     waiting += gated.waiting
     behind = before(asset, partition, state, gated.ready - state.coverage) - gated.ready
     if behind and isinstance(asset.strategy, DateRange) and asset.strategy.lookback is not None:
         omitted = f"without lookback ({asset.strategy.lookback.text})"
         reason = f"not computed again: a backfill computes what it names, {omitted}"
         waiting.append(Waiting(asset.name, reason, None, behind, quiet=True))
-    shared = groups(look, asset, partition, gated.ready)
+    shared = groups(context, asset, partition, gated.ready)
     waiting += [wait for group in shared for wait in group.aligned.waiting]
     batches = [
         (batch, group.aligned)
@@ -71,18 +71,20 @@ def plan_backfill(look: Look, asset: AssetSpec, blocks: RangeSet, *, force: bool
                 [f"backfill of {plural(partition.count(batch), 'partition')}", *aligned.notes, *gated.notes]
             ),
             blocks=batch,
-            schedule_date=look.now,
+            schedule_date=context.now,
             interval=(batch.first, batch.last),
-            pins={**look.pins(asset, state, batch), **aligned.pins},
+            pins={**context.pins(asset, state, batch), **aligned.pins},
             recovers=tuple(link.entry.run for link in state.chain),
         )
         for batch, aligned in batches
     ]
-    return Plan(look.now, tuple(runs), tuple(waiting))
+    return Plan(context.now, tuple(runs), tuple(waiting))
 
 
-def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] | None, *, force: bool = False) -> Plan:
-    """The run that backfills an asset without partitions, for a data interval (epoch seconds).
+def plan_backfill_whole(
+    context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None, *, force: bool = False
+) -> Plan:
+    """The run that backfills an asset without partitions, for a data interval (Unix seconds).
 
     Without an interval it reads what a run of the asset's condition would read now: if that is due for updates alone,
     it stands for this run too, and uses up what this would.
@@ -90,17 +92,17 @@ def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] 
     Raises:
         InputError: The interval is outside the asset's bounds, and it is not forced.
     """
-    state = look.state_of(asset)
+    state = context.state_of(asset)
     if interval is not None and not force:
-        _refuse_interval(look, asset, interval)
-    live = _live(look, state)
+        _refuse_interval(context, asset, interval)
+    live = _live(context, state)
     if live is not None:
-        return Plan(look.now, (), (Waiting(asset.name, live),))
-    aligned, gated = align_whole(look, asset, interval), open_without_blocks(look, asset, look.now)
+        return Plan(context.now, (), (Waiting(asset.name, live),))
+    aligned, gated = align_whole(context, asset, interval), open_without_blocks(context, asset, context.now)
     if aligned.waiting or gated.waiting:
-        return Plan(look.now, (), (*gated.waiting, *aligned.waiting))
-    over = f" of {look.when(interval[0])}..{look.when(interval[1])}" if interval is not None else ""
-    found = _answers(look, asset, state) if interval is None else None
+        return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
+    over = f" of {context.when(interval[0])}..{context.when(interval[1])}" if interval is not None else ""
+    found = _answers(context, asset, state) if interval is None else None
     run = PlannedRun(
         asset=asset.name,
         kind="backfill",
@@ -108,47 +110,47 @@ def plan_backfill_whole(look: Look, asset: AssetSpec, interval: tuple[int, int] 
         write=asset.write or "",
         reason=", ".join([f"backfill{over}", *aligned.notes, *gated.notes]),
         blocks=None,
-        schedule_date=look.now,
+        schedule_date=context.now,
         interval=interval,
         events=found.events if found is not None else (),
         consumes=found.uses.events if found is not None else {},
-        pins={**look.pins(asset, state, None), **aligned.pins},
+        pins={**context.pins(asset, state, None), **aligned.pins},
         recovers=tuple(link.entry.run for link in state.chain),
     )
-    return Plan(look.now, (run,), ())
+    return Plan(context.now, (run,), ())
 
 
-def _answers(look: Look, asset: AssetSpec, state: AssetState) -> Causes | None:
+def _answers(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Causes | None:
     """The causes that a backfill of everything answers: those of a whole run that is due, but for a tick's own."""
     if asset.schedule.condition is None or not isinstance(asset.strategy, FullRefresh):
         return None
-    found = causes(look, asset.schedule.condition, state)
+    found = causes(context, asset.schedule.condition, state)
     return found if found.holds and found.run_after is None else None
 
 
-def _refuse_outside(look: Look, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> None:
+def _refuse_outside(context: PlanningContext, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> None:
     outside = blocks - within(asset, partition)
     if outside:
         early = asset.start is not None and outside.first < asset.start
         bound, at = ("start", asset.start) if early else ("end", asset.end)
-        _refuse(look, asset, labels(outside, partition), bound, at)
+        _refuse(context, asset, labels(outside, partition), bound, at)
 
 
-def _refuse_interval(look: Look, asset: AssetSpec, interval: tuple[int, int]) -> None:
+def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int]) -> None:
     """Intervals begin at a timetable's start or after, and before its end."""
     timetable = asset.schedule.timetable
     start, end = (timetable.start, timetable.end) if timetable is not None else (asset.start, asset.end)
-    told = f"{look.when(interval[0])}..{look.when(interval[1])}"
+    told = f"{context.when(interval[0])}..{context.when(interval[1])}"
     if start is not None and interval[0] < start:
-        _refuse(look, asset, told, "start", start)
+        _refuse(context, asset, told, "start", start)
     if end is not None and interval[0] >= end:
-        _refuse(look, asset, told, "end", end)
+        _refuse(context, asset, told, "end", end)
 
 
-def _refuse(look: Look, asset: AssetSpec, what: str, bound: str, at: int | None) -> None:
+def _refuse(context: PlanningContext, asset: AssetSpec, what: str, bound: str, at: int | None) -> None:
     side = "before the start" if bound == "start" else "after the end"
     raise InputError(
-        f"{what} of {asset.name!r} lies {side} of the asset, {look.when(at or 0)}",
+        f"{what} of {asset.name!r} lies {side} of the asset, {context.when(at or 0)}",
         hint="--force computes it all the same",
     )
 
@@ -159,6 +161,6 @@ def _partition(asset: AssetSpec) -> TimePartition:
     return asset.partition
 
 
-def _live(look: Look, state: AssetState) -> str | None:
-    chain = look.chain(state)
-    return f"running: {chain[-1].entry.run} since {look.when(chain[-1].at)}" if chain else None
+def _live(context: PlanningContext, state: AssetState) -> str | None:
+    chain = context.chain(state)
+    return f"running: {chain[-1].entry.run} since {context.when(chain[-1].at)}" if chain else None

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sparkassets.core.instants import DAY
-from sparkassets.core.partitions import Mapping as PartitionMapping
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import PartitionMapping, RangeSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 _ALWAYS = RangeSet.always()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from sparkassets.core.partitions import Mapping, RangeSet, TimePartition
+from sparkassets.core.partitions import PartitionMapping, RangeSet, TimePartition
 
 
 def having(
-    blocks: RangeSet, there: RangeSet, *, least: int, mapping: Mapping, down: TimePartition, up: TimePartition
+    blocks: RangeSet, there: RangeSet, *, least: int, mapping: PartitionMapping, down: TimePartition, up: TimePartition
 ) -> RangeSet:
     """Those of ``blocks`` (whole partitions) that need at least ``least`` inlet partitions which lie in ``there``.
 

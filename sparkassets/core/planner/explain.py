@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkassets.core.conditions import All, Condition, Leaf, Time, Verdict
-from sparkassets.core.instants import Duration, epoch, instant
+from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
+from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import counted, kept, lacking_blocks, required, stale_inlet, unquiet_until, without
-from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
 from sparkassets.core.planner.pending import pending
@@ -39,12 +39,12 @@ class Node:
         return "\n".join([f"{mark}{self.text}", *below])
 
 
-def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Node:
+def explain(context: PlanningContext, asset: AssetSpec, blocks: RangeSet | None = None) -> Node:
     """Why ``asset`` (or these of its ``blocks``) runs or not; plans everything before it."""
-    found = plan(look)
+    found = plan(context)
     runs = [run for run in found.runs if run.asset == asset.name]
     waiting = [item for item in found.waiting if item.asset == asset.name]
-    state = look.state_of(asset)
+    state = context.state_of(asset)
     children = []
     for run in runs[:RUNS_SHOWN]:
         which = f" {labels(run.blocks, asset.partition)}" if run.blocks and asset.partition else ""
@@ -53,89 +53,93 @@ def explain(look: Look, asset: AssetSpec, blocks: RangeSet | None = None) -> Nod
         children.append(Node(f"{plural(len(runs) - RUNS_SHOWN, 'more run')} after that", holds=True))
     for item in waiting:
         which = f"{labels(item.blocks, asset.partition)}: " if item.blocks and asset.partition else ""
-        until = f" (until {look.when(item.until)})" if item.until is not None else ""
+        until = f" (until {context.when(item.until)})" if item.until is not None else ""
         children.append(Node(f"{which}{item.reason}{until}", holds=None if item.quiet else False))
     if asset.source is None:
-        children += [Node(note, holds=None) for note in of_table(look, asset, state)]
-    children.append(_schedule(look, asset, state))
+        children += [Node(note, holds=None) for note in of_table(context, asset, state)]
+    children.append(_schedule(context, asset, state))
     if asset.source is not None:
-        return Node(asset.name, None, (*children, *_source(look, asset, state)))
+        return Node(asset.name, None, (*children, *_source(context, asset, state)))
     if asset.partition is not None:
-        children.append(_partitions(look, asset, asset.partition, state, blocks))
-    children += [_inlet(look, asset, state, inlet, blocks) for inlet in asset.inlets.values()]
-    children.append(_history(look, state))
+        children.append(_partitions(context, asset, asset.partition, state, blocks))
+    children += [_inlet(context, asset, state, inlet, blocks) for inlet in asset.inlets.values()]
+    children.append(_history(context, state))
     return Node(asset.name, bool(runs), tuple(children))
 
 
-def _source(look: Look, asset: AssetSpec, state: AssetState) -> list[Node]:
+def _source(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Node]:
     """What came of an asset that others write."""
-    dataset, found = look.state.dataset(asset.uri), [Node(_newest(look, asset.uri, state))]
+    dataset, found = context.state.dataset(asset.uri), [Node(_newest(context, asset.uri, state))]
     if asset.partition is not None and dataset.coverage:
         count = plural(asset.partition.count(dataset.coverage), "partition")
         found.append(Node(f"{count}: {labels(dataset.coverage, asset.partition)}"))
     return found
 
 
-def _schedule(look: Look, asset: AssetSpec, state: AssetState) -> Node:
+def _schedule(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Node:
     schedule = asset.schedule
     if schedule.timetable is not None:
-        cursor = "" if state.cursor is None else f"; ran last for the interval that ended {look.when(state.cursor[1])}"
+        cursor = (
+            "" if state.cursor is None else f"; ran last for the interval that ended {context.when(state.cursor[1])}"
+        )
         return Node(f"schedule: {schedule.timetable.describe()}{cursor}")
     if schedule.condition is None:
         return Node("schedule: observed" if asset.source else "schedule: manual")
     kind = " (the default: any update of an inlet)" if schedule.default else ""
-    found = _condition(look, asset, state, schedule.condition)
+    found = _condition(context, asset, state, schedule.condition)
     if not found.children:
         return Node(f"schedule: {schedule.text}{kind}", None, (found,))
     return Node(f"schedule: {schedule.text}{kind}: {found.text}", found.holds, found.children)
 
 
-def _condition(look: Look, asset: AssetSpec, state: AssetState, condition: Condition) -> Node:
+def _condition(context: PlanningContext, asset: AssetSpec, state: AssetState, condition: Condition) -> Node:
     """A condition with the truth of each part; of a partitioned asset, with the partitions that each makes ready."""
-    ticks = ticks_of(look, condition, state)
+    ticks = ticks_of(context, condition, state)
     if asset.partition is None or asset.schedule.default:
-        return _part(look, asset, state, verdict_of(look, condition, state, ticks))
-    due = pending(look, asset, asset.partition, state)
-    return _part(look, asset, state, readiness(look, asset, condition, state, due, ticks))
+        return _part(context, asset, state, verdict_of(context, condition, state, ticks))
+    due = pending(context, asset, asset.partition, state)
+    return _part(context, asset, state, readiness(context, asset, condition, state, due, ticks))
 
 
-def _part(look: Look, asset: AssetSpec, state: AssetState, verdict: Verdict[bool] | Verdict[RangeSet]) -> Node:
+def _part(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, verdict: Verdict[bool] | Verdict[RangeSet]
+) -> Node:
     node, value, ready = verdict.node, verdict.value, ""
     if isinstance(value, RangeSet) and asset.partition is not None and value:
         ready = f"; ready: {labels(value, asset.partition)}"
     match node:
         case Leaf():
-            return Node(f"{node.text()}: {_newest(look, look.uri(node), state)}{ready}", bool(value))
+            return Node(f"{node.text()}: {_newest(context, context.uri(node), state)}{ready}", bool(value))
         case Time():
-            return Node(f"{node.text()}: {_ticked(look, node, state)}{ready}", bool(value))
-    children = tuple(_part(look, asset, state, child) for child in verdict.children)
+            return Node(f"{node.text()}: {_ticked(context, node, state)}{ready}", bool(value))
+    children = tuple(_part(context, asset, state, child) for child in verdict.children)
     holding = sum(bool(child.holds) for child in children)
-    kind = "all" if isinstance(node, All) else "any"
+    kind = "all" if isinstance(node, AllOf) else "any"
     apart = ", but for no partition together" if not value and holding == len(children) else ""
     return Node(f"{kind} of these, {holding} of {len(children)} hold{apart}{ready}", bool(value), children)
 
 
-def _ticked(look: Look, leaf: Time, state: AssetState) -> str:
-    slot = leaf.timetable.first_after(instant(look.now))
-    coming = f"the next at {look.when(epoch(slot.run_after))}" if slot is not None else "and none will come"
-    tick = passed(look, leaf, state)
+def _ticked(context: PlanningContext, leaf: Time, state: AssetState) -> str:
+    slot = leaf.timetable.first_after(instant(context.now))
+    coming = f"the next at {context.when(unix(slot.run_after))}" if slot is not None else "and none will come"
+    tick = passed(context, leaf, state)
     if tick is not None:
-        return f"a tick at {look.when(tick[0])}, {coming}"
-    last = leaf.timetable.last_at(instant(look.now))
-    before = f"the last tick, at {look.when(epoch(last.run_after))}, is used" if last is not None else "no tick yet"
+        return f"a tick at {context.when(tick[0])}, {coming}"
+    last = leaf.timetable.last_at(instant(context.now))
+    before = f"the last tick, at {context.when(unix(last.run_after))}, is used" if last is not None else "no tick yet"
     return f"{before}, {coming}"
 
 
-def _newest(look: Look, uri: str, state: AssetState) -> str:
+def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
     """The newest event of a dataset: when, from which run, and whether the asset has used it."""
-    dataset = look.state.dataset(uri)
+    dataset = context.state.dataset(uri)
     if not dataset.seq:
         return "nothing came yet"
     run = next((ref.run for ref in dataset.recent if ref.seq == dataset.seq and ref.run is not None), None)
-    said = f"event {dataset.seq} at {look.when(dataset.at)}" + (f" of {run}" if run else "")
+    said = f"event {dataset.seq} at {context.when(dataset.at)}" + (f" of {run}" if run else "")
     if uri not in state.spec.listens:
         return said
-    unused = look.unused(state, [uri])
+    unused = context.unused(state, [uri])
     if state.consumed.get(uri, 0) >= dataset.seq:
         rest = ", but not for all partitions" if state.unanswered(uri) else ""
         return f"{said}, used{rest}"
@@ -143,15 +147,15 @@ def _newest(look: Look, uri: str, state: AssetState) -> str:
 
 
 def _partitions(
-    look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState, blocks: RangeSet | None
+    context: PlanningContext, asset: AssetSpec, partition: TimePartition, state: AssetState, blocks: RangeSet | None
 ) -> Node:
-    found, have = pending(look, asset, partition, state), partition.inside(state.coverage)
+    found, have = pending(context, asset, partition, state), partition.inside(state.coverage)
     within = blocks if blocks is not None else found.wanted | have
     rows = [
         ("current", (have - found.all_stale) & within, None),
         *(
-            (f"of these {without(look, inlet, gone)}", lost & within, None)
-            for inlet, lost, gone in kept(look, asset, have - found.all_stale)
+            (f"of these {without(context, inlet, gone)}", lost & within, None)
+            for inlet, lost, gone in kept(context, asset, have - found.all_stale)
         ),
         ("missing", found.missing & within, True),
         *((f"stale, {name} changed", ranges & within, True) for name, ranges in found.stale.items()),
@@ -170,21 +174,23 @@ def _partitions(
     return Node("partitions", None, tuple(children) or (Node("none is wanted yet"),))
 
 
-def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, blocks: RangeSet | None) -> Node:
-    up = look.project.assets[inlet.name].partition
-    children = [Node(_newest(look, inlet.uri, state))]
-    holds: bool | None = look.dataset(inlet).seq > 0
+def _inlet(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec, blocks: RangeSet | None
+) -> Node:
+    up = context.project.assets[inlet.name].partition
+    children = [Node(_newest(context, inlet.uri, state))]
+    holds: bool | None = context.dataset(inlet).seq > 0
     if asset.partition is not None and inlet.mapping is not None and up is not None:
-        wanted = blocks if blocks is not None else pending(look, asset, asset.partition, state).missing
-        mapped = required(look, asset, inlet, wanted)
-        there = mapped & counted(look, inlet, up)
+        wanted = blocks if blocks is not None else pending(context, asset, asset.partition, state).missing
+        mapped = required(context, asset, inlet, wanted)
+        there = mapped & counted(context, inlet, up)
         if wanted:
-            holds = not lacking_blocks(look, asset, inlet, wanted)
+            holds = not lacking_blocks(context, asset, inlet, wanted)
             children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", holds))
             if mapped - there:
                 children.append(Node(f"missing {labels(mapped - there, up)}", holds=False))
-    lost = waits_for_lost(look, asset, inlet)
-    closed = [lost.reason if lost else None, stale_inlet(look, asset, inlet), _unquiet(look, inlet)]
+    lost = waits_for_lost(context, asset, inlet)
+    closed = [lost.reason if lost else None, stale_inlet(context, asset, inlet), _unquiet(context, inlet)]
     for reason in closed:
         if reason is not None:
             holds = False
@@ -192,9 +198,9 @@ def _inlet(look: Look, asset: AssetSpec, state: AssetState, inlet: InletSpec, bl
     return Node(f"inlet {inlet.name} ({_gates(inlet)})", holds, tuple(children))
 
 
-def _unquiet(look: Look, inlet: InletSpec) -> str | None:
-    until = unquiet_until(look, inlet)
-    return f"was updated lately: quiet enough at {look.when(until)} (settle)" if until is not None else None
+def _unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
+    until = unquiet_until(context, inlet)
+    return f"was updated lately: quiet enough at {context.when(until)} (settle)" if until is not None else None
 
 
 def _gates(inlet: InletSpec) -> str:
@@ -209,8 +215,8 @@ def _gates(inlet: InletSpec) -> str:
     return ", ".join(gates)
 
 
-def _history(look: Look, state: AssetState) -> Node:
+def _history(context: PlanningContext, state: AssetState) -> Node:
     if state.last is None:
         return Node("never ran" if state.loss is None else "what it wrote is gone")
     rows = f", {state.last.rows:,} rows" if state.last.rows is not None else ""
-    return Node(f"ran last: {state.last.run} at {look.when(state.last.at)}{rows}")
+    return Node(f"ran last: {state.last.run} at {context.when(state.last.at)}{rows}")

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
-from sparkassets.core.instants import epoch, instant
-from sparkassets.core.planner.look import Decision, Look
+from sparkassets.core.instants import instant, unix
+from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import assemble, decide
 from sparkassets.core.spec.graph import upstream
@@ -34,28 +34,28 @@ class IncrementalPlanner:
         for asset in project.assets.values():
             for uri in _datasets(asset, project):
                 self._readers.setdefault(uri, []).append(asset.name)
-        self._last: Look | None = None
+        self._last: PlanningContext | None = None
         self._plan = Plan(0)
         self._alarms: list[tuple[int, str]] = []
         self._wakes: dict[str, int] = {}
 
-    def plan(self, look: Look) -> Plan:
-        """What is due, and why the rest is not; fills ``look.decided``."""
+    def plan(self, context: PlanningContext) -> Plan:
+        """What is due, and why the rest is not; fills ``context.decided``."""
         last = self._last
-        if last is None or not _comparable(last, look):
+        if last is None or not _comparable(last, context):
             dirty: Iterable[str] = self._names
             self._alarms, self._wakes = [], {}
         else:
-            look.decided = last.decided
-            dirty = self._touched(last, look)
-        if self._decide(look, dirty) or last is None:
-            self._plan = assemble(look, self._project)
-        self._last = look
-        return replace(self._plan, at=look.now)
+            context.decided = last.decided
+            dirty = self._touched(last, context)
+        if self._decide(context, dirty) or last is None:
+            self._plan = assemble(context, self._project)
+        self._last = context
+        return replace(self._plan, at=context.now)
 
-    def _touched(self, last: Look, look: Look) -> set[str]:
+    def _touched(self, last: PlanningContext, context: PlanningContext) -> set[str]:
         """The assets whose own state, datasets or alarms changed, and those that a run was planned for."""
-        before, after = last.state, look.state
+        before, after = last.state, context.state
         found = {run.asset for run in self._plan.runs}
         if before is not after:
             known = before.assets
@@ -67,7 +67,7 @@ class IncrementalPlanner:
             for uri, dataset in after.datasets.items():
                 if datasets.get(uri) is not dataset:
                     found.update(self._readers.get(uri, ()))
-        time = max(look.now, look.clock)
+        time = max(context.now, context.clock)
         while self._alarms and self._alarms[0][0] <= time:
             at, name = heappop(self._alarms)
             if self._wakes.get(name) == at:
@@ -75,7 +75,7 @@ class IncrementalPlanner:
                 found.add(name)
         return found
 
-    def _decide(self, look: Look, dirty: Iterable[str]) -> bool:
+    def _decide(self, context: PlanningContext, dirty: Iterable[str]) -> bool:
         """Decides the assets anew, upstream first, and what their decisions change; returns whether there were any."""
         queue = [self._place[name] for name in dirty]
         heapify(queue)
@@ -86,16 +86,18 @@ class IncrementalPlanner:
                 continue
             done, name = place, self._names[place]
             asset = self._project.assets[name]
-            before, decision = look.decided.get(name), decide(look, asset)
-            look.decided[name] = decision
-            self._set_alarm(look, asset, decision)
+            before, decision = context.decided.get(name), decide(context, asset)
+            context.decided[name] = decision
+            self._set_alarm(context, asset, decision)
             if before is not None and _shown(before) != _shown(decision):
                 for consumer in self._downstream[name]:
                     heappush(queue, self._place[consumer])
         return done >= 0
 
-    def _set_alarm(self, look: Look, asset: AssetSpec, decision: Decision) -> None:
-        wake = min((at for at in _changes(look, asset, decision) if at > min(look.now, look.clock)), default=None)
+    def _set_alarm(self, context: PlanningContext, asset: AssetSpec, decision: Decision) -> None:
+        wake = min(
+            (at for at in _changes(context, asset, decision) if at > min(context.now, context.clock)), default=None
+        )
         if wake is None:
             self._wakes.pop(asset.name, None)
         elif self._wakes.get(asset.name) != wake:
@@ -103,17 +105,17 @@ class IncrementalPlanner:
             heappush(self._alarms, (wake, asset.name))
 
 
-def _comparable(last: Look, look: Look) -> bool:
+def _comparable(last: PlanningContext, context: PlanningContext) -> bool:
     """Whether only the state and the time moved on between the two."""
     return (
-        last.project is look.project
-        and last.now <= look.now
-        and last.clock <= look.clock
-        and last.invocation == look.invocation
-        and last.select == look.select
-        and last.faults == look.faults
-        and last.notes == look.notes
-        and set(last.gone) == set(look.gone)
+        last.project is context.project
+        and last.now <= context.now
+        and last.clock <= context.clock
+        and last.invocation == context.invocation
+        and last.select == context.select
+        and last.faults == context.faults
+        and last.notes == context.notes
+        and set(last.gone) == set(context.gone)
     )
 
 
@@ -130,39 +132,39 @@ def _shown(decision: Decision) -> tuple[object, ...]:
     return decision.coming, decision.blocked, decision.failure
 
 
-def _changes(look: Look, asset: AssetSpec, decision: Decision) -> Iterable[int]:
-    """The instants at which time alone may change the decision; epoch seconds."""
+def _changes(context: PlanningContext, asset: AssetSpec, decision: Decision) -> Iterable[int]:
+    """The instants at which time alone may change the decision; Unix seconds."""
     if asset.source is not None:
         return
-    now, schedule = instant(look.now), asset.schedule
+    now, schedule = instant(context.now), asset.schedule
     timetables = [schedule.timetable] if schedule.timetable is not None else []
     if schedule.condition is not None:
         timetables += [leaf.timetable for leaf in schedule.condition.times()]
     for timetable in timetables:
         slot = timetable.first_after(now)
         if slot is not None:
-            yield epoch(slot.run_after)
+            yield unix(slot.run_after)
         yield from (bound for bound in (timetable.start, timetable.end) if bound is not None)
     if asset.partition is not None:
-        yield look.rollover(asset.partition)
+        yield context.rollover(asset.partition)
         for inlet in asset.inlets.values():
-            up = look.project.assets[inlet.name].partition
+            up = context.project.assets[inlet.name].partition
             if up is not None:
-                yield look.rollover(up)
+                yield context.rollover(up)
     for inlet in asset.inlets.values():
-        yield from _changes_of(look, asset, inlet)
+        yield from _changes_of(context, asset, inlet)
     yield from (item.until for item in decision.waiting if item.until is not None)
 
 
-def _changes_of(look: Look, asset: AssetSpec, inlet: InletSpec) -> Iterable[int]:
+def _changes_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> Iterable[int]:
     """The instants at which time alone may change what an inlet's gates say."""
-    dataset, clock = look.dataset(inlet), look.project.assets[inlet.name].schedule.timetable
+    dataset, clock = context.dataset(inlet), context.project.assets[inlet.name].schedule.timetable
     if inlet.fresh_within is not None:
         yield inlet.fresh_within.add_to(dataset.at, asset.timezone) + 1
     if inlet.tolerance is not None and asset.partition is not None:
-        ended = asset.partition.next((-inlet.tolerance).add_to(look.now, asset.timezone))
+        ended = asset.partition.next((-inlet.tolerance).add_to(context.now, asset.timezone))
         yield inlet.tolerance.add_to(ended, asset.timezone)
     if inlet.settle_seconds:
         yield from (at + inlet.settle_seconds for at in {dataset.at, *dataset.touched.stamps})
-    if inlet.aligned and clock is not None and (slot := clock.first_after(instant(look.now))) is not None:
-        yield epoch(slot.run_after)
+    if inlet.aligned and clock is not None and (slot := clock.first_after(instant(context.now))) is not None:
+        yield unix(slot.run_after)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
-from sparkassets.core.planner.look import Look
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 
@@ -33,14 +33,20 @@ NONE = Lookback(RangeSet(), RangeSet())
 
 
 def lookback(
-    look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState, ready: RangeSet, *, barred: RangeSet
+    context: PlanningContext,
+    asset: AssetSpec,
+    partition: TimePartition,
+    state: AssetState,
+    ready: RangeSet,
+    *,
+    barred: RangeSet,
 ) -> Lookback:
     """What is computed again with the missing ones of ``ready``: what has its gates open and is not ``barred``."""
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NONE
     gaps = ready - state.coverage
     behind = before(asset, partition, state, gaps) - barred
-    return Lookback(gate(look, asset, behind).ready if behind else behind, gaps)
+    return Lookback(gate(context, asset, behind).ready if behind else behind, gaps)
 
 
 def before(asset: AssetSpec, partition: TimePartition, state: AssetState, gaps: RangeSet) -> RangeSet:

@@ -7,15 +7,15 @@ from dataclasses import replace
 from sparkassets.core.journal.found import ForeignCommit
 from sparkassets.core.journal.state import AssetState, Loss
 from sparkassets.core.partitions import RangeSet
-from sparkassets.core.planner.look import Decision, Look
+from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
-def held_back(look: Look, asset: AssetSpec, state: AssetState) -> Decision | None:
+def held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
     """The decision for an asset that cannot run because of its own table; None where that is fine."""
-    reason = look.faults.get(asset.name)
+    reason = context.faults.get(asset.name)
     if reason is None and state.loss is not None and state.loss.stuck:
         reason = advised(asset, state.loss)
     if reason is None:
@@ -31,25 +31,27 @@ def advised(asset: AssetSpec, loss: Loss) -> str:
     )
 
 
-def lost_blocks(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> RangeSet:
+def lost_blocks(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> RangeSet:
     """Those of ``blocks`` that read what the inlet's table lost; all of them where it cannot be looked at."""
-    if not _reason(look, inlet):
+    if not _reason(context, inlet):
         return RangeSet()
-    loss, down, up = _loss(look, inlet), asset.partition, look.project.assets[inlet.name].partition
+    loss, down, up = _loss(context, inlet), asset.partition, context.project.assets[inlet.name].partition
     if loss is None or loss.ranges is None or inlet.mapping is None or down is None or up is None:
         return blocks
     return inlet.mapping.down(loss.ranges, down=down, up=up) & blocks
 
 
-def waits_for_lost(look: Look, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet | None = None) -> Waiting | None:
+def waits_for_lost(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet | None = None
+) -> Waiting | None:
     """Why what reads the inlet's table waits until it is whole again; None where nothing is lost."""
-    reason = _reason(look, inlet)
+    reason = _reason(context, inlet)
     return Waiting(asset.name, f"waits for {inlet.name}: {reason}", None, blocks) if reason else None
 
 
-def told(look: Look, asset: AssetSpec, state: AssetState, decision: Decision) -> Decision:
+def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision: Decision) -> Decision:
     """The decision with what is known of the asset's table: why it runs, what is lost still, what others changed."""
-    loss, runs, notes = state.loss, decision.runs, list(foreign(look, asset, state))
+    loss, runs, notes = state.loss, decision.runs, list(foreign(context, asset, state))
     if loss is not None and not loss.stuck:
         runs = tuple(
             replace(run, reason=f"{run.reason}; {loss.reason}") if _repairs(run, loss) else run for run in runs
@@ -60,26 +62,26 @@ def told(look: Look, asset: AssetSpec, state: AssetState, decision: Decision) ->
     return replace(decision, runs=runs, notes=tuple(notes)) if notes or runs is not decision.runs else decision
 
 
-def of_table(look: Look, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+def of_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
     """All that is to be known of an asset's own table, as sentences."""
-    fault, loss = look.faults.get(asset.name), state.loss
+    fault, loss = context.faults.get(asset.name), state.loss
     found = [fault] if fault else []
     if loss is not None:
         which = f"{labels(loss.ranges, asset.partition)}: " if loss.ranges and asset.partition is not None else ""
         found.append(advised(asset, loss) if loss.stuck else f"{which}{loss.reason}")
-    for note in foreign(look, asset, state):
+    for note in foreign(context, asset, state):
         which = f"{labels(note.blocks, asset.partition)}: " if note.blocks and asset.partition is not None else ""
         found.append(f"{which}{note.text}")
     return tuple(found)
 
 
-def foreign(look: Look, asset: AssetSpec, state: AssetState) -> list[Note]:
+def foreign(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Note]:
     """What others changed in the asset's table."""
-    return [Note(asset.name, _foreign(look, asset, commit), commit.ranges or None) for commit in state.foreign]
+    return [Note(asset.name, _foreign(context, asset, commit), commit.ranges or None) for commit in state.foreign]
 
 
-def _foreign(look: Look, asset: AssetSpec, commit: ForeignCommit) -> str:
-    at = f" at {look.when(commit.at)}" if commit.at is not None else ""
+def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) -> str:
+    at = f" at {context.when(commit.at)}" if commit.at is not None else ""
     said = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
     if asset.write == "append":
         return f"{said}; it stays as it is"
@@ -91,14 +93,14 @@ def _repairs(run: PlannedRun, loss: Loss) -> bool:
     return run.blocks is None or loss.ranges is None or run.blocks.overlaps(loss.ranges)
 
 
-def _loss(look: Look, inlet: InletSpec) -> Loss | None:
-    state = look.state.assets.get(inlet.name)
+def _loss(context: PlanningContext, inlet: InletSpec) -> Loss | None:
+    state = context.state.assets.get(inlet.name)
     return state.loss if state is not None else None
 
 
-def _reason(look: Look, inlet: InletSpec) -> str:
+def _reason(context: PlanningContext, inlet: InletSpec) -> str:
     """Why the inlet's table is not whole; a source's own faults keep nothing from running on what was seen before."""
-    if look.project.assets[inlet.name].source is not None:
+    if context.project.assets[inlet.name].source is not None:
         return ""
-    loss = _loss(look, inlet)
-    return look.faults.get(inlet.name) or (loss.reason if loss is not None else "")
+    loss = _loss(context, inlet)
+    return context.faults.get(inlet.name) or (loss.reason if loss is not None else "")

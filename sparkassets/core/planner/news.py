@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparkassets.core.conditions import Any as AnyOf
-from sparkassets.core.conditions import Condition, Leaf, Time, Verdict, evaluate
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.conditions import AnyOf, Condition, Leaf, Time, Verdict, evaluate
+from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import RangeSet
-from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wording import listing, named
 
 Passed = tuple[int, tuple[int, int]]
-"""A tick of a time leaf: its instant and its data interval, epoch seconds."""
+"""A tick of a time leaf: its instant and its data interval, Unix seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Uses:
             as well.
         blocks: Of a partitioned asset: dataset or time leaf that made it true, or can never have a say, to the time for
             which it is used.
-        ticks: Time leaf to the instant up to which its ticks are used, epoch seconds; also those that are left alone.
+        ticks: Time leaf to the instant up to which its ticks are used, Unix seconds; also those that are left alone.
     """
 
     named: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +46,7 @@ class Causes:
     Attributes:
         events: Unused events of the leaves that made it true, ascending.
         uses: What a run for it uses up.
-        since: When it became true, epoch seconds.
+        since: When it became true, Unix seconds.
         run_after: The newest tick that made it true.
         interval: Data interval of those ticks.
         until: When the next of the time leaves that do not hold will.
@@ -80,43 +79,43 @@ class Causes:
             yield replace(self, events=(event,), uses=uses, reason=f"{self.uses.named[event.uri]} updated")
 
 
-def news_of(look: Look, leaf: Leaf, state: AssetState) -> bool:
+def news_of(context: PlanningContext, leaf: Leaf, state: AssetState) -> bool:
     """Whether the leaf's dataset was updated since the asset last used it."""
-    uri = look.uri(leaf)
+    uri = context.uri(leaf)
     skipped = state.spec.partition is None and uri in state.partly
-    return skipped or look.state.dataset(uri).seq > state.consumed.get(uri, 0)
+    return skipped or context.state.dataset(uri).seq > state.consumed.get(uri, 0)
 
 
-def passed(look: Look, leaf: Time, state: AssetState) -> Passed | None:
+def passed(context: PlanningContext, leaf: Time, state: AssetState) -> Passed | None:
     """The newest tick of a time leaf since the last run that used it."""
-    slot = leaf.timetable.last_at(instant(look.now))
+    slot = leaf.timetable.last_at(instant(context.now))
     since = state.ticks.get(leaf.written, state.last.planned if state.last else None)
-    if slot is None or (since is not None and epoch(slot.run_after) <= since):
+    if slot is None or (since is not None and unix(slot.run_after) <= since):
         return None
-    return epoch(slot.run_after), (epoch(slot.start), epoch(slot.end))
+    return unix(slot.run_after), (unix(slot.start), unix(slot.end))
 
 
-def ticks_of(look: Look, condition: Condition, state: AssetState) -> dict[Time, Passed | None]:
+def ticks_of(context: PlanningContext, condition: Condition, state: AssetState) -> dict[Time, Passed | None]:
     """What `passed` says of each time leaf."""
-    return {leaf: passed(look, leaf, state) for leaf in condition.times()}
+    return {leaf: passed(context, leaf, state) for leaf in condition.times()}
 
 
 def verdict_of(
-    look: Look, condition: Condition, state: AssetState, ticks: Mapping[Time, Passed | None]
+    context: PlanningContext, condition: Condition, state: AssetState, ticks: Mapping[Time, Passed | None]
 ) -> Verdict[bool]:
     """Which parts of the condition hold."""
     return evaluate(
-        condition, lambda leaf: ticks[leaf] is not None if isinstance(leaf, Time) else news_of(look, leaf, state)
+        condition, lambda leaf: ticks[leaf] is not None if isinstance(leaf, Time) else news_of(context, leaf, state)
     )
 
 
-def everything(look: Look, state: AssetState) -> dict[str, int]:
+def everything(context: PlanningContext, state: AssetState) -> dict[str, int]:
     """All events that are there, by dataset: what a run uses that no condition asked for."""
-    return {uri: look.state.dataset(uri).seq for uri in state.spec.listens}
+    return {uri: context.state.dataset(uri).seq for uri in state.spec.listens}
 
 
 def uses_of(
-    look: Look,
+    context: PlanningContext,
     condition: Condition,
     state: AssetState,
     ticks: Mapping[Time, Passed | None],
@@ -124,17 +123,17 @@ def uses_of(
 ) -> Uses:
     """What a run for those parts of the condition that hold uses up."""
     used = verdict.used()
-    refs = {look.uri(leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
-    kept = {look.uri(leaf) for leaf in condition.leaves()} - refs.keys()
+    refs = {context.uri(leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
+    kept = {context.uri(leaf) for leaf in condition.leaves()} - refs.keys()
     blocks: dict[str, RangeSet] = {}
     for leaf, part in used.items():
         if isinstance(part, RangeSet):
-            key = leaf.written if isinstance(leaf, Time) else look.uri(leaf)
+            key = leaf.written if isinstance(leaf, Time) else context.uri(leaf)
             blocks[key] = blocks.get(key, RangeSet()) | part
     before = state.last.planned if state.last else 0
     return Uses(
         refs,
-        {uri: seq for uri, seq in everything(look, state).items() if uri not in kept},
+        {uri: seq for uri, seq in everything(context, state).items() if uri not in kept},
         {
             leaf.written: tick[0] if tick is not None and leaf in used else state.ticks.get(leaf.written, before)
             for leaf, tick in ticks.items()
@@ -143,39 +142,41 @@ def uses_of(
     )
 
 
-def causes(look: Look, condition: Condition, state: AssetState) -> Causes:
+def causes(context: PlanningContext, condition: Condition, state: AssetState) -> Causes:
     """How the condition stands, and what a run for it would use up."""
-    times = ticks_of(look, condition, state)
-    verdict = verdict_of(look, condition, state, times)
-    uses = uses_of(look, condition, state, times, verdict)
+    times = ticks_of(context, condition, state)
+    verdict = verdict_of(context, condition, state, times)
+    uses = uses_of(context, condition, state, times, verdict)
     used = verdict.used()
     ticks = {leaf: tick for leaf, tick in times.items() if tick is not None and leaf in used}
-    said = [f"{named(leaf)} at {look.when(tick[0])}" for leaf, tick in ticks.items()]
+    said = [f"{named(leaf)} at {context.when(tick[0])}" for leaf, tick in ticks.items()]
     return Causes(
         verdict,
-        look.unused(state, uses.named),
+        context.unused(state, uses.named),
         uses,
-        _since(look, verdict, state, times),
+        _since(context, verdict, state, times),
         max((tick[0] for tick in ticks.values()), default=None),
         (min(i[0] for _, i in ticks.values()), max(i[1] for _, i in ticks.values())) if ticks else None,
-        next_tick(look, [leaf for leaf, tick in times.items() if tick is None]),
+        next_tick(context, [leaf for leaf, tick in times.items() if tick is None]),
         ", ".join([*([f"{listing(list(uses.named.values()))} updated"] if uses.named else []), *said]),
     )
 
 
-def next_tick(look: Look, leaves: Iterable[Time]) -> int | None:
-    """When the first of these time leaves ticks next, epoch seconds; None when none will."""
-    slots = (leaf.timetable.first_after(instant(look.now)) for leaf in leaves)
-    return min((epoch(slot.run_after) for slot in slots if slot is not None), default=None)
+def next_tick(context: PlanningContext, leaves: Iterable[Time]) -> int | None:
+    """When the first of these time leaves ticks next, Unix seconds; None when none will."""
+    slots = (leaf.timetable.first_after(instant(context.now)) for leaf in leaves)
+    return min((unix(slot.run_after) for slot in slots if slot is not None), default=None)
 
 
-def _since(look: Look, verdict: Verdict[bool], state: AssetState, ticks: Mapping[Time, Passed | None]) -> int:
-    """When a condition that holds became true: with the last of `all`, with the first of `any`; epoch seconds."""
+def _since(
+    context: PlanningContext, verdict: Verdict[bool], state: AssetState, ticks: Mapping[Time, Passed | None]
+) -> int:
+    """When a condition that holds became true: with the last of `all`, with the first of `any`; Unix seconds."""
     match verdict.node:
         case Time():
             tick = ticks[verdict.node]
-            return tick[0] if tick is not None else look.now
+            return tick[0] if tick is not None else context.now
         case Leaf():
-            return min((ref.at for ref in look.unused(state, [look.uri(verdict.node)])), default=look.now)
-    found = [_since(look, child, state, ticks) for child in verdict.children if child.value]
-    return min(found, default=look.now) if isinstance(verdict.node, AnyOf) else max(found, default=look.now)
+            return min((ref.at for ref in context.unused(state, [context.uri(verdict.node)])), default=context.now)
+    found = [_since(context, child, state, ticks) for child in verdict.children if child.value]
+    return min(found, default=context.now) if isinstance(verdict.node, AnyOf) else max(found, default=context.now)

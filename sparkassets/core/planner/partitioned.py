@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import Aligned, Group, groups
+from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.gates import gate, kept, without
 from sparkassets.core.planner.holds import held
-from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.lookback import lookback, owed
 from sparkassets.core.planner.news import Uses, everything, ticks_of, uses_of
 from sparkassets.core.planner.pending import Pending, pending
@@ -22,26 +22,26 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 
 
-def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Decision:
+def decide(context: PlanningContext, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Decision:
     """Whether and with which blocks the asset runs now."""
-    found = pending(look, asset, partition, state)
+    found = pending(context, asset, partition, state)
     chain = state.chain
     rescued = partition.cover(chain[-1].entry.blocks or RangeSet()) if chain else RangeSet()
     if chain and chain[-1].entry.rebuilds:
         rescued = RangeSet()  # the table is as it was; who wants it rebuilt asks again
-    scheduled = _scheduled(look, asset, partition, state, found)
+    scheduled = _scheduled(context, asset, partition, state, found)
     tick, waiting = scheduled.tick, scheduled.waiting
     asked = scheduled.due | rescued
     due = asked | (owed(asset, partition, state) if scheduled.open else RangeSet())
     failed = found.failed & due
     due = due - failed
-    holds = held(look, asset, found.wanted)
+    holds = held(context, asset, found.wanted)
     waiting += holds.waiting
     barred = partition.cover(holds.coming | holds.blocked)  # what comes or failed may be a part of a block
-    waiting += fills_nothing(look, asset, partition, due & found.holes)
-    gated = gate(look, asset, due - barred - found.holes, tick.run_after if tick else None)
+    waiting += fills_nothing(context, asset, partition, due & found.holes)
+    gated = gate(context, asset, due - barred - found.holes, tick.run_after if tick else None)
     waiting += gated.waiting
-    shared = groups(look, asset, partition, gated.ready)
+    shared = groups(context, asset, partition, gated.ready)
     waiting += tuple(wait for group in shared for wait in group.aligned.waiting)
     shared = tuple(group for group in shared if not group.aligned.waiting)
     ready = RangeSet.union(group.blocks for group in shared)
@@ -50,18 +50,18 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     failure = f"{asset.name} {labels(failed, partition)}, which failed" if failed else holds.failure
     if failed:
         waiting += (Waiting(asset.name, f"failed: {found.error}", None, failed),)
-    waiting += left_out(look, asset, partition, found.wanted | found.later)
+    waiting += left_out(context, asset, partition, found.wanted | found.later)
     if found.later:
         first = partition.next(found.later.first)
-        reason = f"{partition.key(found.later.first)} is not over before {look.when(first)}"
+        reason = f"{partition.key(found.later.first)} is not over before {context.when(first)}"
         waiting += (Waiting(asset.name, reason, first, found.later, quiet=True),)
-    resting = _resting(look, asset, state, found, due)
+    resting = _resting(context, asset, state, found, due)
     if not ready and not chain:
-        return Decision((), (waiting or (_up_to_date(look, asset, state),)) + resting, coming, blocked, failure)
+        return Decision((), (waiting or (_up_to_date(context, asset, state),)) + resting, coming, blocked, failure)
     runs = []
     parts, taken = shared or (Group(RangeSet(), Aligned()),), list[RangeSet]()
     for group in parts:
-        batch = _batch(look, asset, partition, state, group.blocks, barred=barred, failed=found.failed)
+        batch = _batch(context, asset, partition, state, group.blocks, barred=barred, failed=found.failed)
         ready = ready | batch.blocks | batch.rest
         if batch.rest:
             limit = limit_of(asset)
@@ -69,7 +69,7 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
             waiting += (Waiting(asset.name, reason, None, batch.rest),)
         notes = (*group.aligned.notes, *gated.notes)
         asks = scheduled if batch.blocks & asked else replace(scheduled, uses=Uses())
-        run = _run(look, asset, partition, state, found=found, scheduled=asks, blocks=batch.blocks, notes=notes)
+        run = _run(context, asset, partition, state, found=found, scheduled=asks, blocks=batch.blocks, notes=notes)
         run = replace(run, pins={**run.pins, **group.aligned.pins}, owes=batch.owes, gaps=batch.gaps)
         taken.append(batch.blocks)
         last = group is parts[-1] and not batch.rest and not _holds(tick, (due | failed) - RangeSet.union(taken))
@@ -77,12 +77,14 @@ def decide(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetS
     return Decision(tuple(runs), waiting + resting, ready | coming, blocked, failure)
 
 
-def _resting(look: Look, asset: AssetSpec, state: AssetState, found: Pending, due: RangeSet) -> tuple[Waiting, ...]:
+def _resting(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, due: RangeSet
+) -> tuple[Waiting, ...]:
     """What wants nothing, and why: it keeps rows whose input is gone, or needs what is still to come."""
-    waiting = lacks_the_newest(look, asset, found.ahead)
-    for inlet, lost, gone in kept(look, asset, state.coverage):
+    waiting = lacks_the_newest(context, asset, found.ahead)
+    for inlet, lost, gone in kept(context, asset, state.coverage):
         if rest := lost - due:
-            waiting += (Waiting(asset.name, without(look, inlet, gone), None, rest, quiet=True),)
+            waiting += (Waiting(asset.name, without(context, inlet, gone), None, rest, quiet=True),)
     return waiting
 
 
@@ -110,30 +112,32 @@ class _Scheduled:
     open: bool = True
 
 
-def _scheduled(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState, found: Pending) -> _Scheduled:
+def _scheduled(
+    context: PlanningContext, asset: AssetSpec, partition: TimePartition, state: AssetState, found: Pending
+) -> _Scheduled:
     """What the schedule lets through of what is missing or stale."""
     due = found.missing | found.all_stale
     schedule = asset.schedule
     if schedule.timetable is not None:
-        ticks = due_ticks(look, asset, schedule.timetable, state)
+        ticks = due_ticks(context, asset, schedule.timetable, state)
         if isinstance(ticks, Waiting):
             # what failed is tried once more by each invocation, whenever the next tick is
-            again = (item.ranges for item in state.failed if item.ranges and item.invocation != look.invocation)
+            again = (item.ranges for item in state.failed if item.ranges and item.invocation != context.invocation)
             retried = due & partition.cover(RangeSet.union(again))
-            return _Scheduled(retried, (ticks,), None, Uses({}, everything(look, state)), open=False)
-        return _Scheduled(due, (), _spanning(ticks), Uses({}, everything(look, state)))
+            return _Scheduled(retried, (ticks,), None, Uses({}, everything(context, state)), open=False)
+        return _Scheduled(due, (), _spanning(ticks), Uses({}, everything(context, state)))
     if schedule.condition is None:
         manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
         return _Scheduled(RangeSet(), (manual,), open=False)
     if schedule.default and not due and not state.chain:
         return _Scheduled(due)
     if schedule.default:
-        named = {look.uri(leaf): leaf.ref for leaf in schedule.condition.leaves()}
-        return _Scheduled(due, (), None, Uses(named, everything(look, state), blocks=dict.fromkeys(named, due)))
-    times = ticks_of(look, schedule.condition, state)
-    verdict = readiness(look, asset, schedule.condition, state, found, times)
-    waiting = unready(look, asset, verdict, due - verdict.value, found)
-    return _Scheduled(verdict.value, waiting, None, uses_of(look, schedule.condition, state, times, verdict))
+        named = {context.uri(leaf): leaf.ref for leaf in schedule.condition.leaves()}
+        return _Scheduled(due, (), None, Uses(named, everything(context, state), blocks=dict.fromkeys(named, due)))
+    times = ticks_of(context, schedule.condition, state)
+    verdict = readiness(context, asset, schedule.condition, state, found, times)
+    waiting = unready(context, asset, verdict, due - verdict.value, found)
+    return _Scheduled(verdict.value, waiting, None, uses_of(context, schedule.condition, state, times, verdict))
 
 
 def _spanning(ticks: tuple[Tick, ...]) -> Tick:
@@ -164,7 +168,7 @@ class _Batch:
 
 
 def _batch(
-    look: Look,
+    context: PlanningContext,
     asset: AssetSpec,
     partition: TimePartition,
     state: AssetState,
@@ -174,14 +178,14 @@ def _batch(
     failed: RangeSet,
 ) -> _Batch:
     """The blocks of the next run, lookback included; what of that has ``failed`` is owed to another invocation."""
-    back = lookback(look, asset, partition, state, ready, barred=barred)
+    back = lookback(context, asset, partition, state, ready, barred=barred)
     todo = ready | (back.blocks - failed)
     blocks = partition.oldest(todo, limit_of(asset)) if todo else todo
     return _Batch(blocks, todo - blocks, back.blocks - blocks, back.gaps)
 
 
 def _run(
-    look: Look,
+    context: PlanningContext,
     asset: AssetSpec,
     partition: TimePartition,
     state: AssetState,
@@ -192,20 +196,20 @@ def _run(
     notes: tuple[str, ...],
 ) -> PlannedRun:
     tick, uses, chain = scheduled.tick, scheduled.uses, state.chain
-    events = look.events(asset, state, {uri: blocks & uses.blocks.get(uri, RangeSet()) for uri in uses.named})
+    events = context.events(asset, state, {uri: blocks & uses.blocks.get(uri, RangeSet()) for uri in uses.named})
     return PlannedRun(
         asset=asset.name,
         kind=chain[-1].entry.kind if chain and not (blocks & (found.missing | found.all_stale)) else "scheduled",
         strategy=asset.strategy.name if asset.strategy else "",
         write=asset.write or "",
         reason=", ".join(
-            [_reason(look, asset, state, partition=partition, found=found, tick=tick, blocks=blocks), *notes]
+            [_reason(context, asset, state, partition=partition, found=found, tick=tick, blocks=blocks), *notes]
         ),
         blocks=blocks,
-        schedule_date=tick.run_after if tick else look.now,
-        interval=tick.interval if tick else look.interval(events, blocks),
+        schedule_date=tick.run_after if tick else context.now,
+        interval=tick.interval if tick else context.interval(events, blocks),
         cursor=tick.cursor if tick else None,
-        pins=look.pins(asset, state, blocks),
+        pins=context.pins(asset, state, blocks),
         events=events,
         consumes=uses.events,
         ticks=uses.ticks,
@@ -224,7 +228,7 @@ def _left(found: Pending, uses: Uses, blocks: RangeSet) -> dict[str, RangeSet]:
 
 
 def _reason(
-    look: Look,
+    context: PlanningContext,
     asset: AssetSpec,
     state: AssetState,
     *,
@@ -249,18 +253,18 @@ def _reason(
     failures = RangeSet.union(item.ranges for item in state.failed if item.ranges)
     if failures.overlaps(blocks):
         parts.append(f"{partition.count(failures & blocks)} failed before")
-    return (f"{asset.schedule.text} at {look.when(tick.run_after)}: " if tick else "") + ", ".join(parts)
+    return (f"{asset.schedule.text} at {context.when(tick.run_after)}: " if tick else "") + ", ".join(parts)
 
 
-def _up_to_date(look: Look, asset: AssetSpec, state: AssetState) -> Waiting:
+def _up_to_date(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Waiting:
     since = f" since {state.last.run}" if state.last else ""
-    nothing = "up to date" if state.coverage else _nothing(look, asset)
+    nothing = "up to date" if state.coverage else _nothing(context, asset)
     return Waiting(asset.name, nothing + since, quiet=bool(state.coverage))
 
 
-def _nothing(look: Look, asset: AssetSpec) -> str:
+def _nothing(context: PlanningContext, asset: AssetSpec) -> str:
     names = [inlet.name for inlet in asset.inlets.values() if inlet.mapping is not None]
-    faulty = next((name for name in names if name in look.faults), None)
+    faulty = next((name for name in names if name in context.faults), None)
     if faulty is not None:
-        return f"waits for {faulty}: {look.faults[faulty]}"
+        return f"waits for {faulty}: {context.faults[faulty]}"
     return f"waits for the first partition of {listing(names)}" if names else "no partition is over yet"

@@ -19,12 +19,12 @@ class PlannedRun:
     Attributes:
         blocks: Time that is computed; None for an asset without partitions.
         reason: Why, for people.
-        interval: Data interval, epoch seconds; None where there is none.
-        schedule_date: The earliest time that it might start, epoch seconds.
-        cursor: The timetable's newest interval that it stands for, epoch seconds.
+        interval: Data interval, Unix seconds; None where there is none.
+        schedule_date: The earliest time that it might start, Unix seconds.
+        cursor: The timetable's newest interval that it stands for, Unix seconds.
         events: What triggered it, ascending.
         consumes: Dataset to the number up to which it uses its events.
-        ticks: Time leaf of the condition to the instant up to which it uses its ticks, epoch seconds.
+        ticks: Time leaf of the condition to the instant up to which it uses its ticks, Unix seconds.
         skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
         left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
         rebuilds: It takes the place of the whole table, its columns with it, although it has blocks.
@@ -64,7 +64,7 @@ class Waiting:
     """Why an asset, or some of its partitions, does not run now.
 
     Attributes:
-        until: When that changes by itself, epoch seconds; None when only an event can change it.
+        until: When that changes by itself, Unix seconds; None when only an event can change it.
         blocks: The partitions it is about; None for the whole asset.
         quiet: Nothing is wanted: up to date, manual, or not yet time.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
@@ -102,7 +102,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would run at ``at`` (epoch seconds), and why the rest would not; every asset is named."""
+    """What would run at ``at`` (Unix seconds), and why the rest would not; every asset is named."""
 
     at: int
     runs: tuple[PlannedRun, ...] = ()

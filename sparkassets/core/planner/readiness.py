@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from sparkassets.core.conditions import Condition, Leaf, Time, Verdict, evaluate
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import refusals, refused_blocks, required, updated
-from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.news import Passed, news_of, next_tick
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
@@ -22,7 +22,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
 def readiness(
-    look: Look,
+    context: PlanningContext,
     asset: AssetSpec,
     condition: Condition,
     state: AssetState,
@@ -35,27 +35,29 @@ def readiness(
     def ready(leaf: Leaf | Time) -> RangeSet:
         if isinstance(leaf, Time):
             return due if ticks[leaf] is not None else _unanswered(asset, state, leaf.written, due)
-        return _ready(look, asset, state, found, leaf)
+        return _ready(context, asset, state, found, leaf)
 
-    return evaluate(condition, ready, lambda leaf: _never(look, asset, leaf, due))
+    return evaluate(condition, ready, lambda leaf: _never(context, asset, leaf, due))
 
 
 def unready(
-    look: Look, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: RangeSet, found: Pending
+    context: PlanningContext, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: RangeSet, found: Pending
 ) -> tuple[Waiting, ...]:
     """What ``blocks``, for which the condition does not hold, wait for; quietly where that never was there."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values():
         refused = RangeSet()
         if inlet.mapping is not None:
-            refused = refused_blocks(look, asset, inlet, blocks & (found.missing - found.holes))[0]
-        quiet = [said for said in refusals(look, asset, inlet, refused) if said.quiet] if refused else []
+            refused = refused_blocks(context, asset, inlet, blocks & (found.missing - found.holes))[0]
+        quiet = [said for said in refusals(context, asset, inlet, refused) if said.quiet] if refused else []
         waiting += quiet
         blocks = blocks - RangeSet.union(said.blocks for said in quiet if said.blocks)
-    return (*waiting, *_lacking(look, asset, verdict, blocks))
+    return (*waiting, *_lacking(context, asset, verdict, blocks))
 
 
-def _lacking(look: Look, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: RangeSet) -> tuple[Waiting, ...]:
+def _lacking(
+    context: PlanningContext, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: RangeSet
+) -> tuple[Waiting, ...]:
     """What the condition wants for ``blocks``, together those that lack the same."""
     parts: list[tuple[RangeSet, tuple[Leaf | Time, ...]]] = [(blocks, ())]
     for leaf, ready in _leaves(verdict):
@@ -64,7 +66,7 @@ def _lacking(look: Look, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: R
         parts = [(part, wanted) for part, wanted in parts if part]
     waiting = []
     for part, wanted in sorted(parts, key=lambda each: each[0].first):
-        until = next_tick(look, [leaf for leaf in wanted if isinstance(leaf, Time)])
+        until = next_tick(context, [leaf for leaf in wanted if isinstance(leaf, Time)])
         said = lacking(verdict.node, set(wanted).__contains__)
         waiting.append(Waiting(asset.name, f"waits for {said} ({asset.schedule.text})", until, part))
     return tuple(waiting)
@@ -78,31 +80,31 @@ def _leaves(verdict: Verdict[RangeSet]) -> Iterator[tuple[Leaf | Time, RangeSet]
         yield from _leaves(child)
 
 
-def _mapped(look: Look, asset: AssetSpec, leaf: Leaf) -> list[InletSpec]:
-    uri = look.uri(leaf)
+def _mapped(context: PlanningContext, asset: AssetSpec, leaf: Leaf) -> list[InletSpec]:
+    uri = context.uri(leaf)
     return [inlet for inlet in asset.inlets.values() if inlet.uri == uri and inlet.mapping is not None]
 
 
-def _ready(look: Look, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> RangeSet:
-    due, mapped = found.missing | found.all_stale, _mapped(look, asset, leaf)
+def _ready(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> RangeSet:
+    due, mapped = found.missing | found.all_stale, _mapped(context, asset, leaf)
     if not mapped:
-        return due if news_of(look, leaf, state) else _unanswered(asset, state, look.uri(leaf), due)
+        return due if news_of(context, leaf, state) else _unanswered(asset, state, context.uri(leaf), due)
     ready = RangeSet()
     for inlet in mapped:
-        there = updated(look, asset, inlet, found.missing)
-        there = there - refused_blocks(look, asset, inlet, there)[0]
+        there = updated(context, asset, inlet, found.missing)
+        there = there - refused_blocks(context, asset, inlet, there)[0]
         ready = ready | there | found.stale.get(inlet.name, RangeSet())
     return ready
 
 
-def _never(look: Look, asset: AssetSpec, leaf: Leaf | Time, due: RangeSet) -> RangeSet:
+def _never(context: PlanningContext, asset: AssetSpec, leaf: Leaf | Time, due: RangeSet) -> RangeSet:
     """Those of the blocks ``due`` for which a leaf's dataset can never have anything."""
-    mapped = _mapped(look, asset, leaf) if isinstance(leaf, Leaf) else []
+    mapped = _mapped(context, asset, leaf) if isinstance(leaf, Leaf) else []
     never = due if mapped else RangeSet()
     for inlet in mapped:
-        up = look.project.assets[inlet.name].partition
+        up = context.project.assets[inlet.name].partition
         if inlet.mapping is not None and up is not None and asset.partition is not None:
-            able = required(look, asset, inlet, never)
+            able = required(context, asset, inlet, never)
             never = never - inlet.mapping.down(able, down=asset.partition, up=up)
     return never
 

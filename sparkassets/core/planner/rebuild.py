@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import groups
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
-from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.partitioned import limit_of
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
@@ -16,33 +16,33 @@ from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import AssetSpec
 
 
-def plan_rebuild(look: Look, asset: AssetSpec, partition: TimePartition, *, force: bool) -> Plan:
+def plan_rebuild(context: PlanningContext, asset: AssetSpec, partition: TimePartition, *, force: bool) -> Plan:
     """The one run that computes every block that the table has or should have, or why there can be none.
 
     A block that the table has and that could not be computed now, as what it was computed from is no longer there,
     would lose its rows: that is refused, unless by ``force``. A block that it never had waits as ever.
     """
-    state = look.state_of(asset)
-    chain = look.chain(state)
+    state = context.state_of(asset)
+    chain = context.chain(state)
     have = partition.inside(state.coverage)
     if chain:
-        reason = f"running: {chain[-1].entry.run} since {look.when(chain[-1].at)}"
-        return Plan(look.now, (), (Waiting(asset.name, reason, None, have),))
-    found = pending(look, asset, partition, state)
-    gated = gate(look, asset, have | (found.wanted - found.holes))
+        reason = f"running: {chain[-1].entry.run} since {context.when(chain[-1].at)}"
+        return Plan(context.now, (), (Waiting(asset.name, reason, None, have),))
+    found = pending(context, asset, partition, state)
+    gated = gate(context, asset, have | (found.wanted - found.holes))
     lost = have - gated.ready
     if lost and not force:
-        return Plan(look.now, (), (_refusal(asset, partition, lost, gated.waiting),))
+        return Plan(context.now, (), (_refusal(asset, partition, lost, gated.waiting),))
     blocks = have | gated.ready
     if not blocks:
-        return Plan(look.now, (), gated.waiting)
-    shared = groups(look, asset, partition, blocks)
+        return Plan(context.now, (), gated.waiting)
+    shared = groups(context, asset, partition, blocks)
     waiting = [wait for group in shared for wait in group.aligned.waiting]
     if len(shared) > 1:
         reason = f"cannot be rebuilt in one run: its blocks read {len(shared)} different runs of an aligned inlet"
         waiting.append(Waiting(asset.name, reason, None, blocks))
     if waiting:
-        return Plan(look.now, (), tuple(waiting))
+        return Plan(context.now, (), tuple(waiting))
     run = PlannedRun(
         asset=asset.name,
         kind="backfill",
@@ -50,14 +50,14 @@ def plan_rebuild(look: Look, asset: AssetSpec, partition: TimePartition, *, forc
         write=asset.write or "",
         reason=", ".join([_reason(asset, partition, blocks, lost), *shared[0].aligned.notes]),
         blocks=blocks,
-        schedule_date=look.now,
+        schedule_date=context.now,
         interval=(blocks.first, blocks.last),
-        pins={**look.pins(asset, state, blocks), **shared[0].aligned.pins},
+        pins={**context.pins(asset, state, blocks), **shared[0].aligned.pins},
         rebuilds=True,
         recovers=tuple(link.entry.run for link in state.chain),
     )
     left = tuple(wait for wait in gated.waiting if wait.blocks is not None and wait.blocks - blocks)
-    return Plan(look.now, (run,), left)
+    return Plan(context.now, (run,), left)
 
 
 def _reason(asset: AssetSpec, partition: TimePartition, blocks: RangeSet, lost: RangeSet) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkassets.core.conditions import Condition, alone
-from sparkassets.core.instants import epoch, instant, zoned
+from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.phrases import few
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import kept
-from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.pending import pending
@@ -35,7 +35,7 @@ class AssetStatus:
         last_run, last_at: The newest success; for a source the newest event, without a run.
         error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
         running: The run that holds the claim.
-        next_at: From when its timetable, or a time in its condition, lets it run next, epoch seconds: in the past where
+        next_at: From when its timetable, or a time in its condition, lets it run next, Unix seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
         notes: What its table lost, what others changed in it, or why it cannot be looked at; of a source what of it is
@@ -70,16 +70,16 @@ class AssetStatus:
         return f"<status of {self.asset}: {', '.join(filter(None, facts)) or 'never ran'}>"
 
 
-def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
+def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     """The status of one asset."""
-    state = look.state_of(asset)
-    dataset, partition = look.state.dataset(asset.uri), asset.partition
+    state = context.state_of(asset)
+    dataset, partition = context.state.dataset(asset.uri), asset.partition
     if asset.source is not None:
         covered = tuple(partition.labels(dataset.coverage)) if partition else ()
         current = partition.count(dataset.coverage) if partition else 0
         kind = f"source ({asset.source.kind})"
-        fault = look.faults.get(asset.name)
-        note = look.notes.get(asset.name)
+        fault = context.faults.get(asset.name)
+        note = context.notes.get(asset.name)
         return AssetStatus(
             asset.name,
             kind,
@@ -93,7 +93,7 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
     counts: dict[str, int] = {}
     covered = ()
     if partition is not None:
-        found = pending(look, asset, partition, state)
+        found = pending(context, asset, partition, state)
         have = partition.inside(state.coverage)
         failed = _failed(state)
         counts = {
@@ -101,10 +101,10 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
             "stale": partition.count(found.all_stale - failed),
             "missing": partition.count(found.missing - failed),
             "failed": partition.count(failed),
-            "kept": partition.count(_kept(look, asset, have - found.all_stale)),
+            "kept": partition.count(_kept(context, asset, have - found.all_stale)),
         }
         covered = tuple(partition.labels(have))
-    chain = look.chain(state)
+    chain = context.chain(state)
     paused = asset.paused or state.paused
     return AssetStatus(
         asset=asset.name,
@@ -117,70 +117,76 @@ def asset_status(look: Look, asset: AssetSpec) -> AssetStatus:
         rows=state.last.rows if state.last else None,
         error=state.failed[-1].error if state.failed else None,
         running=chain[-1].entry.run if chain else None,
-        next_at=None if paused else _next_at(look, asset, state),
+        next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
-        notes=of_table(look, asset, state),
+        notes=of_table(context, asset, state),
     )
 
 
-def grid(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[str, PartitionStatus]]:
+def grid(context: PlanningContext, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[str, PartitionStatus]]:
     """Every partition that is wanted or there, as (key, status), oldest first."""
-    for start, end, status in _stretches(look, asset, partition):
+    for start, end, status in _stretches(context, asset, partition):
         for key in partition.keys(start, end):
             yield key, status
 
 
-def stretches(look: Look, asset: AssetSpec, partition: TimePartition) -> list[tuple[RangeSet, PartitionStatus]]:
+def stretches(
+    context: PlanningContext, asset: AssetSpec, partition: TimePartition
+) -> list[tuple[RangeSet, PartitionStatus]]:
     """The time of neighbours that share a status, each without a gap, oldest first; takes time by ranges."""
-    return [(RangeSet.span(start, end), status) for start, end, status in _stretches(look, asset, partition)]
+    return [(RangeSet.span(start, end), status) for start, end, status in _stretches(context, asset, partition)]
 
 
-def _stretches(look: Look, asset: AssetSpec, partition: TimePartition) -> list[tuple[int, int, PartitionStatus]]:
+def _stretches(
+    context: PlanningContext, asset: AssetSpec, partition: TimePartition
+) -> list[tuple[int, int, PartitionStatus]]:
     left, found = RangeSet(), list[tuple[int, int, PartitionStatus]]()
-    for status, ranges in _layers(look, asset, partition):
+    for status, ranges in _layers(context, asset, partition):
         own = partition.inside(ranges) - left
         found += [(start, end, status) for start, end in own.pairs()]
         left = left | own
     return sorted(found)
 
 
-def _layers(look: Look, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[PartitionStatus, RangeSet]]:
+def _layers(
+    context: PlanningContext, asset: AssetSpec, partition: TimePartition
+) -> Iterator[tuple[PartitionStatus, RangeSet]]:
     """What is so of some partitions; where two hold, the first is their status."""
     if asset.source is not None:
-        over, coverage = look.over(partition), partition.cover(look.state.dataset(asset.uri).coverage)
+        over, coverage = context.over(partition), partition.cover(context.state.dataset(asset.uri).coverage)
         yield "there", coverage.clip(None, over)
         yield "open", coverage.clip(over, None)
         return
-    state, chain = look.state_of(asset), look.chain(look.state_of(asset))
-    found, have, failed = pending(look, asset, partition, state), partition.inside(state.coverage), _failed(state)
+    state, chain = context.state_of(asset), context.chain(context.state_of(asset))
+    found, have, failed = pending(context, asset, partition, state), partition.inside(state.coverage), _failed(state)
     yield "running", (chain[-1].entry.blocks if chain else None) or RangeSet()
     yield "failed", failed
     yield "missing", found.missing
     yield "stale", found.all_stale
-    yield "kept", _kept(look, asset, have)
+    yield "kept", _kept(context, asset, have)
     yield "current", have
     yield "open", found.later
 
 
-def _kept(look: Look, asset: AssetSpec, blocks: RangeSet) -> RangeSet:
+def _kept(context: PlanningContext, asset: AssetSpec, blocks: RangeSet) -> RangeSet:
     """Those of ``blocks`` that keep rows whose input was removed."""
-    return RangeSet.union(lost for _, lost, _ in kept(look, asset, blocks))
+    return RangeSet.union(lost for _, lost, _ in kept(context, asset, blocks))
 
 
-def _next_at(look: Look, asset: AssetSpec, state: AssetState) -> int | None:
+def _next_at(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
     if timetable is None:
-        return None if condition is None else _next_tick(look, condition, state)
-    due = due_ticks(look, asset, timetable, state)
+        return None if condition is None else _next_tick(context, condition, state)
+    due = due_ticks(context, asset, timetable, state)
     return due.until if isinstance(due, Waiting) else due[0].run_after
 
 
-def _next_tick(look: Look, condition: Condition, state: AssetState) -> int | None:
+def _next_tick(context: PlanningContext, condition: Condition, state: AssetState) -> int | None:
     """When time alone makes the condition true: a tick that nothing else has to come with."""
     times = alone(condition)
-    due = [tick[0] for leaf in times if (tick := passed(look, leaf, state)) is not None]
-    coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(look.now))) is not None]
-    return min([*due, *(epoch(slot.run_after) for slot in coming)], default=None)
+    due = [tick[0] for leaf in times if (tick := passed(context, leaf, state)) is not None]
+    coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(context.now))) is not None]
+    return min([*due, *(unix(slot.run_after) for slot in coming)], default=None)
 
 
 def _failed(state: AssetState) -> RangeSet:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.planner.look import Look
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
@@ -20,7 +20,7 @@ MOST_RUNS = 100
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A due tick of a timetable; epoch seconds.
+    """A due tick of a timetable; Unix seconds.
 
     Attributes:
         cursor: The newest slot that it stands for: the asset's cursor when the run succeeds.
@@ -33,7 +33,9 @@ class Tick:
     note: str = ""
 
 
-def due_ticks(look: Look, asset: AssetSpec, timetable: Timetable, state: AssetState) -> tuple[Tick, ...] | Waiting:
+def due_ticks(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState
+) -> tuple[Tick, ...] | Waiting:
     """The ticks that no run stands for yet, oldest first, by ``catchup``; or until when there is none.
 
     Under ``latest`` only the newest, under ``rollup`` one that spans all of them. The first begins where the last
@@ -41,30 +43,30 @@ def due_ticks(look: Look, asset: AssetSpec, timetable: Timetable, state: AssetSt
     """
     match timetable:
         case Continuous():
-            return _continuous(look, asset, timetable, state)
+            return _continuous(context, asset, timetable, state)
         case Once():
-            return _once(look, asset, timetable, state)
+            return _once(context, asset, timetable, state)
     catchup = timetable.catchup or ("all" if isinstance(asset.strategy, EveryInstance) else "latest")
-    newest = timetable.last_at(instant(look.now))
+    newest = timetable.last_at(instant(context.now))
     if newest is None:
-        return _not_yet(look, asset, timetable, state)
-    missed = list(islice(_missed(timetable, newest, state, look.now), MOST_RUNS + 1))
+        return _not_yet(context, asset, timetable, state)
+    missed = list(islice(_missed(timetable, newest, state, context.now), MOST_RUNS + 1))
     if not missed:
-        return _not_yet(look, asset, timetable, state)
-    many, first = len(missed) > MOST_RUNS, _tick(look, missed[0], timetable, state)
+        return _not_yet(context, asset, timetable, state)
+    many, first = len(missed) > MOST_RUNS, _tick(context, missed[0], timetable, state)
     if catchup == "all":
-        ticks = [_tick(look, slot, timetable, state) for slot in missed[:MOST_RUNS]]
+        ticks = [_tick(context, slot, timetable, state) for slot in missed[:MOST_RUNS]]
         more = (_noted(ticks[-1], "more missed intervals follow"),) if many else (ticks[-1],)
         return (*ticks[:-1], *more)
-    last = _tick(look, newest, timetable, state)
+    last = _tick(context, newest, timetable, state)
     if len(missed) == 1:
         return (last,)
     if catchup == "latest":
         skipped = f"more than {MOST_RUNS}" if many else f"{len(missed) - 1}"
-        return (_noted(last, f"skips {skipped} earlier since {look.when(first.interval[0])} (catchup: latest)"),)
+        return (_noted(last, f"skips {skipped} earlier since {context.when(first.interval[0])} (catchup: latest)"),)
     spanned = f"more than {MOST_RUNS}" if many else f"{len(missed)}"
     whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
-    return (_noted(whole, f"spans {spanned} intervals since {look.when(first.interval[0])} (catchup: rollup)"),)
+    return (_noted(whole, f"spans {spanned} intervals since {context.when(first.interval[0])} (catchup: rollup)"),)
 
 
 def _missed(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
@@ -76,7 +78,7 @@ def _missed(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> 
     if state.cursor is None:
         start = timetable.start
         return iter([newest]) if start is None else timetable.between(instant(start), instant(now))
-    if epoch(newest.end) < state.cursor[1] or _interval(newest) == state.cursor:
+    if unix(newest.end) < state.cursor[1] or _interval(newest) == state.cursor:
         return iter(())
     return _after(state.cursor, timetable.between(instant(state.cursor[1]), instant(now)))
 
@@ -84,7 +86,7 @@ def _missed(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> 
 def _after(cursor: tuple[int, int], slots: Iterable[Slot]) -> Iterator[Slot]:
     seen = False
     for slot in slots:
-        end = epoch(slot.end)
+        end = unix(slot.end)
         if _interval(slot) == cursor:
             seen = True
         elif end > cursor[1] or (seen and end == cursor[1]):
@@ -92,33 +94,33 @@ def _after(cursor: tuple[int, int], slots: Iterable[Slot]) -> Iterator[Slot]:
 
 
 def _interval(slot: Slot) -> tuple[int, int]:
-    return epoch(slot.start), epoch(slot.end)
+    return unix(slot.start), unix(slot.end)
 
 
-def _tick(look: Look, slot: Slot, timetable: Timetable, state: AssetState) -> Tick:
+def _tick(context: PlanningContext, slot: Slot, timetable: Timetable, state: AssetState) -> Tick:
     start, end = _interval(slot)
     ended = state.cursor[1] if state.cursor is not None else start
     if timetable.abutting and start < ended < end:
-        note = f"the schedule changed: the interval begins where the last one ended, {look.when(ended)}"
-        return Tick(epoch(slot.run_after), (ended, end), (start, end), note)
-    return Tick(epoch(slot.run_after), (start, end), (start, end))
+        note = f"the schedule changed: the interval begins where the last one ended, {context.when(ended)}"
+        return Tick(unix(slot.run_after), (ended, end), (start, end), note)
+    return Tick(unix(slot.run_after), (start, end), (start, end))
 
 
 def _noted(tick: Tick, note: str) -> Tick:
     return replace(tick, note=f"{tick.note}; {note}" if tick.note else note)
 
 
-def _not_yet(look: Look, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
+def _not_yet(context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
     """Until when there is no run; of those that are still to come, some may have run already, at a later time."""
-    coming, done = timetable.first_after(instant(look.now)), ""
-    if coming is not None and state.cursor is not None and epoch(coming.end) <= state.cursor[1]:
-        done = f" ran already up to {look.when(state.cursor[1])}, in a later plan;"
+    coming, done = timetable.first_after(instant(context.now)), ""
+    if coming is not None and state.cursor is not None and unix(coming.end) <= state.cursor[1]:
+        done = f" ran already up to {context.when(state.cursor[1])}, in a later plan;"
         coming = next(_after(state.cursor, _following(timetable, coming)), None)
     if coming is None:
         why = "its end has passed" if timetable.end is not None else "it has no more runs"
         return Waiting(asset.name, f"{asset.schedule.text}:{done} {why}", quiet=True)
-    until = epoch(coming.run_after)
-    return Waiting(asset.name, f"{asset.schedule.text}:{done} not before {look.when(until)}", until, quiet=True)
+    until = unix(coming.run_after)
+    return Waiting(asset.name, f"{asset.schedule.text}:{done} not before {context.when(until)}", until, quiet=True)
 
 
 def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
@@ -129,29 +131,31 @@ def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
         found = timetable.first_after(found.run_after)
 
 
-def _once(look: Look, asset: AssetSpec, timetable: Once, state: AssetState) -> tuple[Tick, ...] | Waiting:
+def _once(context: PlanningContext, asset: AssetSpec, timetable: Once, state: AssetState) -> tuple[Tick, ...] | Waiting:
     if state.last is not None:
         return Waiting(asset.name, f"{asset.schedule.text}: {state.last.run} was it", quiet=True)
-    if timetable.start is not None and timetable.start > look.now:
-        return _not_yet(look, asset, timetable, state)
-    if timetable.start is None and timetable.end is not None and timetable.end <= look.now:
-        return _not_yet(look, asset, timetable, state)
-    at = look.now if timetable.start is None else timetable.start
+    if timetable.start is not None and timetable.start > context.now:
+        return _not_yet(context, asset, timetable, state)
+    if timetable.start is None and timetable.end is not None and timetable.end <= context.now:
+        return _not_yet(context, asset, timetable, state)
+    at = context.now if timetable.start is None else timetable.start
     return (Tick(at, (at, at), (at, at)),)
 
 
-def _continuous(look: Look, asset: AssetSpec, timetable: Continuous, state: AssetState) -> tuple[Tick, ...] | Waiting:
-    if timetable.start is not None and timetable.start > look.now:
+def _continuous(
+    context: PlanningContext, asset: AssetSpec, timetable: Continuous, state: AssetState
+) -> tuple[Tick, ...] | Waiting:
+    if timetable.start is not None and timetable.start > context.now:
         until = timetable.start
-        return Waiting(asset.name, f"{asset.schedule.text}: not before {look.when(until)}", until, quiet=True)
-    if timetable.end is not None and timetable.end <= look.now:
-        return _not_yet(look, asset, timetable, state)
-    if state.last is not None and look.invocation is not None and state.last.invocation == look.invocation:
+        return Waiting(asset.name, f"{asset.schedule.text}: not before {context.when(until)}", until, quiet=True)
+    if timetable.end is not None and timetable.end <= context.now:
+        return _not_yet(context, asset, timetable, state)
+    if state.last is not None and context.invocation is not None and state.last.invocation == context.invocation:
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
-    if state.cursor is not None and state.cursor[1] > look.now:
+    if state.cursor is not None and state.cursor[1] > context.now:
         until = state.cursor[1]
-        done = f"ran already up to {look.when(until)}, in a later plan; not before that"
+        done = f"ran already up to {context.when(until)}, in a later plan; not before that"
         return Waiting(asset.name, f"{asset.schedule.text}: {done}", until, quiet=True)
-    first = timetable.start if timetable.start is not None else look.now
+    first = timetable.start if timetable.start is not None else context.now
     begin = state.cursor[1] if state.cursor is not None else first
-    return (Tick(look.now, (begin, look.now), (begin, look.now)),)
+    return (Tick(context.now, (begin, context.now), (begin, context.now)),)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.bounds import possible, within
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import newest, refusals, refused_blocks, required, said_of
-from sparkassets.core.planner.look import Look
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -33,25 +33,25 @@ class Wanted:
     ahead: RangeSet = RangeSet()  # noqa: RUF009
 
 
-def wanted(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Wanted:
+def wanted(context: PlanningContext, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Wanted:
     """All that should be there."""
     inlets = [inlet for inlet in asset.inlets.values() if inlet.mapping is not None]
     bounds = within(asset, partition)
     if not inlets:
-        return Wanted(_by_time(look, asset, partition, state) & bounds)
-    parts = [_needing(look, inlet, partition) & bounds for inlet in inlets]
+        return Wanted(_by_time(context, asset, partition, state) & bounds)
+    parts = [_needing(context, inlet, partition) & bounds for inlet in inlets]
     needing = RangeSet.union(parts)
     missing = needing - state.coverage
-    ahead = _ahead(look, asset, partition, missing) if missing else missing
+    ahead = _ahead(context, asset, partition, missing) if missing else missing
     if all(len(blocks.starts) <= 1 for blocks in parts):
         return Wanted(needing - ahead, RangeSet(), ahead)
     between = RangeSet.of((blocks.first, blocks.last) for blocks in parts if len(blocks) > 1)
     return Wanted((needing | between) - ahead, between - needing, ahead)
 
 
-def _by_time(look: Look, asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
+def _by_time(context: PlanningContext, asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
     """From the start on, or from what was computed first (and may be lost), or the last partition that is over."""
-    over = look.over(partition)
+    over = context.over(partition)
     if asset.start is not None:
         return RangeSet.span(partition.ceil(asset.start), over)
     ever = state.coverage if state.loss is None else state.coverage | (state.loss.ranges or RangeSet())
@@ -59,55 +59,59 @@ def _by_time(look: Look, asset: AssetSpec, partition: TimePartition, state: Asse
     return RangeSet.span(first, over)
 
 
-def _needing(look: Look, inlet: InletSpec, partition: TimePartition) -> RangeSet:
+def _needing(context: PlanningContext, inlet: InletSpec, partition: TimePartition) -> RangeSet:
     """The blocks that need a partition of the inlet which is or was there."""
-    up = look.project.assets[inlet.name].partition
-    ever = look.dataset(inlet).ever & possible(look.project, inlet.name)
+    up = context.project.assets[inlet.name].partition
+    ever = context.dataset(inlet).ever & possible(context.project, inlet.name)
     if inlet.mapping is None or up is None or not ever:
         return RangeSet()
     return inlet.mapping.down(ever, down=partition, up=up)
 
 
-def _ahead(look: Look, asset: AssetSpec, partition: TimePartition, missing: RangeSet) -> RangeSet:
+def _ahead(context: PlanningContext, asset: AssetSpec, partition: TimePartition, missing: RangeSet) -> RangeSet:
     """Those of the blocks after the newest partition of all inlets that ``require`` keeps from running."""
-    last = newest(look, asset)
+    last = newest(context, asset)
     blocks = missing.clip(partition.ceil(last), None) if last is not None else RangeSet()
     ahead = RangeSet()
     for inlet in asset.inlets.values() if blocks else ():
         if inlet.mapping is not None:
-            ahead = ahead | refused_blocks(look, asset, inlet, blocks - ahead)[0]
+            ahead = ahead | refused_blocks(context, asset, inlet, blocks - ahead)[0]
     return ahead
 
 
-def lacks_the_newest(look: Look, asset: AssetSpec, ahead: RangeSet) -> tuple[Waiting, ...]:
+def lacks_the_newest(context: PlanningContext, asset: AssetSpec, ahead: RangeSet) -> tuple[Waiting, ...]:
     """Why blocks that are ahead wait, quietly."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values() if ahead else ():
         if inlet.mapping is not None:
-            refused = refused_blocks(look, asset, inlet, ahead)[0]
-            waiting += [replace(said, quiet=True) for said in refusals(look, asset, inlet, refused) if refused]
+            refused = refused_blocks(context, asset, inlet, ahead)[0]
+            waiting += [replace(said, quiet=True) for said in refusals(context, asset, inlet, refused) if refused]
             ahead = ahead - refused
     return tuple(waiting)
 
 
-def fills_nothing(look: Look, asset: AssetSpec, partition: TimePartition, holes: RangeSet) -> tuple[Waiting, ...]:
+def fills_nothing(
+    context: PlanningContext, asset: AssetSpec, partition: TimePartition, holes: RangeSet
+) -> tuple[Waiting, ...]:
     """Why a hole waits: nothing that it needs ever was there."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values() if holes else ():
-        lacking = required(look, asset, inlet, holes) - look.dataset(inlet).coverage
-        up = look.project.assets[inlet.name].partition
+        lacking = required(context, asset, inlet, holes) - context.dataset(inlet).coverage
+        up = context.project.assets[inlet.name].partition
         if lacking and inlet.mapping is not None and up is not None:
             behind = inlet.mapping.down(lacking, down=partition, up=up) & holes
-            waiting.append(said_of(look, asset, inlet, behind))
+            waiting.append(said_of(context, asset, inlet, behind))
             holes = holes - behind
     return tuple(waiting)
 
 
-def left_out(look: Look, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> tuple[Waiting, ...]:
+def left_out(
+    context: PlanningContext, asset: AssetSpec, partition: TimePartition, blocks: RangeSet
+) -> tuple[Waiting, ...]:
     """What the asset's start asks for although no inlet has anything of it: nothing could be computed from nothing."""
     if asset.start is None or not blocks:
         return ()
-    before = RangeSet.span(partition.ceil(asset.start), blocks.first) & possible(look.project, asset.name)
+    before = RangeSet.span(partition.ceil(asset.start), blocks.first) & possible(context.project, asset.name)
     inlets = [inlet.name for inlet in asset.inlets.values() if inlet.mapping is not None]
     if not before or not inlets:
         return ()

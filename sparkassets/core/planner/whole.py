@@ -9,9 +9,9 @@ from itertools import islice
 from sparkassets.core.conditions import Condition
 from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks
 from sparkassets.core.planner.alignment import align_whole
+from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.gates import open_without_blocks
 from sparkassets.core.planner.holds import held_whole
-from sparkassets.core.planner.look import Decision, Look
 from sparkassets.core.planner.news import Causes, causes, everything
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import MOST_RUNS, Tick, due_ticks
@@ -26,8 +26,8 @@ class _Due:
     """One run that the schedule asks for.
 
     Attributes:
-        since: When that became so, epoch seconds.
-        tick: The newest tick behind it, epoch seconds.
+        since: When that became so, Unix seconds.
+        tick: The newest tick behind it, Unix seconds.
         events: What it answers.
         consumes, ticks, skips: What it uses up and leaves, as in `PlannedRun`.
     """
@@ -44,11 +44,11 @@ class _Due:
     skips: tuple[int, ...] = ()
 
 
-def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
+def decide(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision:
     """Whether the asset runs now."""
-    waits, blocked, failure = held_whole(look, asset)
-    failed = tuple(item for item in state.failed if item.invocation == look.invocation)
-    due = _due(look, asset, state, failed)
+    waits, blocked, failure = held_whole(context, asset)
+    failed = tuple(item for item in state.failed if item.invocation == context.invocation)
+    due = _due(context, asset, state, failed)
     if isinstance(due, Waiting) and not state.chain:
         if waits is not None and blocked:
             return Decision((), (waits,), blocked=True, failure=failure)
@@ -56,18 +56,18 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
         return Decision((), (waits,) if waits else (due,), coming=waits is not None and _follows(asset))
     if waits is not None:
         return Decision((), (waits,), coming=not blocked, blocked=blocked, failure=failure)
-    wanted = _rescue(look, state) if isinstance(due, Waiting) else due
+    wanted = _rescue(context, state) if isinstance(due, Waiting) else due
     kind = state.chain[-1].entry.kind if isinstance(due, Waiting) else "scheduled"
-    if failed and not (wanted and (_one_by_one(asset, wanted) or _newer(look, state, wanted, failed[-1]))):
+    if failed and not (wanted and (_one_by_one(asset, wanted) or _newer(context, state, wanted, failed[-1]))):
         sentence = f"{asset.name}, which failed"
         return Decision((), _failures(asset, failed), blocked=True, failure=sentence)
-    gate = open_without_blocks(look, asset, wanted[0].since)
+    gate = open_without_blocks(context, asset, wanted[0].since)
     if gate.waiting and not state.chain:
         return Decision((), gate.waiting)
     waiting = list(_failures(asset, failed)) if _one_by_one(asset, wanted) else []
     runs: list[PlannedRun] = []
     for each in wanted:
-        aligned = align_whole(look, asset, each.interval)
+        aligned = align_whole(context, asset, each.interval)
         if aligned.waiting and not state.chain:
             waiting += aligned.waiting
             break  # in order: what comes after waits too
@@ -82,7 +82,7 @@ def decide(look: Look, asset: AssetSpec, state: AssetState) -> Decision:
                 schedule_date=each.schedule_date,
                 interval=each.interval,
                 cursor=each.cursor,
-                pins={**look.pins(asset, state, None), **aligned.pins},
+                pins={**context.pins(asset, state, None), **aligned.pins},
                 events=each.events,
                 consumes=each.consumes,
                 ticks=each.ticks,
@@ -103,41 +103,41 @@ def _failures(asset: AssetSpec, failed: tuple[FailedBlocks, ...]) -> tuple[Waiti
 
 
 def _due(
-    look: Look, asset: AssetSpec, state: AssetState, failed: tuple[FailedBlocks, ...]
+    context: PlanningContext, asset: AssetSpec, state: AssetState, failed: tuple[FailedBlocks, ...]
 ) -> tuple[_Due, ...] | Waiting:
     """What the schedule asks for, in order, without events whose own run ``failed``; or why nothing."""
     schedule = asset.schedule
     if schedule.timetable is not None:
-        ticks = due_ticks(look, asset, schedule.timetable, state)
+        ticks = due_ticks(context, asset, schedule.timetable, state)
         if isinstance(ticks, Waiting):
             return ticks
-        return tuple(_of_tick(look, asset, state, tick) for tick in ticks)
+        return tuple(_of_tick(context, asset, state, tick) for tick in ticks)
     if schedule.condition is None:
         return Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
-    found = causes(look, schedule.condition, state)
+    found = causes(context, schedule.condition, state)
     if not found.holds:
-        return _idle(look, asset, schedule.condition, state, found)
+        return _idle(context, asset, schedule.condition, state, found)
     if isinstance(asset.strategy, EveryInstance):
-        return _instances(look, found, failed)
-    return (_of_causes(look, found),)
+        return _instances(context, found, failed)
+    return (_of_causes(context, found),)
 
 
-def _of_tick(look: Look, asset: AssetSpec, state: AssetState, tick: Tick) -> _Due:
+def _of_tick(context: PlanningContext, asset: AssetSpec, state: AssetState, tick: Tick) -> _Due:
     """The run of a tick; it uses what was updated meanwhile, but that did not trigger it."""
-    reason = f"{asset.schedule.text} at {look.when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
+    reason = f"{asset.schedule.text} at {context.when(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
     at = tick.run_after
     moves = isinstance(asset.schedule.timetable, Continuous | Once)  # with now: no new cause after a failure
-    return _Due(reason, at, at, None if moves else at, tick.interval, tick.cursor, (), everything(look, state))
+    return _Due(reason, at, at, None if moves else at, tick.interval, tick.cursor, (), everything(context, state))
 
 
-def _instances(look: Look, found: Causes, failed: tuple[FailedBlocks, ...]) -> tuple[_Due, ...]:
+def _instances(context: PlanningContext, found: Causes, failed: tuple[FailedBlocks, ...]) -> tuple[_Due, ...]:
     """A run for each event; those whose own run failed are left for another invocation."""
     tried = [set(item.events) for item in failed]
     own = ((part, {ref.seq for ref in part.events}) for part in found.one_by_one())
     parts = ((part, events) for part, events in own if not any(events <= failing for failing in tried))
     failing = set[int]().union(*tried)
     due = [
-        replace(_of_causes(look, part), skips=tuple(sorted(failing - events)))
+        replace(_of_causes(context, part), skips=tuple(sorted(failing - events)))
         for part, events in islice(parts, MOST_RUNS + 1)
     ]
     if len(due) > MOST_RUNS:
@@ -145,13 +145,13 @@ def _instances(look: Look, found: Causes, failed: tuple[FailedBlocks, ...]) -> t
     return tuple(due)
 
 
-def _of_causes(look: Look, found: Causes) -> _Due:
+def _of_causes(context: PlanningContext, found: Causes) -> _Due:
     return _Due(
         found.reason,
-        found.run_after if found.run_after is not None else look.now,
+        found.run_after if found.run_after is not None else context.now,
         found.since,
         found.run_after,
-        look.interval(found.events, None) or found.interval,
+        context.interval(found.events, None) or found.interval,
         None,
         found.events,
         found.uses.events,
@@ -159,23 +159,25 @@ def _of_causes(look: Look, found: Causes) -> _Due:
     )
 
 
-def _idle(look: Look, asset: AssetSpec, condition: Condition, state: AssetState, found: Causes) -> Waiting:
+def _idle(
+    context: PlanningContext, asset: AssetSpec, condition: Condition, state: AssetState, found: Causes
+) -> Waiting:
     """Why the condition does not hold."""
     truths = dict(found.verdict.leaves())
     wanted = lacking(condition, lambda leaf: not truths[leaf])
     if any(truths.values()):
         return Waiting(asset.name, f"waits for {wanted} ({asset.schedule.text})", found.until)
     if state.last is None:
-        fault = next((look.faults[leaf.ref] for leaf in condition.leaves() if leaf.ref in look.faults), None)
+        fault = next((context.faults[leaf.ref] for leaf in condition.leaves() if leaf.ref in context.faults), None)
         return Waiting(asset.name, f"waits for {wanted}: {fault or 'nothing is there yet'}", found.until)
     return Waiting(asset.name, f"up to date since {state.last.run}", found.until, quiet=True)
 
 
-def _rescue(look: Look, state: AssetState) -> tuple[_Due, ...]:
+def _rescue(context: PlanningContext, state: AssetState) -> tuple[_Due, ...]:
     """A run that is due only because an older one never ended: it may have to compute what that one should have."""
     entry = state.chain[-1].entry
     tried = set(entry.events)
-    unused = look.unused(state, {*state.spec.listens, *state.parted})  # the condition may not name them by now
+    unused = context.unused(state, {*state.spec.listens, *state.parted})  # the condition may not name them by now
     events = tuple(ref for ref in unused if ref.seq in tried)
     at = entry.schedule_date
     uses = dict(entry.consumes), dict(entry.ticks), tuple(entry.skips)
@@ -187,9 +189,9 @@ def _follows(asset: AssetSpec) -> bool:
     return asset.schedule.condition is not None
 
 
-def _newer(look: Look, state: AssetState, wanted: tuple[_Due, ...], failed: FailedBlocks) -> bool:
+def _newer(context: PlanningContext, state: AssetState, wanted: tuple[_Due, ...], failed: FailedBlocks) -> bool:
     """Whether there is a cause that the failed run did not have."""
-    return any(look.state.dataset(uri).seq > failed.epoch for uri in state.spec.listens) or any(
+    return any(context.state.dataset(uri).seq > failed.token for uri in state.spec.listens) or any(
         due.tick is not None and due.tick > failed.planned for due in wanted
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sparkassets.core import phrases
-from sparkassets.core.conditions import Any as AnyOf
-from sparkassets.core.conditions import Condition, Leaf, Time
+from sparkassets.core.conditions import AnyOf, Condition, Leaf, Time
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.phrases import FEW, few
 

@@ -14,7 +14,7 @@ from sparkassets.core.spec import values
 from sparkassets.core.spec.document import At, Document, SourceFile
 from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.files import AssetFile
-from sparkassets.core.spec.model import Place, SourceSpec
+from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.spec.partition import compile_partition
 from sparkassets.core.spec.paths import absolute, tidy
 from sparkassets.core.spec.shape import shape
@@ -85,7 +85,7 @@ def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, 
         at=at,
         keys=keys,
         own=own,
-        place=place,
+        storage=place,
         uri=_uri(at, keys, place),
         source=source,
         partition=partition,
@@ -93,14 +93,14 @@ def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, 
     )
 
 
-def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) -> Place | None:
+def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) -> StorageLocation | None:
     if keys.path is None and source:
         return None
     given = tidy(keys.path or f"{project.keys.warehouse.rstrip('/')}/{keys.asset}")
-    return Place(absolute(given, root=project.root), given)
+    return StorageLocation(absolute(given, root=project.root), given)
 
 
-def _uri(at: At, keys: AssetFile, place: Place | None) -> str:
+def _uri(at: At, keys: AssetFile, place: StorageLocation | None) -> str:
     """Its identity in events: as written, else where it is, else its name."""
     if keys.uri is not None:
         try:

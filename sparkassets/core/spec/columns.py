@@ -10,7 +10,7 @@ from sparkassets.core.spec.bodies import Body
 from sparkassets.core.spec.drafts import AssetDraft
 
 Tables = Callable[[str], Sequence[str] | None]
-"""From the place of a Delta table to its columns; None where it cannot tell."""
+"""From the storage of a Delta table to its columns; None where it cannot tell."""
 
 
 def known_columns(
@@ -37,8 +37,8 @@ def _columns(draft: AssetDraft, body: Body, tables: Tables | None) -> KnownColum
     if body.sql is not None:
         selected = columns_of(body.sql.template.text)
         return KnownColumns.selected(draft.name, selected) if selected else None
-    if tables is not None and draft.source is not None and draft.source.kind == "delta" and draft.place is not None:
-        stored = tables(draft.place.path)
+    if tables is not None and draft.source is not None and draft.source.kind == "delta" and draft.storage is not None:
+        stored = tables(draft.storage.path)
         return KnownColumns.stored(draft.name, stored) if stored else None
     return None
 

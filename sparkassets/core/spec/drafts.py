@@ -9,7 +9,7 @@ from typing import Final
 from sparkassets.core.partitions import TimePartition
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.files import AssetFile, ProjectFile
-from sparkassets.core.spec.model import Place, SourceSpec
+from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.spec.times import Bounds
 from sparkassets.errors import Problem
 
@@ -54,7 +54,7 @@ class AssetDraft:
     at: At
     keys: AssetFile
     own: Bounds
-    place: Place | None = None
+    storage: StorageLocation | None = None
     uri: str = ""
     source: SourceSpec | None = None
     partition: TimePartition | None = None

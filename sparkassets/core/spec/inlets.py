@@ -8,8 +8,14 @@ from typing import Final, Protocol
 
 from sparkassets.core.columns import KnownColumns
 from sparkassets.core.instants import Duration, InstantError
-from sparkassets.core.partitions import Mapping as PartitionMapping
-from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.partitions import (
+    Overlap,
+    PartitionError,
+    PartitionMapping,
+    RangeSet,
+    TimePartition,
+    WindowMapping,
+)
 from sparkassets.core.spec.bodies import Mention
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
@@ -29,7 +35,7 @@ _SAME: Final = "asset {!r} cannot have {!r} as an inlet: both are the dataset {!
 _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before the run"
 
 
-class Place(Protocol):
+class Located(Protocol):
     """Where an inlet is named, in the YAML or in the code."""
 
     @property

@@ -14,9 +14,9 @@ from sparkassets.core.spec.graph import cycles, ordered, upstream
 from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule
 from sparkassets.core.spec.paths import absolute
-from sparkassets.core.spec.places import overlaps, project_places
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
+from sparkassets.core.spec.storage import overlaps, storage_uses
 from sparkassets.core.spec.strategy import compile_strategy
 from sparkassets.core.spec.twins import warn_of_twins
 from sparkassets.core.templating import check
@@ -99,7 +99,7 @@ def _compile(
     return AssetSpec(
         name=draft.name,
         uri=draft.uri,
-        place=draft.place,
+        storage=draft.storage,
         location=(draft.at / "asset").location,
         type=keys.type,
         description=keys.description,
@@ -183,7 +183,7 @@ def _judge_places(project: ProjectDraft, files: AssetFiles, assets: Mapping[str,
     state = (absolute(project.keys.state, root=project.root), project.keys.state)
     spots = {name: _spot(files.drafts[name].at, "path", "asset") for name in sure}
     own = _spot(project.at, "state", "project")
-    for found in overlaps(project_places(root=project.root, state=state, folders=_folders(project), assets=sure)):
+    for found in overlaps(storage_uses(root=project.root, state=state, folders=_folders(project), assets=sure)):
         at, other = (spots[place.asset] if place.asset else own for place in (found.place, found.other))
         told = "" if found.other.role in ("root", "code") else str(other.location)
         at.problem(found.sentence(told), hint=found.hint)

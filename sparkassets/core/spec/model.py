@@ -8,8 +8,7 @@ from typing import Literal
 
 from sparkassets.core.conditions import Condition
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import Mapping as PartitionMapping
-from sparkassets.core.partitions import TimePartition
+from sparkassets.core.partitions import PartitionMapping, TimePartition
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
@@ -26,7 +25,7 @@ NOWHERE = Location("")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StorageLocation:
     """Where a table or a folder of files is.
 
     Attributes:
@@ -153,19 +152,19 @@ class AssetSpec:
 
     Attributes:
         uri: Identity of its data in events.
-        place: Where it is written or, for a source, read; None for a source that is only known by its events.
+        storage: Where it is written or, for a source, read; None for a source that is only known by its events.
         path_fields: For a file source the pattern's field names; at most one, the time partition.
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
-        start, end: Bounds of what is wanted, epoch seconds, half-open; None is open.
+        start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         durations: all in seconds.
         code_hash: Changes when the SQL or the function's file changes.
     """
 
     name: str
     uri: str
-    place: Place | None
+    storage: StorageLocation | None
     location: Location
     type: str = "dataset"
     description: str = ""
@@ -237,7 +236,6 @@ __all__ = [
     "InletSpec",
     "OnRemoved",
     "OnUpdate",
-    "Place",
     "ProjectSpec",
     "PythonBody",
     "ReadAfter",
@@ -247,5 +245,6 @@ __all__ = [
     "SourceKind",
     "SourceSpec",
     "SqlBody",
+    "StorageLocation",
     "WriteMode",
 ]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from sparkassets.core.conditions import Leaf, UnreadableConditionError, is_time, join_any, parse_condition
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.conditions import Leaf, UnreadableConditionError, is_time_text, join_any, parse_condition
+from sparkassets.core.instants import instant, unix
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import RegisteredMap, ScheduleMap
@@ -34,8 +34,8 @@ _WHEN: Final[Mapping[tuple[bool, bool], str]] = {
     (True, True): " between its start and its end",
 }
 """By whether a schedule has a start, and an end."""
-_ANY_TIME: Final = epoch(datetime(1, 1, 2, tzinfo=UTC))
-"""Before all ticks; epoch seconds."""
+_ANY_TIME: Final = unix(datetime(1, 1, 2, tzinfo=UTC))
+"""Before all ticks; Unix seconds."""
 
 
 def compile_schedule(
@@ -58,7 +58,7 @@ def compile_schedule(
             return _from_map(at, written, draft.own, installed)
         case str() if written.strip() == _MANUAL:
             return Schedule()
-        case str() if is_time(written):
+        case str() if is_time_text(written):
             return _schedule(compile_timetable(at, written, draft.own, installed), written)
     return _from_condition(draft, written, assets, installed)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkassets.core.instants import Duration, InstantError, epoch, parse_instant, zone
+from sparkassets.core.instants import Duration, InstantError, parse_instant, unix, zone
 from sparkassets.core.spec.document import At
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A zone that exists, and what lies between ``start`` and ``end``; epoch seconds, half-open, None is open."""
+    """A zone that exists, and what lies between ``start`` and ``end``; Unix seconds, half-open, None is open."""
 
     timezone: str
     start: int | None = None
@@ -68,7 +68,7 @@ def seconds(at: At, text: str, *, positive: bool = True) -> int:
 
 def _instant(at: At, text: str, timezone: str) -> int | None:
     try:
-        return epoch(parse_instant(text, zone=timezone))
+        return unix(parse_instant(text, zone=timezone))
     except InstantError as error:
         at.problem(str(error.args[0]), hint=error.hint)
         return None

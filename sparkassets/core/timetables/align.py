@@ -14,10 +14,10 @@ from sparkassets.errors import InputError
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def is_time(text: str) -> bool:
+def names_no_asset(text: str) -> bool:
     """Whether a text can only be a preset or a cron, and not the name of an asset.
 
-    >>> is_time("@daily"), is_time("0 6 * * *"), is_time("daily_delays")
+    >>> names_no_asset("@daily"), names_no_asset("0 6 * * *"), names_no_asset("daily_delays")
     (True, True, False)
     """
     return not _NAME.fullmatch(text)

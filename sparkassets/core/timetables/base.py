@@ -95,13 +95,13 @@ class Slot:
 
 
 class Ticks(Protocol):
-    """The instants that a rule names, whatever its bounds: ascending, no two equal; all in epoch seconds."""
+    """The instants that a rule names, whatever its bounds: ascending, no two equal; all in Unix seconds."""
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None when there is none."""
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None when there is none."""
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None when there is none."""
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None when there is none."""
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
@@ -123,11 +123,11 @@ class Timetable(Protocol):
 
     @property
     def start(self) -> int | None:
-        """No interval begins before it; epoch seconds, None is open."""
+        """No interval begins before it; Unix seconds, None is open."""
 
     @property
     def end(self) -> int | None:
-        """No interval begins at it or after; epoch seconds, None is open."""
+        """No interval begins at it or after; Unix seconds, None is open."""
 
     @property
     def catchup(self) -> Catchup | None:

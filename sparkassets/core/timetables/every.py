@@ -20,21 +20,21 @@ class ElapsedTicks:
     Attributes:
         text: The length as it was written.
         seconds: Above 0.
-        anchor: Epoch seconds.
+        anchor: Unix seconds.
     """
 
     text: str
     seconds: int
     anchor: int
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None at the end of the calendar."""
-        tick = self._at_or_after(max(epoch + 1, EARLIEST))
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None at the end of the calendar."""
+        tick = self._at_or_after(max(unix + 1, EARLIEST))
         return tick if tick < LATEST else None
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None at the beginning of the calendar."""
-        tick = self._at_or_after(min(epoch, LATEST)) - self.seconds
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None at the beginning of the calendar."""
+        tick = self._at_or_after(min(unix, LATEST)) - self.seconds
         return tick if tick >= EARLIEST else None
 
     def between(self, start: int, end: int) -> list[int]:
@@ -45,8 +45,8 @@ class ElapsedTicks:
         """The rule for people."""
         return f"every {self.text}"
 
-    def _at_or_after(self, epoch: int) -> int:
-        return epoch + (self.anchor - epoch) % self.seconds
+    def _at_or_after(self, unix: int) -> int:
+        return unix + (self.anchor - unix) % self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class CalendarTicks:
     timezone: str
     anchor: int
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None at the end of the calendar."""
-        start = max(epoch, EARLIEST - 1)
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None at the end of the calendar."""
+        start = max(unix, EARLIEST - 1)
         if start >= LATEST:
             return None
         number = self._number(start) - _AROUND
@@ -79,9 +79,9 @@ class CalendarTicks:
             number += 1
         return tick if tick < LATEST else None
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None at the beginning of the calendar."""
-        end = min(epoch, LATEST)
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None at the beginning of the calendar."""
+        end = min(unix, LATEST)
         if end < EARLIEST:
             return None
         number = self._number(end) + _AROUND
@@ -104,9 +104,9 @@ class CalendarTicks:
         """The rule for people."""
         return f"every {self.text}"
 
-    def _number(self, epoch: int) -> int:
+    def _number(self, unix: int) -> int:
         """Which step from the anchor is near an instant."""
-        return (epoch - self.anchor) // (self.length.months * _MONTH + self.length.days * DAY)
+        return (unix - self.anchor) // (self.length.months * _MONTH + self.length.days * DAY)
 
     def _tick(self, number: int) -> int:
         """The instant of that step; beyond the calendar, one before or after all others."""
@@ -124,7 +124,7 @@ def every_ticks(text: str, length: Duration, *, timezone: str, anchor: int | Non
         text: The length as it was written.
         length: Above 0; seconds, or days and months, not both.
         timezone: Whose calendar.
-        anchor: An instant of the grid, epoch seconds; without one, the zone's own 1970-01-01T00:00.
+        anchor: An instant of the grid, Unix seconds; without one, the zone's own 1970-01-01T00:00.
 
     >>> every_ticks("6h", Duration(seconds=21_600), timezone="UTC", anchor=None).after(0)
     21600

@@ -28,7 +28,7 @@ class Session:
 
     Attributes:
         day: Of the exchange; days since 1970-01-01.
-        opens, closes: Its real bounds, early closes included; epoch seconds.
+        opens, closes: Its real bounds, early closes included; Unix seconds.
     """
 
     day: int

@@ -79,7 +79,7 @@ class CronFields:
         """The instants in ``[start, end)`` whose wall-clock time matches under a fixed UTC offset, ascending.
 
         Args:
-            start: Epoch seconds.
+            start: Unix seconds.
             end: Likewise.
             offset: Seconds east of UTC; with 0, instants are local times.
         """

@@ -15,21 +15,21 @@ class InstantTicks:
     """Exactly these instants.
 
     Attributes:
-        instants: Epoch seconds; ascending, no two equal.
+        instants: Unix seconds; ascending, no two equal.
         timezone: The zone that they are told in.
     """
 
     instants: tuple[int, ...] = ()
     timezone: str = "UTC"
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None when there is none."""
-        at = bisect_right(self.instants, epoch)
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None when there is none."""
+        at = bisect_right(self.instants, unix)
         return self.instants[at] if at < len(self.instants) else None
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None when there is none."""
-        at = bisect_left(self.instants, epoch)
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None when there is none."""
+        at = bisect_left(self.instants, unix)
         return self.instants[at - 1] if at else None
 
     def between(self, start: int, end: int) -> list[int]:

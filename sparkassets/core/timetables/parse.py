@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, TypeVar, get_args
 
-from sparkassets.core.instants import Duration, InstantError, epoch, instant, parse_instant, zone, zoned
+from sparkassets.core.instants import Duration, InstantError, instant, parse_instant, unix, zone, zoned
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import Catchup, Ticks, Timetable, TimetableError, read_each
@@ -35,7 +35,7 @@ _OF_ALL: Final = frozenset({"timezone", "start", "end"})
 _CATCHUPS: Final[tuple[Catchup, ...]] = get_args(Catchup)
 _NOTHING: Final[Mapping[str, Factory]] = MappingProxyType({})
 _WITHOUT_TICKS: Final = {"@once": once, "@continuous": continuous}
-_SOME_TIME: Final = epoch(datetime(2025, 1, 1, tzinfo=UTC))
+_SOME_TIME: Final = unix(datetime(2025, 1, 1, tzinfo=UTC))
 _DATE: Final = re.compile(r"\s*\d{4}-\d\d")
 _TIME_OF_DAY: Final = re.compile(r"\s*(\d\d?):(\d\d)\s*")
 
@@ -49,7 +49,7 @@ class Written:
     Attributes:
         value: Of the key of its kind.
         timezone: Whose wall clock it follows.
-        start: The first bound, epoch seconds; None is open.
+        start: The first bound, Unix seconds; None is open.
         interval: The length of its intervals, where it is written.
         calendar: Whose open days it keeps to, where it is written.
         beside: The keys beside that of its kind, without the modifiers.
@@ -79,8 +79,8 @@ def parse_timetable(
         value: As in the YAML: a preset, a cron, ``@once``, ``@continuous``, or a map of one kind of rule with its
             modifiers; ``timezone``, ``start`` and ``end`` in it override the arguments.
         timezone: Zone of the asset.
-        start: No interval begins before it, one may begin at it; epoch seconds, None is open.
-        end: No interval begins at it or after; epoch seconds, None is open.
+        start: No interval begins before it, one may begin at it; Unix seconds, None is open.
+        end: No interval begins at it or after; Unix seconds, None is open.
         installed: Registered timetables by name.
 
     Raises:
@@ -265,7 +265,7 @@ def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> 
     """The ticks of a cron or, for ``at``, of an instant."""
     if key == "at" and _DATE.match(text):
         try:
-            return InstantTicks((epoch(parse_instant(text.strip(), zone=timezone)),), timezone)
+            return InstantTicks((unix(parse_instant(text.strip(), zone=timezone)),), timezone)
         except InstantError as error:
             raise TimetableError(str(error.args[0]), hint=error.hint) from error
     if _DATE.match(text):
@@ -329,7 +329,7 @@ def _bound(written: Mapping[str, object], key: str, timezone: str, default: int 
         return default
     text = _text(written, key)
     try:
-        return epoch(parse_instant(text, zone=timezone))
+        return unix(parse_instant(text, zone=timezone))
     except InstantError as error:
         raise TimetableError(f"'{key}' of a schedule: {error.args[0]}", hint=error.hint, path=(key,)) from error
 

@@ -11,7 +11,7 @@ from inspect import Parameter, signature
 from typing import Any, Final, Protocol, runtime_checkable
 from warnings import catch_warnings
 
-from sparkassets.core.instants import DAY, Duration, epoch, format_instant, instant
+from sparkassets.core.instants import DAY, Duration, format_instant, instant, unix
 from sparkassets.core.phrases import shown
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, described
@@ -22,9 +22,9 @@ GROUP: Final = "sparkassets.timetables"
 """The entry point group."""
 
 _NONE: Final = Duration()
-_FIRST: Final = epoch(datetime(1900, 1, 1, tzinfo=UTC))
-_LAST: Final = epoch(datetime(2200, 1, 1, tzinfo=UTC))
-"""Slots are asked for between these; epoch seconds."""
+_FIRST: Final = unix(datetime(1900, 1, 1, tzinfo=UTC))
+_LAST: Final = unix(datetime(2200, 1, 1, tzinfo=UTC))
+"""Slots are asked for between these; Unix seconds."""
 _LOOK, _YEAR = 32 * DAY, 366 * DAY
 _IMPORT_PATH: Final = re.compile(r"[.:/]")
 _ZONE: Final = "timezone"
@@ -61,8 +61,8 @@ class RegisteredSlots:
         text: The rule as it was written.
         timezone: The schedule's zone; also of the days and months of ``delay`` and ``window``.
         rule: Which slots there are.
-        start: No interval begins before it; epoch seconds, None is open.
-        end: No interval begins at it or after; epoch seconds, None is open.
+        start: No interval begins before it; Unix seconds, None is open.
+        end: No interval begins at it or after; Unix seconds, None is open.
         delay: So long after the rule's ``run_after`` a run may start; not negative.
         window: The interval is so long, up to its end, instead; the bounds judge it before. Above 0.
         catchup: What becomes of missed intervals; None where it is not written.
@@ -84,12 +84,12 @@ class RegisteredSlots:
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none within decades."""
-        at = max(epoch(t) + 1, _FIRST)
+        at = max(unix(t) + 1, _FIRST)
         return first_from(self._listed, at, min(at + HORIZON, _LAST), look=_LOOK)
 
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none within decades."""
-        at = min(epoch(t) + 1, _LAST)
+        at = min(unix(t) + 1, _LAST)
         return last_until(self._listed, max(at - HORIZON, _FIRST), at, look=_LOOK)
 
     def last_over(self, t: datetime) -> Slot | None:
@@ -98,21 +98,21 @@ class RegisteredSlots:
         The rule's own runs are taken to follow in the order of their intervals' ends, and none by a month later after
         its end than another.
         """
-        rule, at = replace(self, delay=_NONE), epoch(t)
+        rule, at = replace(self, delay=_NONE), unix(t)
         near = rule.last_at(t) or rule.first_after(t)
         if near is None:
             return None
 
         def over(start: int, end: int) -> list[Slot]:
-            return [slot for slot in rule.between(instant(start), instant(end - 1)) if epoch(slot.end) <= at]
+            return [slot for slot in rule.between(instant(start), instant(end - 1)) if unix(slot.end) <= at]
 
-        latest = min(at + epoch(near.run_after) - epoch(near.end) + _LOOK, _LAST)
+        latest = min(at + unix(near.run_after) - unix(near.end) + _LOOK, _LAST)
         found = last_until(over, max(at - HORIZON, _FIRST), latest, look=2 * _LOOK)
-        return found and replace(found, run_after=instant(self.delay.add_to(epoch(found.run_after), self.timezone)))
+        return found and replace(found, run_after=instant(self.delay.add_to(unix(found.run_after), self.timezone)))
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
-        start, end = max(epoch(a) + bool(a.microsecond), _FIRST), min(epoch(b) + 1, _LAST)
+        start, end = max(unix(a) + bool(a.microsecond), _FIRST), min(unix(b) + 1, _LAST)
         for page in range(start, end, _YEAR):
             yield from self._listed(page, min(page + _YEAR, end))
 
@@ -121,12 +121,12 @@ class RegisteredSlots:
         return described(self)
 
     def _listed(self, start: int, end: int) -> list[Slot]:
-        """The slots, delayed and widened, with ``run_after`` in ``[start, end)``; epoch seconds."""
+        """The slots, delayed and widened, with ``run_after`` in ``[start, end)``; Unix seconds."""
         least, most = spread(self.delay)
         low, high = max(start - most, _FIRST), min(end - least, _LAST)
         placed = [self._placed(slot) for slot in self._asked(low, high) if self._allowed(slot)] if low < high else []
         return sorted(
-            {slot for slot in placed if start <= epoch(slot.run_after) < end},
+            {slot for slot in placed if start <= unix(slot.run_after) < end},
             key=lambda slot: (slot.run_after, slot.start, slot.end),
         )
 
@@ -143,13 +143,13 @@ class RegisteredSlots:
         return found
 
     def _allowed(self, slot: Slot) -> bool:
-        begin = epoch(slot.start)
+        begin = unix(slot.start)
         return (self.start is None or begin >= self.start) and (self.end is None or begin < self.end)
 
     def _placed(self, slot: Slot) -> Slot:
-        end = epoch(slot.end)
-        start = (-self.window).add_to(end, self.timezone) if self.window else epoch(slot.start)
-        return Slot(instant(self.delay.add_to(epoch(slot.run_after), self.timezone)), instant(start), instant(end))
+        end = unix(slot.end)
+        start = (-self.window).add_to(end, self.timezone) if self.window else unix(slot.start)
+        return Slot(instant(self.delay.add_to(unix(slot.run_after), self.timezone)), instant(start), instant(end))
 
 
 def registered(

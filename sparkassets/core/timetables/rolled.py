@@ -40,13 +40,13 @@ class Rolled:
     roll: Roll
     timezone: str
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None when there is none."""
-        return tick_after(self.between, epoch, known=self._known())
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None when there is none."""
+        return tick_after(self.between, unix, known=self._known())
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None when there is none."""
-        return tick_before(self.between, epoch, known=self._known())
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None when there is none."""
+        return tick_before(self.between, unix, known=self._known())
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
@@ -70,7 +70,7 @@ class Rolled:
         return (first - 1) * DAY, (last + 2) * DAY
 
     def _reach(self, start: int, end: int) -> tuple[int, int]:
-        """Where the ticks come from that may land in ``[start, end)``, in epoch seconds."""
+        """Where the ticks come from that may land in ``[start, end)``, in Unix seconds."""
         if self.roll == "skip":
             return start, end
         first, last = self._day(start) - 1, self._day(end) + 1
@@ -95,8 +95,8 @@ class Rolled:
         clock = offsets(self.timezone)
         return clock.tick(target * DAY + (tick + clock.at(tick)) % DAY)
 
-    def _day(self, epoch: int) -> int:
-        return (epoch + offsets(self.timezone).at(epoch)) // DAY
+    def _day(self, unix: int) -> int:
+        return (unix + offsets(self.timezone).at(unix)) // DAY
 
     def _last(self, day: int) -> int | None:
         """The last open day before that the zone has."""

@@ -9,7 +9,7 @@ from sparkassets.core.instants import DAY
 
 T = TypeVar("T")
 Listing = Callable[[int, int], list[T]]
-"""What lies in ``[start, end)``, ascending; epoch seconds."""
+"""What lies in ``[start, end)``, ascending; Unix seconds."""
 
 _LOOK = 2 * DAY
 _WIDEN = 4
@@ -18,24 +18,24 @@ HORIZON = 50 * _YEAR
 """How far a neighbour is looked for, in seconds: what is rarer counts as never."""
 
 
-def tick_after(between: Listing[int], epoch: int, *, known: tuple[int, int]) -> int | None:
-    """The first tick later than ``epoch``; None where there is none within `HORIZON`.
+def tick_after(between: Listing[int], unix: int, *, known: tuple[int, int]) -> int | None:
+    """The first tick later than ``unix``; None where there is none within `HORIZON`.
 
     Args:
         between: The rule.
-        epoch: Epoch seconds.
-        known: Outside ``[start, end)`` there are no ticks; epoch seconds.
+        unix: Unix seconds.
+        known: Outside ``[start, end)`` there are no ticks; Unix seconds.
 
     >>> tick_after(lambda start, end: [each for each in (100, 900_000) if start <= each < end], 100, known=(0, 10**9))
     900000
     """
-    start = max(epoch + 1, known[0])
+    start = max(unix + 1, known[0])
     return first_from(between, start, min(start + HORIZON, known[1]))
 
 
-def tick_before(between: Listing[int], epoch: int, *, known: tuple[int, int]) -> int | None:
-    """The last tick earlier than ``epoch``; None where there is none within `HORIZON`. Else as `tick_after`."""
-    end = min(epoch, known[1])
+def tick_before(between: Listing[int], unix: int, *, known: tuple[int, int]) -> int | None:
+    """The last tick earlier than ``unix``; None where there is none within `HORIZON`. Else as `tick_after`."""
+    end = min(unix, known[1])
     return last_until(between, max(end - HORIZON, known[0]), end)
 
 
@@ -44,8 +44,8 @@ def first_from(between: Listing[T], start: int, end: int, *, look: int = _LOOK) 
 
     Args:
         between: The rule.
-        start: Epoch seconds.
-        end: Epoch seconds.
+        start: Unix seconds.
+        end: Unix seconds.
         look: How many seconds are looked through at first; then more and more.
     """
     while start < end:

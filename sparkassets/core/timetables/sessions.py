@@ -29,13 +29,13 @@ class SessionTicks:
     exchange: Exchange
     edge: Edge
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None when there is none."""
-        return tick_after(self.between, epoch, known=self._known())
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None when there is none."""
+        return tick_after(self.between, unix, known=self._known())
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None when there is none."""
-        return tick_before(self.between, epoch, known=self._known())
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None when there is none."""
+        return tick_before(self.between, unix, known=self._known())
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""

@@ -15,7 +15,7 @@ _CLOCK_CHANGES = 2 * DAY
 
 
 class Shape(Protocol):
-    """One interval for each tick; all in epoch seconds."""
+    """One interval for each tick; all in Unix seconds."""
 
     @property
     def abutting(self) -> bool:

@@ -44,13 +44,13 @@ class SunTicks:
     latitude: float
     longitude: float
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None when there is none."""
-        return tick_after(self.between, epoch, known=_KNOWN)
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None when there is none."""
+        return tick_after(self.between, unix, known=_KNOWN)
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None when there is none."""
-        return tick_before(self.between, epoch, known=_KNOWN)
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None when there is none."""
+        return tick_before(self.between, unix, known=_KNOWN)
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
@@ -93,7 +93,7 @@ def _check_degrees(name: str, value: float, most: int) -> None:
 
 @lru_cache(maxsize=8192)
 def _event(event: Event, latitude: float, longitude: float, day: int) -> int | None:
-    """The event of one solar day in epoch seconds; None where the sun does not reach that height.
+    """The event of one solar day in Unix seconds; None where the sun does not reach that height.
 
     Astral's own `sunrise` and others search by the date of a zone, and miss an event whose time of day crosses
     midnight there; so this is their iteration without the date.

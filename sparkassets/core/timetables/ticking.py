@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sparkassets.core.instants import DAY, Duration, epoch, instant
+from sparkassets.core.instants import DAY, Duration, instant, unix
 from sparkassets.core.timetables.base import Catchup, Slot, Ticks, described
 from sparkassets.core.timetables.shapes import Shape, spread
 from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
@@ -15,7 +15,7 @@ _PAGE = 31 * DAY
 """How much of a long stretch is computed at once, in seconds."""
 _NONE = Duration()
 _Found = tuple[int, int, int]
-"""``run_after``, and the start and the end of the interval, before it is widened; epoch seconds."""
+"""``run_after``, and the start and the end of the interval, before it is widened; Unix seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class TickTimetable:
         timezone: Whose wall clock it follows; also of the days and months of ``delay`` and ``window``.
         ticks: The rule.
         shape: How its ticks become intervals.
-        start: No interval begins before it; one may begin at it. Epoch seconds, None is open.
-        end: No interval begins at it or after. Epoch seconds, None is open.
+        start: No interval begins before it; one may begin at it. Unix seconds, None is open.
+        end: No interval begins at it or after. Unix seconds, None is open.
         delay: So long after its interval's end a run may start; not negative.
         window: The interval is so long, up to its end, instead; the bounds judge it before. Above 0.
         catchup: What becomes of missed intervals; None where it is not written.
@@ -54,7 +54,7 @@ class TickTimetable:
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none."""
-        after, (least, most) = epoch(t), self._reach()
+        after, (least, most) = unix(t), self._reach()
         first, last = self._first_tick(), self._last_tick()
         best: _Found | None = None
         tick = self.ticks.after(max(after - most, first - 1))
@@ -69,15 +69,15 @@ class TickTimetable:
 
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none."""
-        return self._newest(epoch(t), self._reach(), lambda found: found)
+        return self._newest(unix(t), self._reach(), lambda found: found)
 
     def last_over(self, t: datetime) -> Slot | None:
         """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none."""
-        return self._newest(epoch(t), self.shape.reach, lambda found: (found[2], found[1]))
+        return self._newest(unix(t), self.shape.reach, lambda found: (found[2], found[1]))
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
-        low, high, (least, most) = epoch(a) + bool(a.microsecond), epoch(b), self._reach()
+        low, high, (least, most) = unix(a) + bool(a.microsecond), unix(b), self._reach()
         first = max(low - most, self._first_tick())
         last = min(high - least, self._last_tick())
         if least != most:

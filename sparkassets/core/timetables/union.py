@@ -13,13 +13,13 @@ class UnionTicks:
 
     parts: tuple[Ticks, ...]
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None when there is none."""
-        return min((tick for part in self.parts if (tick := part.after(epoch)) is not None), default=None)
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None when there is none."""
+        return min((tick for part in self.parts if (tick := part.after(unix)) is not None), default=None)
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None when there is none."""
-        return max((tick for part in self.parts if (tick := part.before(epoch)) is not None), default=None)
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None when there is none."""
+        return max((tick for part in self.parts if (tick := part.before(unix)) is not None), default=None)
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""

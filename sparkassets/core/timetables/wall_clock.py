@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from sparkassets.core.instants import DAY, epoch, offsets
+from sparkassets.core.instants import DAY, offsets, unix
 from sparkassets.core.timetables.search import first_from, last_until
 
-EARLIEST = epoch(datetime.fromisoformat("0003-01-01T00:00Z"))
-LATEST = epoch(datetime.fromisoformat("9998-01-01T00:00Z"))
-"""Ticks are looked for between these; epoch seconds."""
+EARLIEST = unix(datetime.fromisoformat("0003-01-01T00:00Z"))
+LATEST = unix(datetime.fromisoformat("9998-01-01T00:00Z"))
+"""Ticks are looked for between these; Unix seconds."""
 
 _LOOK = 26 * 3600
 """Seconds that are looked through at first for one tick a day; for more ticks a day, less."""
@@ -44,13 +44,13 @@ class WallClockTicks:
     timezone: str
     times: LocalTimes
 
-    def after(self, epoch: int) -> int | None:
-        """The first tick later than ``epoch``; None at the end of the calendar."""
-        return first_from(self.between, max(epoch + 1, EARLIEST), LATEST, look=_LOOK // self.times.most_a_day)
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None at the end of the calendar."""
+        return first_from(self.between, max(unix + 1, EARLIEST), LATEST, look=_LOOK // self.times.most_a_day)
 
-    def before(self, epoch: int) -> int | None:
-        """The last tick earlier than ``epoch``; None at the beginning of the calendar."""
-        return last_until(self.between, EARLIEST, min(epoch, LATEST), look=_LOOK // self.times.most_a_day)
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None at the beginning of the calendar."""
+        return last_until(self.between, EARLIEST, min(unix, LATEST), look=_LOOK // self.times.most_a_day)
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""

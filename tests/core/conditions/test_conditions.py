@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.conditions import All, Any, Leaf, Time, UnreadableConditionError, evaluate, join_all, join_any
+from sparkassets.core.conditions import AllOf, AnyOf, Leaf, Time, UnreadableConditionError, evaluate, join_all, join_any
 from sparkassets.core.conditions import parse_condition as parse
 from sparkassets.core.partitions import RangeSet
 from tests.builders import clock
@@ -27,24 +27,24 @@ def parse_condition(value):
     [
         ("a", A),
         (" ( a ) ", A),
-        ("a & b", All((A, B))),
-        ("a&b|c", Any((All((A, B)), C))),
-        ("a & (b | c)", All((A, Any((B, C))))),
-        ("a | (b | (c))", Any((A, B, C))),
+        ("a & b", AllOf((A, B))),
+        ("a&b|c", AnyOf((AllOf((A, B)), C))),
+        ("a & (b | c)", AllOf((A, AnyOf((B, C))))),
+        ("a | (b | (c))", AnyOf((A, B, C))),
         ("a & a", A),
-        (["a", "b", "c"], All((A, B, C))),
-        (["a | b", "c"], All((Any((A, B)), C))),
-        ({"any": ["a", "b & c"]}, Any((A, All((B, C))))),
-        ({"all": [{"any": ["a", "b"]}, ["c", "d"]]}, All((Any((A, B)), C, D))),
+        (["a", "b", "c"], AllOf((A, B, C))),
+        (["a | b", "c"], AllOf((AnyOf((A, B)), C))),
+        ({"any": ["a", "b & c"]}, AnyOf((A, AllOf((B, C))))),
+        ({"all": [{"any": ["a", "b"]}, ["c", "d"]]}, AllOf((AnyOf((A, B)), C, D))),
         ({"uri": "example_dataset"}, Leaf("example_dataset", is_uri=True)),
-        ("a | (b & x-drop://inbox)", Any((A, All((B, Leaf("x-drop://inbox", is_uri=True)))))),
+        ("a | (b & x-drop://inbox)", AnyOf((A, AllOf((B, Leaf("x-drop://inbox", is_uri=True)))))),
         ("S3://Bucket/x", Leaf("s3://Bucket/x", is_uri=True)),
-        ("a & {uri: //host/x}", All((A, Leaf("//host/x", is_uri=True)))),
+        ("a & {uri: //host/x}", AllOf((A, Leaf("//host/x", is_uri=True)))),
         ({"uri": "s3://b/p?x=1&y=(2)"}, Leaf("s3://b/p?x=1&y=(2)", is_uri=True)),
-        ({"any": ["0 6 * * *", "a & b"]}, Any((SIX, All((A, B))))),
-        ({"all": ["@daily", "a"]}, All((DAILY, A))),
-        (["@daily", {"cron": "0 6 * * *", "timezone": "Europe/Berlin"}], All((DAILY, DATED))),
-        ("a & @daily | '0  6 * * *'", Any((All((A, DAILY)), SIX))),
+        ({"any": ["0 6 * * *", "a & b"]}, AnyOf((SIX, AllOf((A, B))))),
+        ({"all": ["@daily", "a"]}, AllOf((DAILY, A))),
+        (["@daily", {"cron": "0 6 * * *", "timezone": "Europe/Berlin"}], AllOf((DAILY, DATED))),
+        ("a & @daily | '0  6 * * *'", AnyOf((AllOf((A, DAILY)), SIX))),
     ],
 )
 def test_parsing(value, expected):

@@ -22,7 +22,7 @@ from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import plan
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, Require
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Require, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.runtime.news import changed_specs
 from tests.builders import Story, asset, at, project, source, timed
@@ -91,17 +91,17 @@ class History:
 
     def runs(self) -> list[PlannedRun]:
         """What can be claimed: the first run of each asset; checks all that must hold at any time."""
-        look = self.story.look(invocation=self.invocation, gone=frozenset(self.gone))
-        found = plan(look)
-        assert self.planner.plan(replace(look, decided={})) == found
+        context = self.story.context(invocation=self.invocation, gone=frozenset(self.gone))
+        found = plan(context)
+        assert self.planner.plan(replace(context, decided={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
         for each in self.story.project.assets.values():
-            explain(self.story.look(invocation=self.invocation, gone=frozenset(self.gone)), each)
+            explain(self.story.context(invocation=self.invocation, gone=frozenset(self.gone)), each)
         return list({run.asset: run for run in reversed(found.runs)}.values())
 
     def open(self) -> list[tuple[str, int]]:
         states = [(name, self.story.state.assets[name]) for name in self.story.project.assets]
-        return [(name, link.epoch) for name, state in states for link in state.chain[-1:] if link.status == "open"]
+        return [(name, link.token) for name, state in states for link in state.chain[-1:] if link.status == "open"]
 
     def step(self) -> None:
         """Something happens."""
@@ -136,7 +136,7 @@ class History:
         if how == "crash":
             self.gone.add(claim)
         elif how == "succeed":
-            self.story.succeed(name, self.random.choice(self.story.state.assets[name].chain).epoch)
+            self.story.succeed(name, self.random.choice(self.story.state.assets[name].chain).token)
         else:
             self.story.fail(name, claim, invocation=self.invocation, fenced=how == "fail")
 
@@ -149,7 +149,9 @@ class History:
         elif how == "uri":
             self.made[name] = replace(self.made[name], uri=random.choice([name, f"x-{name}", f"x-new://{name}"]))
         elif how == "place" and name in ("days", "after"):  # elsewhere everything counts again
-            self.made[name] = replace(self.made[name], place=Place("/moved", random.choice(["here", "there"])))
+            self.made[name] = replace(
+                self.made[name], storage=StorageLocation("/moved", random.choice(["here", "there"]))
+            )
         left_out = {"whole"} if how == "absent" else set()
         self.story.project = project(*(each for each in self.made.values() if each.name not in left_out))
         entries = changed_specs(self.story.project, self.story.state)
@@ -176,7 +178,7 @@ def successes(story: Story) -> Iterator[tuple[SuccessEntry, ClaimEntry]]:
     for row in story.rows:
         entry = from_row(row)
         if isinstance(entry, SuccessEntry):
-            yield entry, claims[entry.epoch]
+            yield entry, claims[entry.token]
 
 
 @settings(

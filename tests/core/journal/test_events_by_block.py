@@ -13,7 +13,7 @@ from sparkassets.core.journal.events import of_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Place, Schedule
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
 from tests.builders import Story, asset, clock, days, project, source, timed
 
@@ -282,7 +282,7 @@ def test_another_place_has_nothing_yet_whatever_its_uri():
     story = Story(project(source("s"), made))
     story.observed("s", "2025-01-01")
     story.run_all()
-    story.change(source("s"), replace(made, place=Place("/moved", "moved")))
+    story.change(source("s"), replace(made, storage=StorageLocation("/moved", "moved")))
     assert [blocks for blocks, _ in due(story)] == [["2025-01-01"]]
     assert not story.state.dataset("x-d://d").coverage
 

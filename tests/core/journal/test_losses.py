@@ -62,11 +62,11 @@ def test_a_partitioned_asset_is_computed_again_from_its_first_block_on_and_says_
     assert story.due() == {"a": ["2025-01-01..2025-01-03"]}
     assert story.plan().runs[0].reason == f"3 partitions missing; {what.reason}"
     assert story.state.dataset("a").coverage == days()
-    assert asset_status(story.look(), story.project.assets["a"]).notes == (f"2025-01-01..2025-01-03: {what.reason}",)
-    assert any(what.reason in node.text for node in explain(story.look(), story.project.assets["a"]).children)
+    assert asset_status(story.context(), story.project.assets["a"]).notes == (f"2025-01-01..2025-01-03: {what.reason}",)
+    assert any(what.reason in node.text for node in explain(story.context(), story.project.assets["a"]).children)
     story.run_all()
     assert story.state.assets["a"].loss is None
-    assert asset_status(story.look(), story.project.assets["a"]).notes == ()
+    assert asset_status(story.context(), story.project.assets["a"]).notes == ()
 
 
 def test_what_runs_wrote_after_the_version_restored_to_is_missing_and_no_more():
@@ -87,7 +87,7 @@ def test_consumers_keep_their_rows_and_wait_for_what_is_lost_whatever_they_requi
     assert story.due() == {}
     assert story.state.assets["b"].coverage == days("2025-01-01..2025-01-03")
     blocks = days("2025-01-02")
-    backfill = plan_backfill_whole(story.look(), story.project.assets["c"], None)
+    backfill = plan_backfill_whole(story.context(), story.project.assets["c"], None)
     assert [item.reason for item in backfill.waiting] == [f"waits for a: {what.reason}"]
     lacking = [item.reason for item in story.plan().waiting if item.asset == "b" and item.blocks == blocks]
     assert lacking == []
@@ -242,7 +242,7 @@ def test_instances_that_were_appended_are_not_remade_from_used_events(what):
     assert story.waits("a") == [what.reason + STUCK]
     assert story.waits("b") == [f"waits for a: {what.reason}{STUCK}"]
     assert found(story, "a", what) is None, "it is recorded once"
-    assert asset_status(story.look(), story.project.assets["a"]).notes == (what.reason + STUCK,)
+    assert asset_status(story.context(), story.project.assets["a"]).notes == (what.reason + STUCK,)
 
 
 def test_a_table_that_was_put_back_goes_on():
@@ -258,7 +258,7 @@ def test_a_table_that_was_put_back_goes_on():
 def test_a_person_who_backfills_goes_on_with_what_is_there():
     story = every()
     found(story, "a", GONE)
-    run = plan_backfill_whole(story.look(), story.project.assets["a"], None).runs[0]
+    run = plan_backfill_whole(story.context(), story.project.assets["a"], None).runs[0]
     story.succeed("a", story.claim(run), version=0)
     state = story.state.assets["a"]
     assert (state.loss, state.seen) == (None, 0)
@@ -361,9 +361,9 @@ def test_entries_and_snapshots_keep_all_of_it(what):
 def test_a_claim_of_a_driver_that_is_gone_is_settled_first_and_then_the_rest_is_computed():
     story = ran(asset("a", "s"))
     story.observed("s", "2025-01-04")
-    epoch = story.claim(story.plan().runs[0])
+    token = story.claim(story.plan().runs[0])
     found(story, "a", GONE)
-    assert story.due(gone={epoch}) == {"a": ["2025-01-01..2025-01-04"]}
+    assert story.due(gone={token}) == {"a": ["2025-01-01..2025-01-04"]}
 
 
 # --------------------------------------------------------------------------- any order

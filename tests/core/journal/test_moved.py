@@ -9,13 +9,13 @@ import pytest
 
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode
-from sparkassets.core.spec.model import AssetSpec, Place
+from sparkassets.core.spec.model import AssetSpec, StorageLocation
 from sparkassets.core.strategies import EveryInstance
 from tests.builders import Story, asset, at, project, source
 from tests.core.journal.test_events_by_block import GO, ONE, conditional, due, ran
 
 A, B = source("a", by=None), source("b", by=None)
-MOVED = Place("/moved", "moved")
+MOVED = StorageLocation("/moved", "moved")
 
 
 def reader(condition: str = "a") -> AssetSpec:
@@ -108,7 +108,7 @@ def test_a_run_that_began_before_wrote_elsewhere(by: str | None):
     story = Story(project(source("s", by=by), made))
     story.observed("s", *(["2025-01-01"] if by else []))
     claim = story.claim(story.plan().runs[0])
-    story.change(source("s", by=by), replace(made, place=MOVED))
+    story.change(source("s", by=by), replace(made, storage=MOVED))
     story.succeed("d", claim)
     assert [run.asset for run in story.plan().runs] == ["d"]
     assert not story.state.assets["d"].chain
@@ -118,7 +118,7 @@ def test_what_others_of_the_uri_have_stays_there():
     one, other = (renamed(source(name)) for name in "ab")
     story = Story(project(one, other, asset("d", "b")))
     story.observed("b", "2025-01-01..2025-01-02")
-    story.change(replace(one, place=MOVED), other, asset("d", "b"))
+    story.change(replace(one, storage=MOVED), other, asset("d", "b"))
     assert [blocks for blocks, _ in due(story)] == [["2025-01-01..2025-01-02"]]
 
 

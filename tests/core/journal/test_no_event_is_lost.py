@@ -71,7 +71,7 @@ def any_of_some(tree: Tree) -> bool:
 class Claim:
     """What a run would settle: events of a consumer without partitions, or days of one that has them."""
 
-    epoch: int
+    token: int
     takes: frozenset[int] = frozenset()
     blocks: frozenset[int] = frozenset()
     triggers: tuple[int, ...] = ()
@@ -89,7 +89,7 @@ class Consumer:
     paused: bool = False
 
     def live(self, gone: set[int]) -> bool:
-        return bool(self.chain) and self.chain[-1].open and self.chain[-1].epoch not in gone
+        return bool(self.chain) and self.chain[-1].open and self.chain[-1].token not in gone
 
 
 @dataclass
@@ -316,7 +316,7 @@ class Histories(RuleBasedStateMachine):
         for runs in self.due.values():
             self.claim(runs[0], [])
             if crash:
-                self.gone.add(self.model[runs[0].asset].chain[-1].epoch)
+                self.gone.add(self.model[runs[0].asset].chain[-1].token)
 
     @precondition(lambda self: any(run.recovers for runs in self.due.values() for run in runs))
     @rule(data=st.data(), meanwhile=st.lists(st.sampled_from(WHOLE_URIS), max_size=1))
@@ -333,10 +333,10 @@ class Histories(RuleBasedStateMachine):
         planned = self.story.state.seq
         for uri in meanwhile:  # between the plan and its claim
             self.happened(self.story.event(uri), uri)
-        epoch = self.story.claim(run)
+        token = self.story.claim(run)
         blocks = frozenset(of_ranges(run.blocks)) if run.blocks is not None else frozenset[int]()
         left = frozenset(self.to_do(each) - blocks) if isinstance(each, Daily) else frozenset[int]()
-        each.chain.append(Claim(epoch, takes, blocks, tuple(ref.seq for ref in run.events), left, planned))
+        each.chain.append(Claim(token, takes, blocks, tuple(ref.seq for ref in run.events), left, planned))
 
     def open(self) -> list[str]:
         """The consumers whose newest claim can still say how it ended."""
@@ -357,11 +357,11 @@ class Histories(RuleBasedStateMachine):
 
     def succeed(self, each: Whole | Daily, which: int) -> None:
         found, newest = each.chain[which], each.chain[-1]
-        link = next(link for link in self.story.state.assets[each.name].chain if link.epoch == found.epoch)
+        link = next(link for link in self.story.state.assets[each.name].chain if link.token == found.token)
         entry, uri = link.entry, PROJECT.assets[each.name].uri
         seq = self.story.add(
             SuccessEntry(
-                each.name, uri, entry.run, found.epoch, newest.epoch, entry.blocks, "t", 1, entry.interval, entry.pins
+                each.name, uri, entry.run, found.token, newest.token, entry.blocks, "t", 1, entry.interval, entry.pins
             )
         )
         each.chain.clear()
@@ -369,7 +369,7 @@ class Histories(RuleBasedStateMachine):
             each.done |= found.takes
         else:
             for day in found.blocks:
-                each.computed.setdefault(day, []).append(found.epoch)
+                each.computed.setdefault(day, []).append(found.token)
             for number, blocks in each.pending.items():
                 if number <= found.planned:  # what nobody wanted then does not answer it later
                     each.pending[number] = blocks & found.left
@@ -379,7 +379,7 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data(), fenced=st.booleans())
     def a_failure(self, data: st.DataObject, *, fenced: bool) -> None:
         each = self.model[data.draw(st.sampled_from(self.open()))]
-        self.story.fail(each.name, each.chain[-1].epoch, fenced=fenced)
+        self.story.fail(each.name, each.chain[-1].token, fenced=fenced)
         if fenced:
             each.chain.clear()
         else:
@@ -389,7 +389,7 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data())
     def a_crash(self, data: st.DataObject) -> None:
         """Another driver may take the claim over; the first one may still come back before."""
-        self.gone.add(self.model[data.draw(st.sampled_from(self.open()))].chain[-1].epoch)
+        self.gone.add(self.model[data.draw(st.sampled_from(self.open()))].chain[-1].token)
 
     @rule(name=st.sampled_from([each.name for each in consumers()]))
     def a_pause_or_resume(self, name: str) -> None:
@@ -461,7 +461,7 @@ class Histories(RuleBasedStateMachine):
             if each.paused:
                 self.a_pause_or_resume(each.name)
             if each.chain:
-                self.gone.add(each.chain[-1].epoch)
+                self.gone.add(each.chain[-1].token)
         count = 0
         self.what_is_due_is_what_the_model_says()
         while self.due:
@@ -486,7 +486,7 @@ class Histories(RuleBasedStateMachine):
         claims = {seq: entry for seq, entry in entries if isinstance(entry, ClaimEntry)}
         for _, entry in entries:
             if isinstance(entry, SuccessEntry):
-                yield from claims[entry.epoch].events
+                yield from claims[entry.token].events
 
     def nothing_is_listed_twice(self, each: Whole) -> None:
         listed = list(self.listed(each.name))
@@ -508,8 +508,8 @@ class Histories(RuleBasedStateMachine):
                 and all(self.complete(uri, block, back) for uri, back in each.inlets.items())
             ):
                 assert max(epochs) > max(touching[block])
-            for last, epoch in zip([0, *epochs], epochs, strict=False):
-                assert any(last < seq < epoch for seq in touching[block]), (each, block)
+            for last, token in zip([0, *epochs], epochs, strict=False):
+                assert any(last < seq < token for seq in touching[block]), (each, block)
 
 
 TestHistories = Histories.TestCase

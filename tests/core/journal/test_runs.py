@@ -21,9 +21,9 @@ def claim(story):
 
 def test_an_open_claim_is_running_and_says_what_it_computes():
     story = told()
-    epoch = claim(story)
+    token = claim(story)
     (run,) = runs(story)
-    assert (run.asset, run.run, run.epoch, run.kind) == ("delays", f"delays-{epoch}", epoch, "scheduled")
+    assert (run.asset, run.run, run.token, run.kind) == ("delays", f"delays-{token}", token, "scheduled")
     assert (run.status, run.ended, run.seconds, run.rows) == ("running", None, None, None)
     assert run.started == at("2025-01-01")
     assert run.blocks == days("2025-01-01..2025-01-03")
@@ -33,8 +33,8 @@ def test_an_open_claim_is_running_and_says_what_it_computes():
 
 def test_an_open_claim_whose_driver_is_gone_is_lost():
     story = told()
-    epoch = claim(story)
-    assert [run.status for run in runs(story, gone=[epoch])] == ["lost"]
+    token = claim(story)
+    assert [run.status for run in runs(story, gone=[token])] == ["lost"]
 
 
 def test_a_success_tells_rows_seconds_and_version():
@@ -67,9 +67,9 @@ def test_an_unfenced_failure_is_failed_until_it_is_found_in_the_target():
 
 def test_a_cancelled_run_is_cancelled():
     story = told()
-    epoch = claim(story)
+    token = claim(story)
     run = story.state.assets["delays"].chain[-1].entry
-    story.add(FailureEntry("delays", run.run, epoch, run.blocks, "cancelled", "stopped", "i"))
+    story.add(FailureEntry("delays", run.run, token, run.blocks, "cancelled", "stopped", "i"))
     assert [run.status for run in runs(story)] == ["cancelled"]
 
 
@@ -89,6 +89,6 @@ def test_a_later_failure_of_another_asset_settles_nothing():
 
 def test_an_ending_without_its_claim_is_left_to_a_longer_look():
     story = told()
-    epoch = claim(story)
-    story.succeed("delays", epoch)
+    token = claim(story)
+    story.succeed("delays", token)
     assert of_rows([row for row in story.rows if row.kind == "success"]) == []

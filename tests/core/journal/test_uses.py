@@ -56,7 +56,7 @@ def test_an_event_of_partitions_that_were_not_read_is_not_included():
     other = story.add(EventEntry("x-s", "s", days("2025-01-05")))
     from sparkassets.core.planner.backfill import plan_backfill
 
-    (run,) = plan_backfill(story.look(), story.project.assets["a"], days("2025-01-01"), force=False).runs
+    (run,) = plan_backfill(story.context(), story.project.assets["a"], days("2025-01-01"), force=False).runs
     story.succeed("a", story.claim(run))
     found = uses(story)
     assert found.included_in[other] == []

@@ -11,7 +11,7 @@ range_sets = pairs.map(RangeSet.of)
 
 def members(ranges):
     """The set as Python's own, the model of the algebra."""
-    return {epoch for start, end in ranges.pairs() for epoch in range(start, end)}
+    return {unix for start, end in ranges.pairs() for unix in range(start, end)}
 
 
 def assert_is(ranges, expected):
@@ -22,7 +22,7 @@ def assert_is(ranges, expected):
 
 @given(pairs)
 def test_of_is_the_union_of_its_pairs(given_pairs):
-    assert_is(RangeSet.of(given_pairs), {epoch for start, end in given_pairs for epoch in range(start, end)})
+    assert_is(RangeSet.of(given_pairs), {unix for start, end in given_pairs for unix in range(start, end)})
 
 
 @given(range_sets, range_sets)
@@ -36,7 +36,7 @@ def test_algebra_is_that_of_sets(a, b):
 def test_questions_are_those_of_sets(a, b):
     assert a.covers(b) == (members(b) <= members(a))
     assert a.overlaps(b) == bool(members(a) & members(b))
-    assert [epoch in a for epoch in range(-1, SIZE + 1)] == [epoch in members(a) for epoch in range(-1, SIZE + 1)]
+    assert [unix in a for unix in range(-1, SIZE + 1)] == [unix in members(a) for unix in range(-1, SIZE + 1)]
     assert bool(a) == bool(members(a))
     assert (a == b) == (members(a) == members(b))
 
@@ -53,8 +53,8 @@ def test_clip(a, start, end):
 
 
 @given(range_sets, st.integers(-2, SIZE + 2))
-def test_after(a, epoch):
-    assert a.after(epoch) == min((each for each in members(a) if each >= epoch), default=None)
+def test_after(a, unix):
+    assert a.after(unix) == min((each for each in members(a) if each >= unix), default=None)
 
 
 @given(range_sets.filter(bool))

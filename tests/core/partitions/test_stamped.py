@@ -21,7 +21,7 @@ def stamped(marks):
 
 def model(marked):
     """Epoch to stamp."""
-    return {epoch: stamp for start, end, stamp in marked.items() for epoch in range(start, end)}
+    return {unix: stamp for start, end, stamp in marked.items() for unix in range(start, end)}
 
 
 def assert_is(marked, expected):
@@ -30,7 +30,7 @@ def assert_is(marked, expected):
     assert all(start < end for start, end, _ in items)
     for (_, end, stamp), (start, _, next_stamp) in pairwise(items):
         assert end < start or (end == start and stamp != next_stamp)
-    assert marked.ranges() == RangeSet.of((epoch, epoch + 1) for epoch in expected)
+    assert marked.ranges() == RangeSet.of((unix, unix + 1) for unix in expected)
 
 
 @given(overlays)
@@ -38,21 +38,21 @@ def test_overlay_keeps_the_newest(marks):
     expected = {}
     for ranges, stamp in marks:
         for start, end in ranges.pairs():
-            expected |= {epoch: max(stamp, expected.get(epoch, 0)) for epoch in range(start, end)}
+            expected |= {unix: max(stamp, expected.get(unix, 0)) for unix in range(start, end)}
     assert_is(stamped(marks), expected)
 
 
 @given(overlays, range_sets, stamps)
 def test_clear_spares_what_is_newer(marks, ranges, through):
     before = model(stamped(marks))
-    after = {epoch: stamp for epoch, stamp in before.items() if epoch not in ranges or stamp > through}
+    after = {unix: stamp for unix, stamp in before.items() if unix not in ranges or stamp > through}
     assert_is(stamped(marks).clear(ranges, through), after)
 
 
 @given(overlays, stamps)
 def test_since(marks, after):
     marked = stamped(marks)
-    assert_is(marked.since(after), {epoch: stamp for epoch, stamp in model(marked).items() if stamp > after})
+    assert_is(marked.since(after), {unix: stamp for unix, stamp in model(marked).items() if stamp > after})
 
 
 def test_length_and_truth():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import Duration, InstantError, epoch, parse_instant
+from sparkassets.core.instants import Duration, InstantError, parse_instant, unix
 from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition
 from sparkassets.core.partitions.hours import HourGrid
 from sparkassets.core.partitions.slices import SliceGrid
@@ -19,7 +19,7 @@ grains = st.sampled_from(GRAINS)
 
 
 def at(text, zone="UTC"):
-    return epoch(parse_instant(text, zone=zone))
+    return unix(parse_instant(text, zone=zone))
 
 
 def span(partition, keys):

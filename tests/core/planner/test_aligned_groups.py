@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import epoch, instant
+from sparkassets.core.instants import instant, unix
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import groups
 from sparkassets.core.spec.model import InletSpec
@@ -72,14 +72,14 @@ def plain(story: Story, partition: TimePartition, blocks: RangeSet) -> dict[Any,
     for start, end in partition.slots(blocks):
         slot = timetable.first_after(instant(end) - timedelta(seconds=1))
         while slot is not None:
-            each = next((e for e in timetable.between(slot.run_after, slot.run_after) if epoch(e.end) >= end), None)
+            each = next((e for e in timetable.between(slot.run_after, slot.run_after) if unix(e.end) >= end), None)
             if each is not None:
                 slot = each
                 break
             slot = timetable.first_after(slot.run_after)
         at = instant(end) if slot is None else slot.end
         ups = [story.project.assets[name].schedule.timetable.last_over(at) for name in down.inlets]
-        found.setdefault(tuple(up and epoch(up.end) for up in ups), []).append((start, end))
+        found.setdefault(tuple(up and unix(up.end) for up in ups), []).append((start, end))
     return found
 
 
@@ -94,12 +94,12 @@ def story_of(downs: Any, ups: list[Any], partition: TimePartition, *, now: str) 
 def test_groups_are_those_of_the_blocks_one_by_one(case: Any):
     partition, blocks, ups, downs, near = case
     story = story_of(downs, ups, partition, now=instant(near + 5 * 86_400).isoformat())
-    look = story.look()
-    found = groups(look, story.project.assets["down"], partition, blocks)
+    context = story.context()
+    found = groups(context, story.project.assets["down"], partition, blocks)
     expected = plain(story, partition, blocks)
     assert [group.blocks for group in found] == [RangeSet.of(slots) for slots in expected.values()]
     for group, slots in zip(found, expected.values(), strict=True):
-        (alone,) = groups(look, story.project.assets["down"], partition, RangeSet.of(slots[:1]))
+        (alone,) = groups(context, story.project.assets["down"], partition, RangeSet.of(slots[:1]))
         assert [item.reason for item in group.aligned.waiting] == [item.reason for item in alone.aligned.waiting]
         assert (group.aligned.pins, group.aligned.notes) == (alone.aligned.pins, alone.aligned.notes)
 
@@ -109,7 +109,7 @@ def test_upstream_runs_that_may_start_at_the_same_instant_are_told_apart():
     up = timed({"cron": "0 4 * * *", "delay": "1mo"})  # those of 28 to 31 January may start on 28 February
     story = story_of(timed("0 * * * *"), [up], partition, now="2025-03-01")
     blocks = RangeSet.span(at("2025-01-27"), at("2025-02-03"))
-    found = groups(story.look(), story.project.assets["down"], partition, blocks)
+    found = groups(story.context(), story.project.assets["down"], partition, blocks)
     assert [group.blocks for group in found] == [
         RangeSet.of(slots) for slots in plain(story, partition, blocks).values()
     ]
@@ -121,6 +121,6 @@ def test_the_work_goes_by_the_upstream_runs_and_not_by_the_blocks():
         up = timed({"cron": "0 6 * * *", "start": "2020-01-01T06:00"})
         story = story_of(timed(cron), [up], partition, now="2021-01-01")
         blocks = RangeSet.span(at("2020-02-01"), at("2020-06-01"))
-        return calls_of(lambda: groups(story.look(), story.project.assets["down"], partition, blocks))
+        return calls_of(lambda: groups(story.context(), story.project.assets["down"], partition, blocks))
 
     assert work("0 * * * *", "hour") < 1.5 * work("0 0 * * *", "day")

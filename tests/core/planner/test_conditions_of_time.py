@@ -217,14 +217,14 @@ def test_a_pause_keeps_the_backlog(by: str):
     story = listening("a", "a", paused=by == "file")
     if by == "verb":
         story.add(PauseEntry("r", paused=True))
-    backlog = [story.observed("a") for _ in range(3)]
+    request = [story.observed("a") for _ in range(3)]
     assert story.due() == {}
     assert story.waits("r") == ["paused"]
     if by == "verb":
         story.add(PauseEntry("r", paused=False))
     else:
         story.change(source("a", by=None), reader("a"))
-    assert causes(story) == backlog
+    assert causes(story) == request
 
 
 def test_a_changed_condition_keeps_what_is_not_used():
@@ -254,7 +254,7 @@ def test_what_was_used_stays_used_when_the_condition_changes():
 def test_a_plan_is_the_same_however_often_it_is_made():
     story = listening("@daily & a", "a")
     story.observed("a")
-    assert plan(story.look()) == plan(story.look())
+    assert plan(story.context()) == plan(story.context())
 
 
 def test_a_part_that_does_not_hold_keeps_its_days():

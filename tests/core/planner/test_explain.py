@@ -18,7 +18,7 @@ def told(story: Story, name: str, **more: object) -> list[str]:
         for child in node.children:
             yield from lines(child, indent + "  ")
 
-    tree = explain(story.look(**more), story.project.assets[name])
+    tree = explain(story.context(**more), story.project.assets[name])
     return next(list(lines(child)) for child in tree.children if child.text.startswith("schedule"))
 
 
@@ -91,7 +91,7 @@ def test_the_gates_of_an_inlet():
     )
     story = Story(project(source("d", by=None), asset("r", gated, by=None, schedule="d")), now="2025-02-01")
     story.observed("d")
-    tree = explain(story.look(), story.project.assets["r"])
+    tree = explain(story.context(), story.project.assets["r"])
     closed = "waits for d: its last update, at 2025-01-01T00:00Z, is older than 1d (fresh_within)"
     assert tree.children[0] == Node(closed, holds=False)
     assert tree.children[2] == Node(
@@ -102,7 +102,7 @@ def test_the_gates_of_an_inlet():
     story.clock = "2025-01-31T23:55"
     story.observed("d")
     story.clock = None
-    tree = explain(story.look(), story.project.assets["r"])
+    tree = explain(story.context(), story.project.assets["r"])
     assert tree.children[0].text == "waits until d has been quiet for 15m (until 2025-02-01T00:10Z)"
 
 
@@ -127,6 +127,6 @@ def test_an_inlet_is_counted_as_its_gates_count():
 
 def counts(story: Story, name: str) -> list[str]:
     """What the first inlet says besides its newest event."""
-    tree = explain(story.look(), story.project.assets[name])
+    tree = explain(story.context(), story.project.assets[name])
     inlet = next(child for child in tree.children if child.text.startswith("inlet "))
     return [child.text for child in inlet.children[1:]]

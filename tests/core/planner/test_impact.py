@@ -11,7 +11,7 @@ IGNORED = InletSpec("daily", "", None, on_update="ignore")
 
 
 def reached(*assets, now="2025-02-01", **updated):
-    return impact(Story(project(*assets), now=now).look(), updated)
+    return impact(Story(project(*assets), now=now).context(), updated)
 
 
 def test_partitions_go_through_the_mappings_all_the_way_down():

@@ -53,13 +53,13 @@ def do(story, what, which, hour):
     elif what == "dim":
         story.observed(what)
     elif what in ("run", "fail", "claim"):
-        run = next((run for run in plan(story.look(invocation="i")).runs if run.asset == which), None)
+        run = next((run for run in plan(story.context(invocation="i")).runs if run.asset == which), None)
         if run is not None:
-            epoch = story.claim(run)
+            token = story.claim(run)
             if what == "run":
-                story.succeed(which, epoch)
+                story.succeed(which, token)
             elif what == "fail":
-                story.fail(which, epoch)
+                story.fail(which, token)
 
 
 @settings(deadline=None, max_examples=60)
@@ -73,25 +73,25 @@ def test_equal_to_planning_from_nothing(actions, ahead):
             now += which * 1800
         story.now, story.clock = _iso(now + ahead * 3600), _iso(now)
         do(story, what, which, now)
-        look = story.look(invocation="i")
-        assert planner.plan(look) == plan(replace(look, decided={}))
+        context = story.context(invocation="i")
+        assert planner.plan(context) == plan(replace(context, decided={}))
 
 
 def test_only_what_an_event_reaches_is_decided_again(monkeypatch):
     from sparkassets.core.planner import incremental
 
     story, planner = Story(PROJECT, now="2025-01-03"), IncrementalPlanner(PROJECT)
-    planner.plan(story.look(invocation="i"))
+    planner.plan(story.context(invocation="i"))
     decided = []
     real = incremental.decide
-    monkeypatch.setattr(incremental, "decide", lambda look, item: decided.append(item.name) or real(look, item))
-    planner.plan(story.look(invocation="i"))
+    monkeypatch.setattr(incremental, "decide", lambda context, item: decided.append(item.name) or real(context, item))
+    planner.plan(story.context(invocation="i"))
     assert set(decided) == {"dump"}  # it is due, and planned anew until it runs
     story.run("dump")
-    planner.plan(story.look(invocation="i"))
+    planner.plan(story.context(invocation="i"))
     decided.clear()
     story.observed("dim")
-    planner.plan(story.look(invocation="i"))
+    planner.plan(story.context(invocation="i"))
     assert set(decided) == {"dim", "daily", "report", "fresh", "quiet"}
 
 
@@ -101,22 +101,22 @@ def test_only_timetables_whose_next_instant_has_come_are_asked(monkeypatch):
     crons = {f"c{minute}": f"{minute} * * * *" for minute in range(60)}
     spec = project(*(asset(name, by=None, schedule=timed(cron)) for name, cron in crons.items()))
     story, planner = Story(spec, now="2025-01-03T12:30:30"), IncrementalPlanner(spec)
-    while runs := planner.plan(story.look(invocation="i")).runs:
+    while runs := planner.plan(story.context(invocation="i")).runs:
         for run in runs:
             story.succeed(run.asset, story.claim(run))
     asked = []
     real = incremental.decide
-    monkeypatch.setattr(incremental, "decide", lambda look, item: asked.append(item.name) or real(look, item))
+    monkeypatch.setattr(incremental, "decide", lambda context, item: asked.append(item.name) or real(context, item))
     for minute in range(31, 60):
         story.now = f"2025-01-03T12:{minute}:30"
-        (run,) = planner.plan(story.look(invocation="i")).runs
+        (run,) = planner.plan(story.context(invocation="i")).runs
         assert asked == [run.asset] == [f"c{minute}"]
         story.succeed(run.asset, story.claim(run))
-        planner.plan(story.look(invocation="i"))
+        planner.plan(story.context(invocation="i"))
         asked.clear()
 
 
-def _iso(epoch):
+def _iso(token):
     from sparkassets.core.instants import format_instant, instant
 
-    return format_instant(instant(epoch))
+    return format_instant(instant(token))

@@ -10,7 +10,7 @@ from tests.builders import Story, asset, days, project, source
 
 def rebuilt(story, *, force=False):
     a = story.project.assets["a"]
-    return plan_rebuild(story.look(), a, a.partition, force=force)
+    return plan_rebuild(story.context(), a, a.partition, force=force)
 
 
 def story_of(*keys, limit=366):

@@ -8,7 +8,7 @@ from tests.builders import Story, asset, at, clock, project, source
 
 
 def next_at(story: Story) -> int | None:
-    return asset_status(story.look(), story.project.assets["r"]).next_at
+    return asset_status(story.context(), story.project.assets["r"]).next_at
 
 
 def told(schedule: str | Schedule, now: str = "2025-02-01T05:00", **more: object) -> Story:

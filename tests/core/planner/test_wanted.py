@@ -183,12 +183,12 @@ def test_what_is_due_and_what_is_kept_is_what_a_model_of_single_days_says(model:
         found = [of_ranges(run.blocks) for run in story.plan().runs]
         assert found == ([model.due()] if model.due() else []), model
         known = story.project.assets["a"]
-        shown = dict(grid(story.look(), known, known.partition))
+        shown = dict(grid(story.context(), known, known.partition))
         stale = set[int]().union(*model.stale.values())
         labels = {known.partition.key(ZERO + day * DAY) for day in (model.kept & model.computed) - stale}
         told = {key for key, status in shown.items() if status == "kept"}
         assert labels <= told
-        assert asset_status(story.look(), known).stale == len(
+        assert asset_status(story.context(), known).stale == len(
             {
                 block
                 for block in stale & model.computed
@@ -219,7 +219,7 @@ def test_a_leaf_of_all_holds_only_for_the_blocks_that_its_dataset_was_updated_fo
     assert story.due() == {}
     story.add(EventEntry("x-q", "q", days("2024-01-01")))
     assert [story.keys("a", run.blocks) for run in story.run_all()] == [["2024-01-01"]]
-    assert asset_status(story.look(), story.project.assets["a"]).stale == 0
+    assert asset_status(story.context(), story.project.assets["a"]).stale == 0
 
 
 def test_a_month_with_some_of_its_days_waits_until_a_start_is_declared():
@@ -264,7 +264,7 @@ def test_before_its_start_a_leaf_is_neither_asked_for_nor_enough():
 
 
 def stale(story: Story) -> int:
-    return asset_status(story.look(), story.project.assets["a"]).stale
+    return asset_status(story.context(), story.project.assets["a"]).stale
 
 
 def test_what_came_before_the_start_of_its_source_is_used_by_the_run_that_read_it():
@@ -293,7 +293,7 @@ def test_under_or_too_a_leaf_that_can_have_nothing_leaves_nothing_over_and_one_t
     story.observed("q", "2025-01-02..2025-01-03")
     story.observed("p", "2025-01-02..2025-01-03")
     assert story.keys("a", story.run("a").blocks) == ["2025-01-02..2025-01-03"]
-    shown = dict(grid(story.look(), story.project.assets["a"], story.project.assets["a"].partition))
+    shown = dict(grid(story.context(), story.project.assets["a"], story.project.assets["a"].partition))
     assert shown == {"2025-01-02": "current", "2025-01-03": "stale"}
     story.observed("r", "2025-01-03")
     assert story.keys("a", story.run("a").blocks) == ["2025-01-03"]
@@ -318,8 +318,8 @@ def test_what_keeps_its_rows_waits_when_something_else_changes_until_it_is_force
         "`sparkassets backfill --force` computes it again"
     )
     a, blocks = story.project.assets["a"], days("2025-01-02")
-    assert plan_backfill(story.look(), a, blocks, force=False).runs == ()
-    (run,) = plan_backfill(story.look(), a, blocks, force=True).runs
+    assert plan_backfill(story.context(), a, blocks, force=False).runs == ()
+    (run,) = plan_backfill(story.context(), a, blocks, force=True).runs
     story.succeed("a", story.claim(run))
     assert quiet(story) == [("kept without p 2025-01-01, which was removed", ["2025-01-01"])]
     story.change(source("p"), source("q"), asset("a", "p", "q"))
@@ -420,7 +420,7 @@ def test_a_backfill_computes_what_it_names_and_says_that_it_does_not_look_back()
     story.observed("p", "2025-01-01..2025-01-03")
     story.run_all()
     story.observed("p", "2025-01-04")
-    plan = plan_backfill(story.look(), story.project.assets["a"], days("2025-01-04"), force=False)
+    plan = plan_backfill(story.context(), story.project.assets["a"], days("2025-01-04"), force=False)
     assert [story.keys("a", run.blocks) for run in plan.runs] == [["2025-01-04"]]
     (wait,) = plan.waiting
     assert wait.reason == "not computed again: a backfill computes what it names, without lookback (2d)"
@@ -444,8 +444,8 @@ def test_a_backfill_outside_the_bounds_is_refused_unless_forced(keys: str, messa
     story = Story(project(source("p"), bounded))
     story.observed("p", "2024-12-01..2025-01-31")
     with pytest.raises(InputError) as error:
-        plan_backfill(story.look(), story.project.assets["a"], days(keys), force=False)
+        plan_backfill(story.context(), story.project.assets["a"], days(keys), force=False)
     assert str(error.value.args[0]).startswith(message)
     assert error.value.hint == "--force computes it all the same"
-    (run,) = plan_backfill(story.look(), story.project.assets["a"], days(keys), force=True).runs
+    (run,) = plan_backfill(story.context(), story.project.assets["a"], days(keys), force=True).runs
     assert run.blocks == days(keys)

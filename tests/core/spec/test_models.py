@@ -3,16 +3,16 @@
 import pytest
 
 from sparkassets.core.conditions import Leaf, parse_condition
-from sparkassets.core.instants import Duration, epoch, parse_instant
+from sparkassets.core.instants import Duration, parse_instant, unix
 from sparkassets.core.partitions import Overlap, TimePartition, WindowMapping
 from sparkassets.core.spec.model import (
     InletSpec,
-    Place,
     ReadAfter,
     Require,
     Schedule,
     SourceSpec,
     SqlBody,
+    StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly
 from sparkassets.errors import Location
@@ -33,7 +33,7 @@ def test_the_two_line_asset():
     }
     assert asset.schedule == Schedule(condition=Leaf("flights"), text="flights", default=True)
     assert (asset.strategy, asset.write) == (DateRange(None, 366), "replace")
-    assert asset.place == Place("/shop/warehouse/a", "warehouse/a")
+    assert asset.storage == StorageLocation("/shop/warehouse/a", "warehouse/a")
     assert asset.uri == "warehouse/a"
     assert asset.body == SqlBody(SQL, Location("a.sql", 1, 1))
     assert asset.location == Location("a.yml", 1, 8)
@@ -44,7 +44,7 @@ def test_the_two_line_asset():
 def test_a_source_of_files():
     asset = one("asset: a", name="flights")
     assert asset.source == SourceSpec("csv", {}, 0)
-    assert asset.place == Place("/shop/landing/flights/{day}.csv", "landing/flights/{day}.csv")
+    assert asset.storage == StorageLocation("/shop/landing/flights/{day}.csv", "landing/flights/{day}.csv")
     assert asset.partition == TimePartition("day", "UTC", "day")
     assert (asset.strategy, asset.write, asset.body, asset.inlets) == (None, None, None, {})
     assert asset.schedule == Schedule()
@@ -161,7 +161,7 @@ def test_once_needs_no_start_where_the_asset_has_an_end():
 def test_a_timetable_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own():
     text = "asset: a\ntimezone: Europe/Berlin\nstart: 2025-01-01\nschedule: {}\n"
     outer = one(text.replace("{}", '"@daily"')).schedule.timetable
-    berlin = epoch(parse_instant("2025-01-01", zone="Europe/Berlin"))
+    berlin = unix(parse_instant("2025-01-01", zone="Europe/Berlin"))
     assert (outer.timezone, outer.start, outer.end) == ("Europe/Berlin", berlin, None)
     inner = one(
         text.replace("{}", "{cron: '@daily', timezone: UTC, start: 2025-02-01, end: 2025-03-01}")
@@ -171,7 +171,7 @@ def test_a_timetable_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own(
 
 def test_a_partition_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own():
     asset = one(f"{DAILY}timezone: Europe/Berlin\nstart: 2025-01-01\n", sql=SQL)
-    berlin = epoch(parse_instant("2025-01-01", zone="Europe/Berlin"))
+    berlin = unix(parse_instant("2025-01-01", zone="Europe/Berlin"))
     assert asset.partition == TimePartition("day", "Europe/Berlin", "day", berlin)
     assert (asset.start, asset.end) == (berlin, None)
     asset = one(
@@ -270,7 +270,7 @@ def test_everything_that_people_may_add():
     assert (asset.type, asset.description, asset.owner) == ("report", "2013: all", "data")
     assert asset.extra == {"tier": 1, "tags": ["x"]}
     assert asset.columns == {"id": "bigint", "price": "decimal(12,2)"}
-    assert (asset.uri, asset.place) == ("s3://Lake/a", Place("/shop/out/a", "out/a"))
+    assert (asset.uri, asset.storage) == ("s3://Lake/a", StorageLocation("/shop/out/a", "out/a"))
     assert asset.params == {"limit": 3, "day": "2024-01-01"}
     assert asset.paused
     assert (asset.retries, asset.retry_delay_seconds, asset.timeout_seconds, asset.lease_seconds) == (0, 0, 5400, 3600)
@@ -300,7 +300,7 @@ def test_the_project_file():
     assert project.spark == {"spark.sql.shuffle.partitions": "8", "spark.ui.enabled": "false"}
     assert project.max_parallel_runs == 2
     asset = project.assets["a"]
-    assert asset.place == Place("/data/warehouse/a", "/data/warehouse/a")
+    assert asset.storage == StorageLocation("/data/warehouse/a", "/data/warehouse/a")
     assert (asset.retries, asset.retry_delay_seconds, asset.timeout_seconds, asset.lease_seconds) == (3, 60, 3600, 300)
     assert project.assets["flights"].partition.timezone == "Europe/Berlin"
 

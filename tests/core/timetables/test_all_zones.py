@@ -7,11 +7,11 @@ from zoneinfo import available_timezones
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import epoch, instant, local_seconds, offsets
+from sparkassets.core.instants import instant, local_seconds, offsets, unix
 from sparkassets.core.timetables import parse_timetable
 from tests.core.clocks import ONE_DAY, wall_clock
 
-FIRST, LAST = epoch(datetime(1970, 1, 1, tzinfo=UTC)), epoch(datetime(2100, 1, 1, tzinfo=UTC))
+FIRST, LAST = unix(datetime(1970, 1, 1, tzinfo=UTC)), unix(datetime(2100, 1, 1, tzinfo=UTC))
 MICROSECOND = timedelta(microseconds=1)
 
 zones = st.sampled_from(sorted(available_timezones() - {"Factory", "localtime"}))
@@ -87,11 +87,11 @@ def test_other_slots_ascend_and_next_and_previous_are_inverse(data, zone, schedu
 
 
 @settings(max_examples=200)
-@example(zone="Pacific/Apia", at=epoch(datetime(2011, 12, 30, 12, tzinfo=UTC)), minute=0, every=True)
-@example(zone="Pacific/Kwajalein", at=epoch(datetime(1993, 8, 21, 12, tzinfo=UTC)), minute=150, every=False)
-@example(zone="Australia/Lord_Howe", at=epoch(datetime(2024, 4, 6, 15, tzinfo=UTC)), minute=105, every=True)
-@example(zone="America/Sao_Paulo", at=epoch(datetime(2018, 11, 4, 3, tzinfo=UTC)), minute=0, every=False)
-@example(zone="Asia/Kathmandu", at=epoch(datetime(1985, 12, 31, 18, 30, tzinfo=UTC)), minute=10, every=True)
+@example(zone="Pacific/Apia", at=unix(datetime(2011, 12, 30, 12, tzinfo=UTC)), minute=0, every=True)
+@example(zone="Pacific/Kwajalein", at=unix(datetime(1993, 8, 21, 12, tzinfo=UTC)), minute=150, every=False)
+@example(zone="Australia/Lord_Howe", at=unix(datetime(2024, 4, 6, 15, tzinfo=UTC)), minute=105, every=True)
+@example(zone="America/Sao_Paulo", at=unix(datetime(2018, 11, 4, 3, tzinfo=UTC)), minute=0, every=False)
+@example(zone="Asia/Kathmandu", at=unix(datetime(1985, 12, 31, 18, 30, tzinfo=UTC)), minute=10, every=True)
 @given(zone=zones, at=st.integers(FIRST, LAST), minute=st.integers(0, 1439), every=st.booleans())
 def test_a_daily_time_happens_once_on_each_date_that_exists(zone, at, minute, every):
     schedule = f"{minute % 60} {minute // 60} * * *"
@@ -104,7 +104,7 @@ def test_a_daily_time_happens_once_on_each_date_that_exists(zone, at, minute, ev
     dates = {wall_clock(moment, zone).date() for moment in range(at - 4 * 86_400, at + 4 * 86_400, 900)}
     # a time that is skipped moves on, past midnight at the latest: then the date after has its own and the moved one
     moved = [slot for slot in slots if _minute(slot, zone) != minute]
-    plain = [wall_clock(epoch(slot.end), zone).date() for slot in slots if _minute(slot, zone) == minute]
+    plain = [wall_clock(unix(slot.end), zone).date() for slot in slots if _minute(slot, zone) == minute]
     assert len(plain) == len(set(plain))
     inner = sorted(dates)[1:-1]
     gone = [date for date in inner if date not in plain]
@@ -112,4 +112,4 @@ def test_a_daily_time_happens_once_on_each_date_that_exists(zone, at, minute, ev
 
 
 def _minute(slot, zone):
-    return local_seconds(wall_clock(epoch(slot.end), zone)) % 86_400 // 60
+    return local_seconds(wall_clock(unix(slot.end), zone)) % 86_400 // 60

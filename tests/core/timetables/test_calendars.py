@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import DAY, day_number, epoch, format_instant, instant
+from sparkassets.core.instants import DAY, day_number, format_instant, instant, unix
 from sparkassets.core.timetables.base import TimetableError
 from sparkassets.core.timetables.calendars import calendar
 from sparkassets.core.timetables.exchanges import exchange
@@ -19,7 +19,7 @@ CODES = ["DE", "DE-BY", "US-NY", "AE", "XNYS", "XSHG"]
 
 
 def at(text):
-    return epoch(datetime.fromisoformat(text).replace(tzinfo=UTC))
+    return unix(datetime.fromisoformat(text).replace(tzinfo=UTC))
 
 
 def rolled(cron, code, roll, timezone="UTC"):

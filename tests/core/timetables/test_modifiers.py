@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import epoch, format_instant, instant, offsets, parse_instant
+from sparkassets.core.instants import format_instant, instant, offsets, parse_instant, unix
 from sparkassets.core.timetables import Continuous, Once, Slot, parse_timetable
 from tests.core.clocks import FIRST, LAST, zones
 
@@ -18,7 +18,7 @@ def at(text):
 
 
 def utc(schedule, **bounds):
-    return parse_timetable(schedule, timezone="UTC", **{key: epoch(at(text)) for key, text in bounds.items()})
+    return parse_timetable(schedule, timezone="UTC", **{key: unix(at(text)) for key, text in bounds.items()})
 
 
 def runs(timetable, low, high):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import DAY, epoch, format_instant, instant
+from sparkassets.core.instants import DAY, format_instant, instant, unix
 from sparkassets.core.timetables.base import TimetableError
 from sparkassets.core.timetables.sun import EVENTS, sun_ticks
 
@@ -14,7 +14,7 @@ TROMSO = {"latitude": 69.65, "longitude": 18.96}
 
 
 def at(text):
-    return epoch(datetime.fromisoformat(text).replace(tzinfo=UTC))
+    return unix(datetime.fromisoformat(text).replace(tzinfo=UTC))
 
 
 def dates(ticks, start, end):
@@ -37,7 +37,7 @@ def test_astral_agrees_to_the_second(event):
     observer = Observer(**AMSTERDAM)
     ticks = sun_ticks(event, **AMSTERDAM).between(at("2025-01-01"), at("2026-01-01"))
     days = [date(2025, 1, 1) + timedelta(days=each) for each in range(365)]
-    expected = [epoch(getattr(sun, event)(observer, day)) for day in days]
+    expected = [unix(getattr(sun, event)(observer, day)) for day in days]
     assert max(abs(tick - other) for tick, other in zip(ticks, expected, strict=True)) <= 1
 
 

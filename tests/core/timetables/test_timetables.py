@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import InstantError, epoch, format_instant, instant, parse_instant
+from sparkassets.core.instants import InstantError, format_instant, instant, parse_instant, unix
 from sparkassets.core.phrases import listing
 from sparkassets.core.timetables import KINDS, MODIFIERS, Slot, TimetableError, parse_timetable
 from tests.core.clocks import instants_near_changes, zones
@@ -27,7 +27,7 @@ def slot(start, end):
 
 
 def utc(schedule, **bounds):
-    return parse_timetable(schedule, timezone="UTC", **{key: epoch(at(text)) for key, text in bounds.items()})
+    return parse_timetable(schedule, timezone="UTC", **{key: unix(at(text)) for key, text in bounds.items()})
 
 
 # ------------------------------------------------------------------ slots
@@ -74,7 +74,7 @@ def test_bounds_select_slots_by_their_start(data, cron, zone, start, length):
     wanted = [
         found
         for found in free.between(low, high)
-        if (start is None or epoch(found.start) >= start) and (end is None or epoch(found.start) < end)
+        if (start is None or unix(found.start) >= start) and (end is None or unix(found.start) < end)
     ]
     assert list(bounded.between(low, high)) == wanted
     for found, following in pairwise(wanted):
@@ -186,8 +186,8 @@ def test_mapping_overrides_zone_and_bounds():
     schedule = {"cron": "0 6 * * *", "timezone": "Europe/Berlin", "start": "2025-03-20", "end": "2025-04-01T06:00"}
     timetable = parse_timetable(schedule, timezone="UTC", start=0, end=None)
     assert timetable.timezone == "Europe/Berlin"
-    assert timetable.start == epoch(at("2025-03-19T23:00"))
-    assert timetable.end == epoch(at("2025-04-01T04:00"))
+    assert timetable.start == unix(at("2025-03-19T23:00"))
+    assert timetable.end == unix(at("2025-04-01T04:00"))
     assert timetable.text == "0 6 * * *"
     assert timetable.describe() == "0 6 * * * (Europe/Berlin) from 2025-03-20T00:00+01:00 until 2025-04-01T06:00+02:00"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.spec.places import overlap, written
+from sparkassets.core.spec.storage import overlap, written
 from tests.core.spec.in_memory import compiled, errors
 
 SOURCE = "asset: s\nsource: csv\n"

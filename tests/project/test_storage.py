@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.spec.places import Site, overlap
+from sparkassets.core.spec.storage import Site, overlap
 from sparkassets.errors import SpecError
 from sparkassets.project import load
-from sparkassets.project.places import check_places, locator
+from sparkassets.project.storage import check_storage, locator
 
 
 def write(folder, **files):
@@ -38,11 +38,11 @@ def test_a_target_that_is_a_link_into_the_state_is_refused(tmp_path):
 def test_a_link_that_comes_after_the_project_was_loaded_is_found_before_anything_is_written(tmp_path):
     write(tmp_path, a="asset: a\nsql: SELECT 1\npath: x\n", b="asset: b\nsql: SELECT 1\npath: y\n")
     project = load(tmp_path, {})
-    check_places(project)
+    check_storage(project)
     (tmp_path / "x").mkdir()
     (tmp_path / "y").symlink_to("x")
     with pytest.raises(SpecError, match="the target 'y' is also the target of asset 'a', 'x'"):
-        check_places(project)
+        check_storage(project)
 
 
 def test_names_that_differ_by_case_are_one_place_where_the_disk_says_so(tmp_path):
@@ -64,7 +64,7 @@ def test_a_project_with_places_in_each_other_is_refused_with_all_of_them(tmp_pat
     (tmp_path / "state").mkdir()
     (tmp_path / "warehouse").symlink_to("state")
     with pytest.raises(SpecError) as error:
-        check_places(replace(project))
+        check_storage(replace(project))
     assert len(error.value.problems) == 2
 
 

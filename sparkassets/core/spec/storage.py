@@ -63,7 +63,7 @@ def _names(path: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StorageUse:
     """Something that a project keeps somewhere.
 
     Attributes:
@@ -102,8 +102,8 @@ class Overlap:
         relation: How the first lies to the second.
     """
 
-    place: Place
-    other: Place
+    place: StorageUse
+    other: StorageUse
     relation: Literal["same", "inside", "around"]
 
     def sentence(self, where: str) -> str:
@@ -127,9 +127,9 @@ class Overlap:
         return "give one of them another folder"
 
 
-def project_places(
+def storage_uses(
     *, root: str, state: tuple[str, str], folders: Iterable[str], assets: Mapping[str, AssetSpec]
-) -> list[Place]:
+) -> list[StorageUse]:
     """All places of a project.
 
     Args:
@@ -138,25 +138,25 @@ def project_places(
         folders: Absolute folders of asset files; those that hold the project's own are no place apart.
         assets: By name.
     """
-    places = [Place("state", *state), Place("root", root, root)]
+    places = [StorageUse("state", *state), StorageUse("root", root, root)]
     bodies = (asset.body for asset in assets.values() if isinstance(asset.body, PythonBody))
     packages = (f"{body.search_path.rstrip('/')}/{body.module.partition('.')[0]}" for body in bodies)
     code = (each for each in dict.fromkeys([*folders, *packages]) if not f"{root}/".startswith(f"{each.rstrip('/')}/"))
-    places += [Place("code", path, posixpath.relpath(path, root)) for path in code]
+    places += [StorageUse("code", path, posixpath.relpath(path, root)) for path in code]
     for asset in assets.values():
-        if asset.place is None:
+        if asset.storage is None:
             continue
-        path, shown = asset.place.path, asset.place.given
+        path, shown = asset.storage.path, asset.storage.given
         if asset.source is None:
-            places.append(Place("target", path, shown, asset.name, asset.write == "append"))
+            places.append(StorageUse("target", path, shown, asset.name, asset.write == "append"))
         else:
             pattern = PathPattern.parse(path) if asset.source.kind != "delta" else None
             fixed = pattern.root if pattern is not None else path
-            places.append(Place("source", fixed, shown, asset.name, pattern=pattern))
+            places.append(StorageUse("source", fixed, shown, asset.name, pattern=pattern))
     return places
 
 
-def overlaps(places: Sequence[Place], locate: Callable[[str], Site] = written) -> Iterator[Overlap]:
+def overlaps(places: Sequence[StorageUse], locate: Callable[[str], Site] = written) -> Iterator[Overlap]:
     """Every pair of places that may not share what they share; the first of a pair is written.
 
     Takes time by the number of places and their depth, not by that of pairs.
@@ -197,7 +197,7 @@ def _same_account(one: Site, other: Site) -> bool:
     return not (one.account and other.account) or one.account == other.account
 
 
-def _refused(inner: Place, outer: Place, below: tuple[str, ...]) -> Iterator[Overlap]:
+def _refused(inner: StorageUse, outer: StorageUse, below: tuple[str, ...]) -> Iterator[Overlap]:
     """The overlap of a place that is (nothing ``below``), or lies in, another one, if they may not."""
     if not below:
         first, second = (inner, outer) if inner.written else (outer, inner)
@@ -211,7 +211,7 @@ def _refused(inner: Place, outer: Place, below: tuple[str, ...]) -> Iterator[Ove
         yield Overlap(inner, outer, "inside")
 
 
-def _reaches(outer: Place, below: tuple[str, ...]) -> bool:
+def _reaches(outer: StorageUse, below: tuple[str, ...]) -> bool:
     """Whether what ``below`` leads to belongs to the outer place; a pattern may find nothing there."""
     pattern = outer.pattern
     if pattern is None or not pattern.is_pattern:

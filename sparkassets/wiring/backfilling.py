@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sparkassets.core.instants import epoch, parse_instant
+from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.spec.model import AssetSpec
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class BackfillRequest:
     """What a backfill is asked to do.
 
     Attributes:
@@ -35,8 +35,8 @@ class Backlog:
     rebuild: bool = False
 
 
-def backfill_of(asset: AssetSpec, backlog: Backlog) -> Backfill | Rebuild:
-    """The work of a driver that computes the backlog of ``asset``.
+def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
+    """The work of a driver that computes the request of ``asset``.
 
     Raises:
         InputError: It makes no sense for that asset.
@@ -45,37 +45,37 @@ def backfill_of(asset: AssetSpec, backlog: Backlog) -> Backfill | Rebuild:
 
     if asset.source is not None:
         raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
-    if backlog.rebuild:
-        return _rebuild_of(asset, backlog)
+    if request.rebuild:
+        return _rebuild_of(asset, request)
     if asset.partition is not None:
-        if backlog.partition is None or backlog.interval is not None:
+        if request.partition is None or request.interval is not None:
             raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
-        return Backfill(asset, blocks_of(asset, backlog.partition), force=backlog.force)
-    if backlog.partition is not None:
+        return Backfill(asset, blocks_of(asset, request.partition), force=request.force)
+    if request.partition is not None:
         raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
     interval = None
-    if backlog.interval is not None:
-        first, dots, last = backlog.interval.partition("..")
+    if request.interval is not None:
+        first, dots, last = request.interval.partition("..")
         start = parse_instant(first, zone=asset.local_zone)
         end = parse_instant(last, zone=asset.local_zone) if dots else start
         if end < start:
-            raise InputError(f"the interval {backlog.interval!r} ends before it starts")
-        interval = (epoch(start), epoch(end))
-    return Backfill(asset, None, interval=interval, force=backlog.force)
+            raise InputError(f"the interval {request.interval!r} ends before it starts")
+        interval = (unix(start), unix(end))
+    return Backfill(asset, None, interval=interval, force=request.force)
 
 
-def _rebuild_of(asset: AssetSpec, backlog: Backlog) -> Backfill | Rebuild:
+def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
     from sparkassets.runtime.work import Backfill, Rebuild
 
-    if backlog.partition is not None or backlog.interval is not None:
+    if request.partition is not None or request.interval is not None:
         raise InputError("--rebuild computes all of the table: leave --partition and --interval out")
     if asset.write != "replace":
         raise InputError(
             f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"
         )
     if asset.partition is None:
-        return Backfill(asset, None, force=backlog.force)  # it takes the place of the whole table anyway
-    return Rebuild(asset, asset.partition, force=backlog.force)
+        return Backfill(asset, None, force=request.force)  # it takes the place of the whole table anyway
+    return Rebuild(asset, asset.partition, force=request.force)
 
 
 def refuse_without_run(plan: Plan) -> None:

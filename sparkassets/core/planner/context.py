@@ -39,14 +39,14 @@ class Decision:
 
 
 @dataclass(slots=True)
-class Look:
+class PlanningContext:
     """The planner's view of one moment.
 
     Attributes:
-        now: The planner's time, epoch seconds.
-        clock: The real time, by which ``settle`` goes; epoch seconds.
+        now: The planner's time, Unix seconds.
+        clock: The real time, by which ``settle`` goes; Unix seconds.
         invocation: Whose failures are not tried again; None tries all of them.
-        gone: Epochs of claims whose driver is known to be gone, or whose lease is over.
+        gone: Fence tokens of claims whose driver is known to be gone, or whose lease is over.
         select: Assets that may run; None means all.
         faults: Sources and targets that cannot be looked at, with what is wrong.
         notes: Sources of which people should know something.
@@ -66,19 +66,19 @@ class Look:
     _floors: dict[tuple[str, str], int] = field(default_factory=dict)
     _ends: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def when(self, epoch: int) -> str:
+    def when(self, unix: int) -> str:
         """An instant of a sentence, on the project's clock."""
-        return zoned(instant(epoch), self.project.timezone)
+        return zoned(instant(unix), self.project.timezone)
 
     def over(self, partition: TimePartition) -> int:
-        """The end of the newest partition that is over; epoch seconds."""
+        """The end of the newest partition that is over; Unix seconds."""
         key = (partition.by, partition.timezone)
         if key not in self._floors:
             self._floors[key] = partition.floor(self.now)
         return self._floors[key]
 
     def rollover(self, partition: TimePartition) -> int:
-        """The end of the partition that holds now; epoch seconds."""
+        """The end of the partition that holds now; Unix seconds."""
         key = (partition.by, partition.timezone)
         if key not in self._ends:
             self._ends[key] = partition.next(self.now)
@@ -99,7 +99,7 @@ class Look:
     def chain(self, asset: AssetState) -> tuple[ClaimState, ...]:
         """The chain when a claim of it is live, else nothing."""
         newest = asset.chain[-1] if asset.chain else None
-        if newest is None or newest.status == "unfenced" or newest.epoch in self.gone:
+        if newest is None or newest.status == "unfenced" or newest.token in self.gone:
             return ()
         return asset.chain
 

@@ -9,18 +9,18 @@ from functools import cache
 from pathlib import Path
 
 from sparkassets.core.spec.model import NOWHERE, ProjectSpec
-from sparkassets.core.spec.places import Place, Site, overlaps, project_places, written
+from sparkassets.core.spec.storage import Site, StorageUse, overlaps, storage_uses, written
 from sparkassets.errors import Location, Problem, SpecError
 from sparkassets.project.traces import PROJECT_FILE
 
 
-def check_places(project: ProjectSpec) -> None:
+def check_storage(project: ProjectSpec) -> None:
     """Refuses a project that would write where something else of it is, as the disk has it now.
 
     Raises:
         SpecError: With every overlap, at the asset or the project file that it is in.
     """
-    places = project_places(
+    places = storage_uses(
         root=project.root, state=(project.state, project.state), folders=project.folders, assets=project.assets
     )
     problems = []
@@ -32,7 +32,7 @@ def check_places(project: ProjectSpec) -> None:
         raise SpecError(sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message)))
 
 
-def _location(project: ProjectSpec, place: Place) -> Location:
+def _location(project: ProjectSpec, place: StorageUse) -> Location:
     if place.asset is not None:
         return project.assets[place.asset].location
     if place.role == "state":
