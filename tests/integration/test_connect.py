@@ -32,7 +32,7 @@ engine, told = SparkEngine(project(python=("tasks",)), theirs), {}
 daily = table("daily", folder, by="day", **sql("SELECT CAST(TIMESTAMP'2013-01-01T20:00:00Z' AS DATE) AS day"))
 for _ in range(2):
     execute(engine, order(daily, keys="2013-01-01"))
-told["rows"] = [str(row[0]) for row in theirs.read.format("delta").load(daily.place.path).collect()]
+told["rows"] = [str(row[0]) for row in theirs.read.format("delta").load(daily.storage.path).collect()]
 try:
     execute(engine, order(daily, keys="2013-01-02"))
 except RunError as error:
@@ -41,8 +41,8 @@ words = table("words", folder, **function(folder, "words", "spark"))
 execute(engine, order(words))
 execute(engine, run := order(words))
 told["committed"] = [found.run == run.run for found in engine.committed(words, [run.run], app_id=run.app_id)]
-told["types"] = [str(field.type) for field in DeltaTable(words.place.path).schema().fields]
-told["words"] = sorted(row[0] for row in theirs.read.format("delta").load(words.place.path).collect())
+told["types"] = [str(field.type) for field in DeltaTable(words.storage.path).schema().fields]
+told["words"] = sorted(row[0] for row in theirs.read.format("delta").load(words.storage.path).collect())
 told["kept"] = {key: theirs.conf.get(key) for key in given} == given
 print(json.dumps(told), flush=True)
 os._exit(0)  # the server goes with its parent; to stop it may take as long as to start it

@@ -53,7 +53,7 @@ def test_a_function_gets_inlets_context_and_session_by_name(engine, spark, fligh
     computation = execute(engine, run)
     assert computation.measures == {"extra": {"rows": 6}}
     expected = ("daily", run.run, "2013-01-03", "2013-01-03 00:00:00+00:00", "2013-01-03", 7)
-    assert [tuple(row) for row in spark.read.format("delta").load(daily.place.path).collect()] == [expected]
+    assert [tuple(row) for row in spark.read.format("delta").load(daily.storage.path).collect()] == [expected]
     (committed,) = engine.committed(daily, [run.run], app_id=run.app_id)
     assert committed.measures == {"extra": {"rows": 6}}
 

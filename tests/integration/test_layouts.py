@@ -139,5 +139,5 @@ def test_a_rebuild_takes_the_place_of_the_whole_table_in_one_commit(engine, spar
         execute(engine, order(daily, keys="2024-01-01", rebuilds=True))
     execute(engine, order(daily, keys="2024-01-01..2024-01-02", rebuilds=True))
     assert rows(spark, daily) == [(date(2024, 1, 1), "x"), (date(2024, 1, 2), "x")]
-    now = DeltaTable(daily.place.path)
+    now = DeltaTable(daily.storage.path)
     assert (now.version(), now.metadata().partition_columns) == (1, ["day"])

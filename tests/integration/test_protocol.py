@@ -34,7 +34,7 @@ def test_the_same_stamp_lands_once(engine, spark, log):
     (committed,) = engine.committed(log, [run.run], app_id=run.app_id)
     assert (committed.run, committed.token, committed.attempt, committed.version) == (run.run, run.token, 1, 0)
     assert committed.metrics["numOutputRows"] == 1
-    assert committed.table_id == str(DeltaTable(log.place.path).metadata().id)
+    assert committed.table_id == str(DeltaTable(log.storage.path).metadata().id)
     assert engine.transaction_version(log, run.app_id) == 2 * run.token + 1
 
 
@@ -54,7 +54,7 @@ def test_a_fence_creates_a_missing_table_with_the_schema_and_layout_of_the_run(e
     daily = table("daily", tmp_path, by="day", **sql(ONE))
     run = order(daily, keys="2013-01-01")
     engine.fence(run, engine.compute(run, attempt=1), marker=marker(run, kind="fence", version=2 * run.token))
-    there = DeltaTable(daily.place.path)
+    there = DeltaTable(daily.storage.path)
     assert [(each.name, str(each.type)) for each in there.schema().fields] == [
         ("day", 'PrimitiveType("date")'),
         ("n", 'PrimitiveType("integer")'),
@@ -144,7 +144,7 @@ def test_commits_of_others_do_not_hide_a_run(engine, log):
     execute(engine, run)
     for days in range(10):
         retention = {"delta.logRetentionDuration": f"interval {40 + days} days"}
-        DeltaTable(log.place.path).alter.set_table_properties(retention)
+        DeltaTable(log.storage.path).alter.set_table_properties(retention)
     assert [each.version for each in engine.committed(log, [run.run], app_id=run.app_id)] == [0]
     assert engine.committed(log, [run.run], app_id="another/log") == ()
 
@@ -153,7 +153,7 @@ def test_a_restore_after_the_commit_asks_a_person(engine, log):
     execute(engine, order(log))
     run = order(log)
     execute(engine, run)
-    DeltaTable(log.place.path).restore(0)
+    DeltaTable(log.storage.path).restore(0)
     with pytest.raises(HistoryGoneError) as error:
         engine.committed(log, [run.run], app_id=run.app_id)
     assert str(error.value) == (
@@ -166,10 +166,10 @@ def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
     run = order(log)
     execute(engine, run)
     save(spark.sql(ONE), log)
-    spark.sql(f"OPTIMIZE delta.`{log.place.path}`")
-    DeltaTable(log.place.path).create_checkpoint()
+    spark.sql(f"OPTIMIZE delta.`{log.storage.path}`")
+    DeltaTable(log.storage.path).create_checkpoint()
     for version in (0, 1):
-        Path(log.place.path, "_delta_log", f"{version:020}.json").unlink()
+        Path(log.storage.path, "_delta_log", f"{version:020}.json").unlink()
     assert engine.transaction_version(log, run.app_id) == 2 * run.token + 1
     with pytest.raises(HistoryGoneError) as error:
         engine.committed(log, [run.run], app_id=run.app_id)
@@ -183,8 +183,8 @@ def test_a_run_that_fenced_itself_is_not_in_however_short_the_log_is(engine, log
     execute(engine, order(log))
     run = order(log)
     engine.fence(run, None, marker=marker(run, kind="fence"))
-    DeltaTable(log.place.path).create_checkpoint()
-    Path(log.place.path, "_delta_log", f"{0:020}.json").unlink()
+    DeltaTable(log.storage.path).create_checkpoint()
+    Path(log.storage.path, "_delta_log", f"{0:020}.json").unlink()
     assert engine.committed(log, [run.run], app_id=run.app_id) == ()
 
 
@@ -199,7 +199,7 @@ def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
     with pytest.raises(RunError) as error:
         engine.compute(order(escaped), attempt=1)
     assert str(error.value) == (
-        f"the path {escaped.place.path} holds a '%', which Delta's libraries take for an escape\n"
+        f"the path {escaped.storage.path} holds a '%', which Delta's libraries take for an escape\n"
         "  hint: rename the folder"
     )
 

@@ -34,7 +34,7 @@ def test_an_inlet_is_read_at_its_pinned_version(engine, spark, flights, tmp_path
 
 def test_a_recreated_inlet_is_not_read(engine, spark, flights, tmp_path):
     run = order(reading(tmp_path, ALL, "flights"), flights)
-    shutil.rmtree(flights.place.path)
+    shutil.rmtree(flights.storage.path)
     with pytest.raises(SourceError, match=r"^the inlet 'flights' vanished: there is no Delta table at .*/flights$"):
         engine.compute(run, attempt=1)
     save(spark.sql("SELECT DATE'2013-01-04' AS day"), flights)
@@ -44,7 +44,7 @@ def test_a_recreated_inlet_is_not_read(engine, spark, flights, tmp_path):
 
 def test_a_shallow_clone_is_read_although_deltalake_cannot_tell_its_history(engine, flights, tmp_path):
     clone = table("clone", tmp_path, by="day")
-    origin, log = Path(flights.place.path), Path(clone.place.path, "_delta_log", f"{0:020d}.json")
+    origin, log = Path(flights.storage.path), Path(clone.storage.path, "_delta_log", f"{0:020d}.json")
     actions = [json.loads(line) for line in (origin / "_delta_log" / log.name).read_text().splitlines()]
     for action in actions:
         if "add" in action:

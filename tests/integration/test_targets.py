@@ -34,7 +34,7 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
     coverage = RangeSet.of([daily.partition.parse_keys("2013-01-01..2013-01-03")])
     execute(engine, first, blocks=("2013-01-01..2013-01-02",))
     execute(engine, second, blocks=("2013-01-02..2013-01-03",))
-    known, at = recorded(daily, second, coverage), f"delta.`{daily.place.path}`"
+    known, at = recorded(daily, second, coverage), f"delta.`{daily.storage.path}`"
 
     def look():
         return DeltaTargets().look(daily, known)

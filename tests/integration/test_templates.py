@@ -98,7 +98,7 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
     )
     execute(engine, order(table("report", tmp_path, columns={"n": "bigint"}, **sql(query))))
     execute(engine, order(report))
-    assert [row[0] for row in spark.read.format("delta").load(report.place.path).collect()] == [1]
+    assert [row[0] for row in spark.read.format("delta").load(report.storage.path).collect()] == [1]
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,14 @@ def test_replace_by_blocks_touches_no_other_block(engine, spark, flights, tmp_pa
     daily = table("daily", tmp_path, by="day", **sql(DAILY, "flights"))
     execute(engine, daily_of(flights, daily, "2013-01-01..2013-01-02"))
     assert rows(spark, daily) == [(date(2013, 1, 1), 20), (date(2013, 1, 2), 40)]
-    spark.sql(f"UPDATE delta.`{flights.place.path}` SET delay = 0")  # noqa: S608 - a table of the test's own
+    spark.sql(f"UPDATE delta.`{flights.storage.path}` SET delay = 0")  # noqa: S608 - a table of the test's own
     execute(engine, daily_of(flights, daily, "2013-01-02"))
     assert rows(spark, daily) == [(date(2013, 1, 1), 20), (date(2013, 1, 2), 0)]
 
 
 def test_rows_of_other_blocks_that_delta_copies_are_not_those_of_the_run(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
-    save(spark.read.format("delta").load(flights.place.path).coalesce(1), daily)
+    save(spark.read.format("delta").load(flights.storage.path).coalesce(1), daily)
     run = daily_of(flights, daily, "2013-01-02")
     execute(engine, run)
     (committed,) = engine.committed(daily, [run.run], app_id=run.app_id)
@@ -40,7 +40,7 @@ def test_rows_of_other_blocks_that_delta_copies_are_not_those_of_the_run(engine,
 
 def test_a_shallow_clone_is_a_target_as_any_other(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
-    spark.sql(f"CREATE TABLE delta.`{daily.place.path}` SHALLOW CLONE delta.`{flights.place.path}`")
+    spark.sql(f"CREATE TABLE delta.`{daily.storage.path}` SHALLOW CLONE delta.`{flights.storage.path}`")
     first, second = daily_of(flights, daily, "2013-01-01"), daily_of(flights, daily, "2013-01-02")
     assert engine.committed(daily, [first.run], app_id=first.app_id) == ()
     for run in (first, second):
@@ -53,7 +53,7 @@ def test_a_shallow_clone_is_a_target_as_any_other(engine, spark, flights, tmp_pa
 def test_a_block_that_has_no_rows_any_more_is_emptied(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAILY, "flights"))
     execute(engine, daily_of(flights, daily, "2013-01-01..2013-01-02"))
-    spark.sql(f"DELETE FROM delta.`{flights.place.path}` WHERE day = '2013-01-02'")  # noqa: S608 - the test's own
+    spark.sql(f"DELETE FROM delta.`{flights.storage.path}` WHERE day = '2013-01-02'")  # noqa: S608 - the test's own
     execute(engine, daily_of(flights, daily, "2013-01-02"))
     assert rows(spark, daily) == [(date(2013, 1, 1), 20)]
 
@@ -131,18 +131,18 @@ def test_a_new_table_is_laid_out_by_days_and_coarser(engine, tmp_path, by, query
     key = {"hour": "2013-01-01T00", "day": "2013-01-01", "month": "2013-01", "year": "2013"}[by]
     daily = table("daily", tmp_path, by=by, **sql(query))
     execute(engine, order(daily, keys=key))
-    assert DeltaTable(daily.place.path).metadata().partition_columns == layout
+    assert DeltaTable(daily.storage.path).metadata().partition_columns == layout
 
 
 def test_the_layout_of_an_existing_table_is_kept(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
     frame = spark.sql("SELECT DATE'2013-01-09' AS day, 'LGA' AS origin, 1 AS delay")
-    frame.write.format("delta").partitionBy("origin").save(daily.place.path)
+    frame.write.format("delta").partitionBy("origin").save(daily.storage.path)
     execute(engine, daily_of(flights, daily, "2013-01-01"))
-    assert DeltaTable(daily.place.path).metadata().partition_columns == ["origin"]
+    assert DeltaTable(daily.storage.path).metadata().partition_columns == ["origin"]
     whole = table("daily", tmp_path, **sql(COPY, "flights"))
     execute(engine, order(whole, flights))
-    assert DeltaTable(daily.place.path).metadata().partition_columns == ["origin"]
+    assert DeltaTable(daily.storage.path).metadata().partition_columns == ["origin"]
     assert len(rows(spark, daily)) == 6
 
 
@@ -157,7 +157,7 @@ def test_columns_that_do_not_fit_the_target_are_listed_before_anything_is_comput
         "column 'a' is bigint, but int in the target\n"
         "  hint: what was appended cannot be computed again: write to another table, or change this one by hand"
     )
-    assert DeltaTable(log.place.path).version() == 0
+    assert DeltaTable(log.storage.path).version() == 0
 
 
 def test_the_order_of_columns_does_not_matter(engine, spark, tmp_path):
@@ -219,4 +219,4 @@ def test_a_failed_run_leaves_schema_and_rows_as_they_were(engine, spark, flights
     assert "\n" not in str(error.value)
     assert not error.value.retryable
     assert error.value.__cause__ is not None
-    assert (DeltaTable(daily.place.path).version(), rows(spark, daily)) == (0, [(date(2013, 1, 2), 7)])
+    assert (DeltaTable(daily.storage.path).version(), rows(spark, daily)) == (0, [(date(2013, 1, 2), 7)])
