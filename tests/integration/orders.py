@@ -71,7 +71,7 @@ def order(
         blocks = RangeSet.of(asset.partition.parse_keys(each) for each in keys.split(","))
     token = next(_numbers)
     given = {
-        "epoch": token,
+        "token": token,
         "run": f"{asset.name}-{token}",
         "interval": None,
         "schedule_date": NOW,
@@ -100,7 +100,7 @@ def newest(asset: AssetSpec, *, ranges: RangeSet | None = None, low: str | None 
 def marker(order: RunOrder, computation: Computation | None = None, *, kind: str = "data", **more: Any) -> CommitMarker:
     given = {
         "version": 2 * order.token + 1,
-        "epoch": order.token,
+        "token": order.token,
         "run": order.run,
         "attempt": 1,
         "measures": computation.measures if computation else {},
