@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+    from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.timetables import RegisteredTimetable, Slot
-    from sparkassets.runtime.progress import Progress, RunFailedError, RunResult, Summary
+    from sparkassets.runtime.progress import Progress, RunFailedError
     from sparkassets.wiring import BackfillRequest, Project
 
 from sparkassets.errors import (
@@ -49,9 +50,9 @@ _LAZY = {
     "Project": "sparkassets.wiring",
     "RegisteredTimetable": "sparkassets.core.timetables.registered",
     "RunFailedError": "sparkassets.runtime.progress",
-    "RunResult": "sparkassets.runtime.progress",
+    "RunResult": "sparkassets.core.results",
     "Slot": "sparkassets.core.timetables.base",
-    "Summary": "sparkassets.runtime.progress",
+    "Summary": "sparkassets.core.results",
     "Waiting": "sparkassets.core.planner.plan",
 }
 

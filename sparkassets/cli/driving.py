@@ -11,15 +11,17 @@ from dataclasses import dataclass, field, replace
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
-from sparkassets.cli.documents import print_json, summary_document
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.render import print_summary
 from sparkassets.cli.reporting import reporter
 from sparkassets.cli.signals import InterruptedBySignalError, Stopper
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.summary import summary_document
 from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import SparkAssetsError
-from sparkassets.runtime.progress import Progress, RunResult, Summary
+from sparkassets.runtime.progress import Progress
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ def report(error: Exception, *, as_json: bool) -> int:
         if known.hint:
             terminal.print(f"  hint: {_safe(known.hint)}")
     if as_json:
-        from sparkassets.cli.documents import print_json
+        from sparkassets.cli.json_output import print_json
 
         print_json(error_document(known))
     return known.exit_code
@@ -117,6 +117,8 @@ def error_document(error: SparkAssetsError) -> dict[str, Any]:
     """``{"error": {"message", "hint"}}``, and ``problems`` of a project that is not valid."""
     document: dict[str, Any] = {"message": message_of(error), "hint": error.hint and _safe(error.hint)}
     if isinstance(error, SpecError):
+        from sparkassets.core.documents.problems import problems_document
+
         document["problems"] = problems_document(error.problems)
     return {"error": document}
 
@@ -126,20 +128,6 @@ def print_warnings(warnings: Sequence[Problem]) -> None:
     terminal = Terminal.of(sys.stderr)
     for warning in warnings:
         terminal.print(f"{terminal.paint('warning:', 'yellow', 'bold')} {warning}")
-
-
-def problems_document(problems: Sequence[Problem]) -> list[dict[str, Any]]:
-    """The problems of a project's files; line and column count from 1, 0 means the whole file."""
-    return [
-        {
-            "file": problem.location.file,
-            "line": problem.location.line,
-            "column": problem.location.column,
-            "message": problem.message,
-            "hint": problem.hint,
-        }
-        for problem in problems
-    ]
 
 
 def _sentence(error: click.ClickException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 
-from sparkassets.cli.documents import print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.terminal import Terminal
 
 

@@ -15,9 +15,9 @@ from sparkassets.core.partitions import RangeSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
+from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.timetables import Slot
-from sparkassets.runtime.progress import RunResult, Status, Summary
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.preview import Preview
@@ -36,6 +36,8 @@ STATUS_STYLES = {
     "running": "cyan",
     "open": "dim",
     "kept": "yellow",
+    "paused": "yellow",
+    "never": "dim",
 }
 
 _UNITS = ((60, 1, "s"), (3570, 60, "min"), (2 * 86400, 3600, "h"))

@@ -14,8 +14,9 @@ from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.wording import plural
+from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.runtime.progress import Progress, RunResult
+from sparkassets.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

@@ -23,6 +23,7 @@ from sparkassets.core.partitions import RangeSet
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError, said
@@ -32,7 +33,7 @@ from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.made_good import settled
 from sparkassets.runtime.news import changed_specs, observe
-from sparkassets.runtime.progress import Explained, Progress, RunResult, Status, Summary, Unbroken
+from sparkassets.runtime.progress import Explained, Progress, Unbroken
 from sparkassets.runtime.restless import Restless
 from sparkassets.runtime.targets import look_at_targets, losses_in
 from sparkassets.runtime.work import Work

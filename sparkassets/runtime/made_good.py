@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sparkassets.core.partitions import RangeSet
-from sparkassets.runtime.progress import RunResult
+from sparkassets.core.results import RunResult
 
 
 def settled(results: Sequence[RunResult]) -> tuple[RunResult, ...]:

@@ -11,8 +11,8 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.rebuild import plan_rebuild
+from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.runtime.progress import RunResult
 
 
 class Work(Protocol):

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from sparkassets.core.journal.runs import RunRecord
 from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
+from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.runtime.progress import RunResult, Summary
 
 Named = TypeVar("Named", PlannedRun, Waiting, Note, RunResult, RunRecord)
 

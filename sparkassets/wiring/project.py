@@ -22,6 +22,7 @@ from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
+from sparkassets.core.results import Summary
 from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.timetables import Timetable, parse_timetable
@@ -32,7 +33,7 @@ from sparkassets.runtime.announcing import announce
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs, observe
-from sparkassets.runtime.progress import Progress, RunFailedError, Silent, Summary
+from sparkassets.runtime.progress import Progress, RunFailedError, Silent
 from sparkassets.runtime.targets import look_at_targets
 from sparkassets.sources import DeltaTargets, observer
 from sparkassets.sources.columns import table_columns, told_by_table

@@ -18,8 +18,8 @@ from packaging.requirements import Requirement
 
 import sparkassets.spark
 from sparkassets import Project
+from sparkassets.core.results import Summary
 from sparkassets.ports import CommitMarker, RunOrder
-from sparkassets.runtime.progress import Summary
 from tests.runtime.fakes import FakeEngine
 
 ASSETS, SOURCES, DAYS, REPEATS = 100, 10, 28, 7

@@ -14,8 +14,8 @@ import pytest
 from sparkassets.cli.driving import RUNS_TOLD, Tally, drive
 from sparkassets.cli.signals import STOPPING
 from sparkassets.core.planner.plan import Plan, Waiting
+from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import SparkUnavailableError, StateError
-from sparkassets.runtime.progress import RunResult, Summary
 from tests.builders import asset, project, source
 
 SHOP = project(source("flights"), asset("delays", "flights", by=None))

@@ -7,7 +7,7 @@ import pytest
 from sparkassets.cli.render import print_plan, print_summary
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.runtime.progress import RunResult, Summary
+from sparkassets.core.results import RunResult, Summary
 from tests.builders import Story, asset, days, project, source
 
 SHOP = project(source("flights"), asset("delays", "flights"), asset("report", "delays", by=None), asset("manual"))

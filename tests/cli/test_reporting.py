@@ -10,7 +10,7 @@ import pytest
 from sparkassets.cli.reporting import Bars, Lines, reporter
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.planner.plan import Plan, PlannedRun
-from sparkassets.runtime.progress import RunResult
+from sparkassets.core.results import RunResult
 from tests.builders import asset, days, project, source
 
 SHOP = project(source("flights"), asset("delays", "flights"), timezone="Europe/Berlin")

@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 import sparkassets.spark
 from sparkassets import Project
+from sparkassets.core.results import RunResult
 from sparkassets.ports import CommitMarker, Computation, RunOrder
-from sparkassets.runtime.progress import RunResult, Silent
+from sparkassets.runtime.progress import Silent
 from sparkassets.spark import SparkEngine
 from sparkassets.spark.computation import SparkComputation
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sparkassets.core.journal.found import Found
+from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import said
 from sparkassets.ports import (
@@ -23,7 +24,7 @@ from sparkassets.ports import (
 from sparkassets.runtime.driver import Driver, DriverIdentity
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.progress import Explained, RunResult, Silent
+from sparkassets.runtime.progress import Explained, Silent
 
 
 @dataclass

@@ -3,8 +3,9 @@
 import pytest
 
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.results import RunResult, Summary
 from sparkassets.runtime.made_good import settled
-from sparkassets.runtime.progress import RunFailedError, RunResult, Summary
+from sparkassets.runtime.progress import RunFailedError
 from tests.builders import days
 
 ONE, TWO, BOTH = days("2025-01-01"), days("2025-01-02"), days("2025-01-01", "2025-01-02")

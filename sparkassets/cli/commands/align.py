@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.completing import AssetName
-from sparkassets.cli.documents import alignment_document, print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import has_project, json_option, open_project, project_option
 from sparkassets.cli.render import SLOT_COLUMNS, slot_cells
 from sparkassets.cli.tables import Column, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.timetables import alignment_document
 from sparkassets.core.instants import zoned
 from sparkassets.core.timetables.align import delta_text, names_no_asset
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.completing import AssetName
-from sparkassets.cli.documents import downstream_document, plan_document, print_json
 from sparkassets.cli.driving import drive
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.render import print_downstream, print_plan
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.impact import downstream_document
+from sparkassets.core.documents.plan import plan_document
 
 
 @click.command("backfill")
@@ -64,7 +66,8 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     plan = project.plan_backfill(request)
     after = project.impact(plan) if downstream else None
     if as_json:
-        print_json({**plan_document(plan, project.spec), **downstream_document(after, project.spec)})
+        told = {} if after is None else {"downstream": downstream_document(after, project.spec)}
+        print_json({**plan_document(plan, project.spec), **told})
         return 0
     print_plan(plan, project.spec)
     if after is not None:

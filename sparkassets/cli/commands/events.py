@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkassets.cli.completing import AssetName
-from sparkassets.cli.documents import event_document, print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
 from sparkassets.cli.tables import Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.events import event_document
 from sparkassets.core.instants import zoned
 from sparkassets.core.journal.announce import no_number
 from sparkassets.core.journal.specs import fold_spec

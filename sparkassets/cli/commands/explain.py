@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.completing import AssetName
-from sparkassets.cli.documents import node_document, print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
 from sparkassets.cli.tables import LEAST, wrap
 from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.core.documents.explain import node_document
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.explain import Node

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
 from sparkassets.cli import diagrams
-from sparkassets.cli.documents import print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.graph import graph_document, graph_of
 
 
 @click.command("graph")
@@ -27,23 +27,14 @@ def command(folder: Path, form: str, as_json: bool) -> int:
     """
     project = open_project(folder).spec
     if as_json:
-        print_json(_document(diagrams.graph_of(project)))
+        print_json(graph_document(graph_of(project)))
         return 0
     match form:
         case "mermaid":
-            lines = diagrams.mermaid(diagrams.graph_of(project))
+            lines = diagrams.mermaid(graph_of(project))
         case "dot":
-            lines = diagrams.dot(diagrams.graph_of(project))
+            lines = diagrams.dot(graph_of(project))
         case _:
             lines = diagrams.text(project)
     Terminal.of(sys.stdout).print(*lines)
     return 0
-
-
-def _document(graph: diagrams.Graph) -> dict[str, Any]:
-    return {
-        "nodes": [{"id": node.id, "label": node.label, "kind": node.kind} for node in graph.nodes],
-        "edges": [
-            {"from": edge.start, "to": edge.end, "kind": edge.kind, "gates": list(edge.gates)} for edge in graph.edges
-        ],
-    }

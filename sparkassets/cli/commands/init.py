@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.documents import print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import USUAL_FOLDERS, json_option
 from sparkassets.cli.terminal import Terminal
 from sparkassets.errors import InputError

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.completing import AssetName
-from sparkassets.cli.documents import print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
 from sparkassets.cli.render import STATUS_STYLES, number
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.status import partition_document
 
 
 @click.command("partitions")
@@ -27,7 +28,7 @@ def command(folder: Path, asset: str, at: str | None, as_json: bool) -> int:
     """
     project = open_project(folder)
     if as_json:
-        print_json([{"partition": key, "status": status} for key, status in project.partitions(asset, at=at)])
+        print_json([partition_document(key, status) for key, status in project.partitions(asset, at=at)])
         return 0
     terminal, found = Terminal.of(sys.stdout), project.stretches(asset, at=at)
     if not found:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.documents import plan_document, print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option, select_option
 from sparkassets.cli.render import print_plan
 from sparkassets.cli.selection import selected
+from sparkassets.core.documents.plan import plan_document
 
 
 @click.command("plan")

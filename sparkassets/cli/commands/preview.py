@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.completing import AssetName
-from sparkassets.cli.documents import preview_document, print_json
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.render import print_preview
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.timetables import preview_document
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.preview import Preview

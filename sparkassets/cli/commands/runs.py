@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from sparkassets.cli.completing import AssetName
-from sparkassets.cli.documents import print_json, run_document
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
 from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, interval_text, number, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.runs import run_document
 from sparkassets.core.instants import instant
 from sparkassets.core.journal.runs import RunStatus
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.documents import json_text, print_json
+from sparkassets.cli.json_output import json_text, print_json
 from sparkassets.cli.options import json_option
 from sparkassets.errors import InputError
 

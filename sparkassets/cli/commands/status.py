@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.documents import print_json, status_document
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, clock, in_words, number, print_failure
+from sparkassets.cli.render import STATUS_STYLES, clock, in_words, print_failure
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.core.documents.status import standing, status_document
 from sparkassets.core.instants import unix
 from sparkassets.core.phrases import few
 
@@ -27,7 +28,6 @@ COLUMNS = [
     Column("last"),
     Column("next"),
 ]
-COUNTS = ("current", "kept", "stale", "missing", "failed")
 SHOWN = 2
 
 
@@ -53,10 +53,11 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
 
 
 def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:
+    text, state = standing(status)
     return [
         status.asset,
         few(status.covered, SHOWN),
-        _state(status),
+        Cell(text, STATUS_STYLES[state]),
         clock(status.last_at, project),
         _next(status.next_at, project, now),
     ]
@@ -68,21 +69,3 @@ def _next(at: int | None, project: ProjectSpec, now: int) -> str:
     if at <= now:
         return "due"
     return f"{clock(at, project)}, {in_words(at - now)}"
-
-
-def _state(status: AssetStatus) -> Cell:
-    """What needs attention first."""
-    counts = {name: getattr(status, name) for name in COUNTS}
-    told = ", ".join(f"{number(count)} {name}" for name, count in counts.items() if count)
-    if status.paused and not status.running:
-        return Cell(", ".join(filter(None, ["paused", told])), "yellow")
-    if status.running:
-        return Cell(", ".join(filter(None, ["running", told])), STATUS_STYLES["running"])
-    if status.error:
-        return Cell(told or "failed", STATUS_STYLES["failed"])
-    if told:
-        worst = next(name for name in ("failed", "missing", "stale", "current") if counts[name])
-        return Cell(told, STATUS_STYLES[worst])
-    if status.last_at is None:
-        return Cell("never", "dim")
-    return Cell("there" if status.last_run is None else "success", STATUS_STYLES["success"])

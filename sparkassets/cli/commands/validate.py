@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.documents import print_json
-from sparkassets.cli.failures import print_warnings, problems_document
+from sparkassets.cli.failures import print_warnings
+from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.core.documents.problems import problems_document
 from sparkassets.core.planner.wording import plural
 from sparkassets.errors import SpecError
 

@@ -1,21 +1,25 @@
-"""What ``--json`` prints, exactly."""
+"""What is shown of a project, exactly: the documents that ``--json`` prints."""
+
+import json
+from dataclasses import replace
 
 import pytest
 
-from sparkassets.cli.documents import (
-    event_document,
-    json_text,
-    node_document,
-    plan_document,
-    run_document,
-    status_document,
-    summary_document,
-)
+from sparkassets.core.documents.events import event_document
+from sparkassets.core.documents.explain import node_document
+from sparkassets.core.documents.graph import graph_document, graph_of
+from sparkassets.core.documents.impact import downstream_document
+from sparkassets.core.documents.plan import plan_document
+from sparkassets.core.documents.problems import problems_document
+from sparkassets.core.documents.runs import run_document
+from sparkassets.core.documents.status import standing, status_document
+from sparkassets.core.documents.summary import summary_document
 from sparkassets.core.journal.runs import RUN_KINDS, of_rows
 from sparkassets.core.planner.explain import Node
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.status import asset_status
-from sparkassets.runtime.progress import RunResult, Summary
+from sparkassets.core.planner.status import AssetStatus, asset_status
+from sparkassets.core.results import RunResult, Summary
+from sparkassets.errors import Location, Problem
 from tests.builders import Story, asset, at, days, project, source
 
 
@@ -187,5 +191,57 @@ def test_an_explanation():
     }
 
 
-def test_a_document_ends_with_a_line_end_and_keeps_its_letters():
-    assert json_text({"a": "ü"}) == '{\n  "a": "ü"\n}\n'
+STATUS = AssetStatus("delays", "date_range", "")
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "state"),
+    [
+        ({}, "never", "never"),
+        ({"last_at": 0}, "there", "success"),
+        ({"last_at": 0, "last_run": "r1"}, "success", "success"),
+        ({"current": 1204, "stale": 1, "missing": 2}, "1,204 current, 1 stale, 2 missing", "missing"),
+        ({"current": 1, "stale": 1, "missing": 2, "failed": 1}, "1 current, 1 stale, 2 missing, 1 failed", "failed"),
+        ({"current": 2, "kept": 1}, "2 current, 1 kept", "current"),
+        ({"error": "boom"}, "failed", "failed"),
+        ({"error": "boom", "current": 1}, "1 current", "failed"),
+        ({"error": "boom", "paused": True}, "paused", "paused"),
+        ({"running": "r1", "paused": True, "missing": 1}, "running, 1 missing", "running"),
+    ],
+)
+def test_what_is_said_first_of_an_asset(known, text, state):
+    assert standing(replace(STATUS, **known)) == (text, state)
+
+
+def test_what_becomes_due_after_a_backfill(story):
+    after = {"delays": days("2025-01-01..2025-01-02"), "report": None}
+    assert downstream_document(after, story.project) == [
+        {"asset": "delays", "partitions": {"ranges": ["2025-01-01..2025-01-02"], "count": 2}},
+        {"asset": "report", "partitions": None},
+    ]
+
+
+def test_problems():
+    found = Problem(Location("a.yml", 3, 7), "unknown key 'shedule'", hint="did you mean 'schedule'?")
+    assert problems_document([found]) == [
+        {
+            "file": "a.yml",
+            "line": 3,
+            "column": 7,
+            "message": "unknown key 'shedule'",
+            "hint": "did you mean 'schedule'?",
+        }
+    ]
+
+
+def test_every_document_is_made_of_what_json_has(story):
+    story.run("delays")
+    context = story.context()
+    runs = of_rows([row for row in story.rows if row.kind in RUN_KINDS])
+    documents = [
+        plan_document(story.plan(), story.project),
+        [run_document(run, story.project) for run in runs],
+        [status_document(asset_status(context, item), story.project) for item in story.project.assets.values()],
+        graph_document(graph_of(story.project)),
+    ]
+    assert json.loads(json.dumps(documents, allow_nan=False)) == documents

@@ -1,0 +1,16 @@
+"""What ``--json`` prints: one document, made of plain values (DESIGN section 9)."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+
+def print_json(document: object) -> None:
+    """Prints one document and a line end on stdout."""
+    sys.stdout.write(json_text(document))
+
+
+def json_text(document: object) -> str:
+    """One document and a line end."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,35 @@
+"""A run of the journal, as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.documents.values import instant_text, interval_document, partitions_document
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.runs import RunRecord
+    from sparkassets.core.spec.model import ProjectSpec
+
+
+def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
+    """What became of a claim; ``partitions`` is null for an asset without partitions."""
+    return {
+        "run": run.run,
+        "asset": run.asset,
+        "kind": run.kind,
+        "status": run.status,
+        "started": instant_text(run.started),
+        "at": instant_text(run.ended),
+        "seconds": run.seconds,
+        "partitions": partitions_document(run.blocks, project.assets.get(run.asset)),
+        "rows": run.rows,
+        "version": run.version,
+        "attempts": run.attempts,
+        "reason": run.reason,
+        "error": run.error,
+        "hint": run.hint,
+        "details": run.details,
+        "adopted": run.adopted,
+        "data_interval": interval_document(run.interval),
+        "events": list(run.events),
+    }

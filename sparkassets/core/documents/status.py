@@ -1,0 +1,59 @@
+"""What is known of an asset and of its partitions, as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.documents.values import instant_text, spans
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.status import AssetStatus
+    from sparkassets.core.spec.model import ProjectSpec
+
+COUNTS = ("current", "kept", "stale", "missing", "failed")
+"""Statuses of partitions that are counted."""
+
+
+def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]:
+    """One asset at a glance; ``partitions`` is null for an asset without partitions."""
+    partition = project.assets[status.asset].partition
+    return {
+        "asset": status.asset,
+        "kind": status.kind,
+        "schedule": status.schedule,
+        "partitions": {"ranges": spans(status.covered), **counts(status)} if partition else None,
+        "last_run": status.last_run,
+        "last_at": instant_text(status.last_at),
+        "rows": status.rows,
+        "error": status.error,
+        "running": status.running,
+        "next_at": instant_text(status.next_at),
+        "paused": status.paused,
+        "notes": list(status.notes),
+    }
+
+
+def counts(status: AssetStatus) -> dict[str, int]:
+    """How many partitions of an asset are in each status."""
+    return {name: getattr(status, name) for name in COUNTS}
+
+
+def standing(status: AssetStatus) -> tuple[str, str]:
+    """What is to be said first of an asset, in a few words, and the status that this is a case of."""
+    counted = counts(status)
+    told = ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
+    if status.running or status.paused:
+        state = "running" if status.running else "paused"
+        return ", ".join(filter(None, [state, told])), state
+    if status.error:
+        return told or "failed", "failed"
+    if told:
+        return told, next(name for name in ("failed", "missing", "stale", "current") if counted[name])
+    if status.last_at is None:
+        return "never", "never"
+    return ("there" if status.last_run is None else "success"), "success"
+
+
+def partition_document(key: str, status: str) -> dict[str, str]:
+    """One partition of an asset, with its status."""
+    return {"partition": key, "status": status}

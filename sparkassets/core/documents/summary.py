@@ -1,0 +1,41 @@
+"""What an invocation did, as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.documents.plan import waiting_document
+from sparkassets.core.documents.values import partitions_document
+
+if TYPE_CHECKING:
+    from sparkassets.core.results import RunResult, Summary
+    from sparkassets.core.spec.model import ProjectSpec
+
+
+def summary_document(summary: Summary, project: ProjectSpec) -> dict[str, Any]:
+    """How its runs ended, what still waits, and what could not be looked at."""
+    return {
+        "runs": [_result(result, project) for result in summary.runs],
+        "waiting": [waiting_document(item, project) for item in summary.waiting],
+        "faults": [{"asset": asset, "reason": reason} for asset, reason in summary.faults],
+        "interrupted": summary.interrupted,
+    }
+
+
+def _result(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
+    return {
+        "asset": result.asset,
+        "run": result.run,
+        "kind": result.kind,
+        "status": result.status,
+        "partitions": partitions_document(result.blocks, project.assets.get(result.asset)),
+        "rows": result.rows,
+        "version": result.version,
+        "seconds": round(result.seconds, 3),
+        "attempts": result.attempts,
+        "reason": result.reason,
+        "error": result.error,
+        "hint": result.hint,
+        "details": result.details,
+        "adopted": result.adopted,
+    }

@@ -1,0 +1,42 @@
+"""The values that documents share: instants, intervals and partitions as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.instants import format_instant, instant
+
+if TYPE_CHECKING:
+    from sparkassets.core.partitions import RangeSet
+    from sparkassets.core.spec.model import AssetSpec
+
+
+def partitions_document(blocks: RangeSet | None, asset: AssetSpec | None) -> dict[str, Any] | None:
+    """``{ranges: ["A..B", …], count}``; None without blocks or without (any more) a partition to name them by."""
+    if blocks is None or asset is None or asset.partition is None:
+        return None
+    return {"ranges": spans(asset.partition.labels(blocks)), "count": asset.partition.count(blocks)}
+
+
+def spans(labels: Sequence[str]) -> list[str]:
+    """Ranges of keys, always ``A..B``, so that a reader needs one rule.
+
+    >>> spans(["2013-01-05", "2013-01-07..2013-01-09"])
+    ['2013-01-05..2013-01-05', '2013-01-07..2013-01-09']
+    """
+    return [label if ".." in label else f"{label}..{label}" for label in labels]
+
+
+def interval_document(interval: tuple[int, int] | None) -> dict[str, str | None] | None:
+    """A data interval in Unix seconds, half-open."""
+    return None if interval is None else {"start": instant_text(interval[0]), "end": instant_text(interval[1])}
+
+
+def instant_text(unix: int | None) -> str | None:
+    """ISO with Z.
+
+    >>> instant_text(0), instant_text(None)
+    ('1970-01-01T00:00:00Z', None)
+    """
+    return None if unix is None else format_instant(instant(unix))

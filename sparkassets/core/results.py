@@ -1,0 +1,103 @@
+"""How the runs of one invocation ended, and what it left waiting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparkassets.core.journal.entries import RunKind
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.phrases import few, joined
+from sparkassets.core.planner.plan import Waiting
+
+Status = Literal["success", "failed", "replanned", "cancelled", "superseded"]
+"""``replanned``: it failed, was planned anew, and all that it was to compute was computed in the same invocation."""
+
+GOOD: frozenset[Status] = frozenset({"success", "replanned", "superseded"})
+"""What is no failure of the invocation."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How one run ended.
+
+    Attributes:
+        blocks: None for an asset without partitions.
+        rows: Written, where the target tells.
+        error: First line of the cause, for people.
+        hint: What to do about it.
+        details: Name of the file that holds the whole of it.
+        adopted: The run of a dead driver that was found in the target and recorded instead.
+        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
+    """
+
+    asset: str
+    run: str
+    kind: RunKind
+    status: Status
+    blocks: RangeSet | None
+    reason: str
+    seconds: float
+    attempts: int = 1
+    rows: int | None = None
+    version: int | None = None
+    error: str = ""
+    hint: str = ""
+    details: str = ""
+    adopted: str | None = None
+    partitions: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        error = f": {self.error}" if self.error else ""
+        what = joined(self.asset, few(self.partitions))
+        return f"<run {what}: {self.status} after {self.seconds:.1f} s{rows}{error}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one invocation did.
+
+    Attributes:
+        runs: In the order in which they ended.
+        waiting: Of the last plan: why the rest did not run.
+        faults: Sources that could not be looked at.
+        interrupted: Stopped by a person or a signal.
+        lost: Spark's JVM ended under it: this process can run nothing more.
+    """
+
+    runs: tuple[RunResult, ...]
+    waiting: tuple[Waiting, ...]
+    faults: tuple[tuple[str, str], ...] = ()
+    interrupted: bool = False
+    lost: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed that was not made good."""
+        return not self.faults and all(run.status in GOOD for run in self.runs)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What failed, a sentence each: runs first, then sources that could not be looked at."""
+        failed = (run for run in self.runs if run.status == "failed")
+        return (
+            *(f"{joined(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
+            *(f"{few(assets)} could not be looked at: {fault}" for assets, fault in self.shared_faults),
+        )
+
+    @property
+    def shared_faults(self) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """The faults, each with all that it is the same for, such as the tables of one volume."""
+        shared: dict[str, list[str]] = {}
+        for asset, fault in self.faults:
+            shared.setdefault(fault, []).append(asset)
+        return tuple((tuple(assets), fault) for fault, assets in shared.items())
+
+    def __repr__(self) -> str:
+        counts = Counter(run.status for run in self.runs)
+        told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing was due"
+        faults = (f"<source {asset}: {fault}>" for asset, fault in self.faults)
+        stopped = "; interrupted" if self.interrupted else ""
+        return "\n".join([f"<summary: {told}{stopped}>", *map(repr, self.runs), *faults, *map(repr, self.waiting)])
