@@ -29,6 +29,7 @@ from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec, StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.writes import Replace
 from sparkassets.errors import Location
 
 HERE = Location("test.yml", 1, 1)
@@ -83,7 +84,7 @@ def asset(
     if isinstance(schedule, str):
         when = Schedule(None, parse_condition(schedule, clock), schedule)
     strategy = DateRange() if by else FullRefresh()
-    defaults: dict[str, Any] = {"strategy": strategy, "write": "replace", **more}
+    defaults: dict[str, Any] = {"strategy": strategy, "write": Replace(), **more}
     made = AssetSpec(
         name,
         name,

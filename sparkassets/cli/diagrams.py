@@ -79,7 +79,7 @@ def _facts(asset: AssetSpec) -> Iterator[str]:
     if asset.strategy is not None:
         yield asset.strategy.name
     if asset.write is not None:
-        yield asset.write
+        yield asset.write.name
     if asset.paused:
         yield "paused"
 

@@ -73,7 +73,7 @@ def _may(asset: AssetSpec, found: Differences) -> bool:
 def _hint(asset: AssetSpec, found: Differences) -> str:
     """The key that allows all of it, where there is one; else the command."""
     rebuild = f"`sparkassets backfill {asset.name} --rebuild` computes all of the table into the new columns"
-    if asset.write == "append":
+    if asset.write is not None and not asset.write.recomputable:
         rebuild = "what was appended cannot be computed again: write to another table, or change this one by hand"
     if found.missing or not all(_fits(have.dataType, want.dataType) for have, want in found.changed):
         return rebuild

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sparkassets.core.instants import instant, zone
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.writes import Replace
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder, TargetMissingError
 from sparkassets.spark import evolution, sqltext
@@ -63,7 +64,9 @@ def write(
     asset = order.asset
     predicate = _predicate(asset, schema, order.blocks)
     there = None if target is None or target.bare else target
-    by_blocks = there is not None and asset.write == "replace" and predicate is not None and not replaces_whole(order)
+    by_blocks = (
+        there is not None and isinstance(asset.write, Replace) and predicate is not None and not replaces_whole(order)
+    )
     rows = frame
     if predicate is not None and not (by_blocks and checks_blocks(frame)):
         rows = _guarded(frame, asset, schema, predicate)
@@ -104,7 +107,7 @@ def _explained(
 
 def replaces_whole(order: RunOrder) -> bool:
     """Whether the run's rows take the place of the whole table."""
-    return order.rebuilds or (order.asset.write == "replace" and order.blocks is None)
+    return order.rebuilds or (isinstance(order.asset.write, Replace) and order.blocks is None)
 
 
 def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *, marker: CommitMarker) -> None:

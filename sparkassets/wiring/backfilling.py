@@ -69,7 +69,7 @@ def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
 
     if request.partition is not None or request.interval is not None:
         raise InputError("--rebuild computes all of the table: leave --partition and --interval out")
-    if asset.write != "replace":
+    if asset.write is None or not asset.write.recomputable:
         raise InputError(
             f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"
         )

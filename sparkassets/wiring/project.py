@@ -490,7 +490,6 @@ class Project:
         fixed = self._at(at)
         check_storage(self.spec)  # links may have come since the project was loaded
         invocation = secrets.token_hex(6)
-        os.environ["SPARKASSETS_INVOCATION"] = invocation
         self._store.create(project=self.spec.name)
         driver = Driver(
             project=self.spec,

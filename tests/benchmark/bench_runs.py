@@ -25,6 +25,7 @@ from sparkassets.core.spec.model import (
     StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh
+from sparkassets.core.writes import Replace
 from sparkassets.spark import SparkEngine
 from sparkassets.wiring import BackfillRequest, Project
 from tests.builders import HERE, project
@@ -159,7 +160,7 @@ def _asset(name: str, root: Path, sql: str, partition: TimePartition | None) -> 
         inlets={"source": InletSpec("source", "", None)},
         partition=partition,
         strategy=DateRange() if partition else FullRefresh(),
-        write="replace",
+        write=Replace(),
         schedule=Schedule(default=True),
         body=SqlBody(sql, HERE),
     )

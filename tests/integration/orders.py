@@ -19,6 +19,7 @@ from sparkassets.core.spec.model import (
     StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh
+from sparkassets.core.writes import Replace
 from sparkassets.errors import Location
 from sparkassets.ports import CommitMarker, Computation, Engine, Pin, RunOrder
 
@@ -38,7 +39,7 @@ def table(name: str, folder: Path, *, by: str | None = None, zone: str = "UTC", 
     """An asset at ``<folder>/<name>``."""
     partition = TimePartition(by, zone, column=column) if by else None  # type: ignore[arg-type]
     path = str(folder / name)
-    defaults = {"write": "replace", "strategy": DateRange() if by else FullRefresh(), "timezone": zone, **more}
+    defaults = {"write": Replace(), "strategy": DateRange() if by else FullRefresh(), "timezone": zone, **more}
     return AssetSpec(
         name, path, StorageLocation(path, name), Location(f"{name}.yml", 1, 1), partition=partition, **defaults
     )

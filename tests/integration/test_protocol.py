@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, HistoryGoneError, Pin, TargetMissingError
 from sparkassets.spark.target import describe
@@ -23,7 +24,7 @@ ONE = "SELECT DATE'2013-01-01' AS day, 1 AS n"
 
 @pytest.fixture
 def log(tmp_path):
-    return table("log", tmp_path, write="append", **sql(ONE))
+    return table("log", tmp_path, write=Append(), **sql(ONE))
 
 
 def test_the_same_stamp_lands_once(engine, spark, log):
@@ -189,7 +190,7 @@ def test_a_run_that_fenced_itself_is_not_in_however_short_the_log_is(engine, log
 
 
 def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
-    odd = table("odd", tmp_path / "a b+ü", write="append", **sql(ONE))
+    odd = table("odd", tmp_path / "a b+ü", write=Append(), **sql(ONE))
     run = order(odd)
     execute(engine, run)
     assert [each.version for each in engine.committed(odd, [run.run], app_id=run.app_id)] == [0]

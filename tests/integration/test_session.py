@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets.cache import cache_folder
+from sparkassets.core.writes import Replace
 from sparkassets.errors import RunError
 from sparkassets.spark import SparkEngine
 from sparkassets.spark.own_session import beside, require_utc
@@ -150,7 +151,7 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
 def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spark, tmp_path):
     theirs = spark.newSession()
     theirs.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
-    daily = table("daily", tmp_path, by="day", write="replace")
+    daily = table("daily", tmp_path, by="day", write=Replace())
     frame = theirs.sql("SELECT DATE'2013-01-01' AS day")
     save(frame, daily)
     run = order(daily, keys="2013-01-02")

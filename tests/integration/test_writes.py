@@ -6,6 +6,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.row_counts import row_counts
+from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from tests.integration.orders import execute, newest, order, rows, save, span, sql, table
 
@@ -110,7 +111,7 @@ def test_the_whole_table_is_replaced_with_its_schema(engine, spark, flights, tmp
 
 
 def test_append_adds_rows(engine, spark, flights, tmp_path):
-    log = table("log", tmp_path, write="append", **sql("SELECT count(*) AS n FROM {{ inlets.flights }}", "flights"))
+    log = table("log", tmp_path, write=Append(), **sql("SELECT count(*) AS n FROM {{ inlets.flights }}", "flights"))
     execute(engine, order(log, flights))
     execute(engine, order(log, flights))
     assert rows(spark, log) == [(6,), (6,)]
@@ -148,7 +149,7 @@ def test_the_layout_of_an_existing_table_is_kept(engine, spark, flights, tmp_pat
 
 def test_columns_that_do_not_fit_the_target_are_listed_before_anything_is_computed(engine, spark, tmp_path):
     query = "SELECT CAST(raise_error('computed') AS STRING) AS b, 1L AS a, 2 AS d"
-    log = table("log", tmp_path, write="append", **sql(query))
+    log = table("log", tmp_path, write=Append(), **sql(query))
     save(spark.sql("SELECT 1 AS a, 'x' AS b, 1.5D AS c"), log)
     with pytest.raises(RunError) as error:
         execute(engine, order(log))
@@ -161,7 +162,7 @@ def test_columns_that_do_not_fit_the_target_are_listed_before_anything_is_comput
 
 
 def test_the_order_of_columns_does_not_matter(engine, spark, tmp_path):
-    log = table("log", tmp_path, write="append", **sql("SELECT 'x' AS B, 1 AS a"))
+    log = table("log", tmp_path, write=Append(), **sql("SELECT 'x' AS B, 1 AS a"))
     save(spark.sql("SELECT 0 AS a, 'w' AS b"), log)
     execute(engine, order(log))
     assert rows(spark, log) == [(0, "w"), (1, "x")]

@@ -36,7 +36,7 @@ def entry_of(asset: AssetSpec, state: AssetState, found: Found | None) -> Target
         return TargetEntry(asset.name, asset.uri, found, whole=whole, watermarks=state.watermarks)
     if stuck and state.loss is not None and found.reason == state.loss.reason:
         return None
-    if asset.write != "append" or not found.is_loss:
+    if not found.is_loss or asset.write is None or asset.write.recomputable:
         kept = state.watermarks if found.lost is not None else {}
         return TargetEntry(asset.name, asset.uri, found, whole=whole, watermarks=kept)
     if isinstance(asset.strategy, LatestOnly) and found.kind == "gone":

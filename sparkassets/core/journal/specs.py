@@ -126,7 +126,8 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     named = dict.fromkeys(leaf.ref if leaf.is_uri else project.assets[leaf.ref].uri for leaf in leaves)
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
     storage = asset.storage.given if asset.storage is not None else None
-    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens), tuple(named), storage, asset.write == "append")
+    appends = asset.write is not None and asset.write.only_adds
+    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens), tuple(named), storage, appends)
 
 
 def _partition_to(partition: TimePartition | None) -> dict[str, Any] | None:

@@ -66,7 +66,7 @@ def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: RangeSet, 
             asset=asset.name,
             kind="backfill",
             strategy=asset.strategy.name if asset.strategy else "",
-            write=asset.write or "",
+            write=asset.write.name if asset.write else "",
             reason=", ".join(
                 [f"backfill of {plural(partition.count(batch), 'partition')}", *aligned.notes, *gated.notes]
             ),
@@ -107,7 +107,7 @@ def plan_backfill_whole(
         asset=asset.name,
         kind="backfill",
         strategy=asset.strategy.name if asset.strategy else "",
-        write=asset.write or "",
+        write=asset.write.name if asset.write else "",
         reason=", ".join([f"backfill{over}", *aligned.notes, *gated.notes]),
         blocks=None,
         schedule_date=context.now,

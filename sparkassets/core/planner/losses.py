@@ -83,7 +83,7 @@ def foreign(context: PlanningContext, asset: AssetSpec, state: AssetState) -> li
 def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) -> str:
     at = f" at {context.when(commit.at)}" if commit.at is not None else ""
     said = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
-    if asset.write == "append":
+    if asset.write is not None and not asset.write.recomputable:
         return f"{said}; it stays as it is"
     force = " --partition … --force" if asset.partition is not None else ""
     return f"{said}; it stays as it is until `sparkassets backfill {asset.name}{force}`"

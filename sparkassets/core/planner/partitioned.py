@@ -201,7 +201,7 @@ def _run(
         asset=asset.name,
         kind=chain[-1].entry.kind if chain and not (blocks & (found.missing | found.all_stale)) else "scheduled",
         strategy=asset.strategy.name if asset.strategy else "",
-        write=asset.write or "",
+        write=asset.write.name if asset.write else "",
         reason=", ".join(
             [_reason(context, asset, state, partition=partition, found=found, tick=tick, blocks=blocks), *notes]
         ),

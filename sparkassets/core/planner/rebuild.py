@@ -47,7 +47,7 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, partition: TimePart
         asset=asset.name,
         kind="backfill",
         strategy=asset.strategy.name if asset.strategy else "",
-        write=asset.write or "",
+        write=asset.write.name if asset.write else "",
         reason=", ".join([_reason(asset, partition, blocks, lost), *shared[0].aligned.notes]),
         blocks=blocks,
         schedule_date=context.now,

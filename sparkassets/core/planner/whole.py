@@ -76,7 +76,7 @@ def decide(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Dec
                 asset=asset.name,
                 kind=kind,
                 strategy=asset.strategy.name if asset.strategy else "",
-                write=asset.write or "",
+                write=asset.write.name if asset.write else "",
                 reason=_reason(state, [each.reason, *aligned.notes, *gate.notes], each.events),
                 blocks=None,
                 schedule_date=each.schedule_date,

@@ -12,11 +12,11 @@ from sparkassets.core.partitions import PartitionMapping, TimePartition
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
+from sparkassets.core.writes import Write
 from sparkassets.errors import InputError, Location, Problem
 
 OnUpdate = Literal["rerun", "ignore"]
 OnRemoved = Literal["keep", "rerun"]
-WriteMode = Literal["replace", "append"]
 SchemaChange = Literal["strict", "add_columns", "evolve"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
 
@@ -176,7 +176,7 @@ class AssetSpec:
     schedule: Schedule = Schedule()
     partition: TimePartition | None = None
     strategy: Strategy | None = None
-    write: WriteMode | None = None
+    write: Write | None = None
     schema: SchemaChange = "strict"
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
@@ -246,5 +246,4 @@ __all__ = [
     "SourceSpec",
     "SqlBody",
     "StorageLocation",
-    "WriteMode",
 ]

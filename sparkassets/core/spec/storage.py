@@ -148,7 +148,8 @@ def storage_uses(
             continue
         path, shown = asset.storage.path, asset.storage.given
         if asset.source is None:
-            places.append(StorageUse("target", path, shown, asset.name, asset.write == "append"))
+            appended = asset.write is not None and asset.write.only_adds
+            places.append(StorageUse("target", path, shown, asset.name, appended))
         else:
             pattern = PathPattern.parse(path) if asset.source.kind != "delta" else None
             fixed = pattern.root if pattern is not None else path

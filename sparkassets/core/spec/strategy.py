@@ -8,8 +8,9 @@ from typing import Final, Literal
 from sparkassets.core.instants import Duration
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import StrategyMap
-from sparkassets.core.spec.model import InletSpec, WriteMode
+from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Strategy
+from sparkassets.core.writes import WRITES, Replace, Write
 
 Name = Literal["full_refresh", "every_instance", "latest_only", "date_range"]
 
@@ -19,10 +20,10 @@ _REFUSED: Final[Mapping[tuple[str, str], str]] = {
     ("date_range", "append"): "a partition that is computed again would be there twice",
     ("latest_only", "replace"): "a run has only what is new and would destroy what is there",
 }
-"""Why a strategy cannot take the other of the two writes."""
+"""Why a strategy does not go with a write."""
 
 
-def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tuple[Strategy, WriteMode]:
+def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tuple[Strategy, Write]:
     """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft."""
     name = _name(draft, inlets)
     if draft.sure("strategy", "partition", "inlets"):
@@ -30,7 +31,7 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tupl
         _check_needs(draft, name, inlets)
         if write_is_sure:
             _check_write(draft, name)
-    write = draft.keys.write or "replace"
+    write = WRITES[draft.keys.write or Replace.name]
     match name:
         case "full_refresh":
             return FullRefresh(), write
@@ -78,7 +79,8 @@ def _check_write(draft: AssetDraft, name: Name) -> None:
             "strategy 'every_instance' needs its write to be given", hint="write 'write: append'"
         )
     elif write and (reason := _REFUSED.get((name, write))):
-        hint = f"write 'write: {'replace' if write == 'append' else 'append'}'"
+        fitting = next(each for each in WRITES if (name, each) not in _REFUSED)
+        hint = f"write 'write: {fitting}'"
         if draft.keys.strategy is None and name == "full_refresh":
             hint += "; an inlet with 'read: {after: <column>}' makes it 'latest_only', which appends"
         (draft.at / "write").problem(f"strategy {name!r} cannot {write!r}: {reason}", hint=hint)

@@ -17,6 +17,7 @@ from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.status import asset_status
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import EveryInstance, LatestOnly
+from sparkassets.core.writes import Append
 from tests.builders import Story, asset, at, days, project, source, timed
 
 GONE = Found("gone", "its table at /data/a is gone", None)
@@ -187,7 +188,7 @@ def test_a_full_refresh_by_the_clock_runs_for_its_newest_tick_again(schedule):
 
 
 READ = InletSpec("s", "", None, read=ReadAfter("id"))
-LATEST = {"by": None, "strategy": LatestOnly(), "write": "append"}
+LATEST = {"by": None, "strategy": LatestOnly(), "write": Append()}
 
 
 def latest():
@@ -230,7 +231,7 @@ def test_another_table_or_one_of_which_no_watermark_is_known_waits_for_a_person(
 
 
 def every():
-    return ran(asset("a", "s", by=None, strategy=EveryInstance(), write="append"), asset("b", "a", by=None))
+    return ran(asset("a", "s", by=None, strategy=EveryInstance(), write=Append()), asset("b", "a", by=None))
 
 
 @pytest.mark.parametrize("what", [GONE, ANOTHER])

@@ -15,6 +15,7 @@ from sparkassets.core.spec.model import (
     StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly
+from sparkassets.core.writes import Append, Replace
 from sparkassets.errors import Location
 from tests.builders import clock
 from tests.core.spec.in_memory import FLIGHTS, compiled, one
@@ -32,7 +33,7 @@ def test_the_two_line_asset():
         )
     }
     assert asset.schedule == Schedule(condition=Leaf("flights"), text="flights", default=True)
-    assert (asset.strategy, asset.write) == (DateRange(None, 366), "replace")
+    assert (asset.strategy, asset.write) == (DateRange(None, 366), Replace())
     assert asset.storage == StorageLocation("/shop/warehouse/a", "warehouse/a")
     assert asset.uri == "warehouse/a"
     assert asset.body == SqlBody(SQL, Location("a.sql", 1, 1))
@@ -78,7 +79,7 @@ def test_the_short_partition_of_a_file_source_has_the_field_as_column():
 
 def test_without_inlets_an_asset_is_manual():
     asset = one("asset: a")
-    assert (asset.schedule, asset.strategy, asset.write) == (Schedule(default=True), FullRefresh(), "replace")
+    assert (asset.schedule, asset.strategy, asset.write) == (Schedule(default=True), FullRefresh(), Replace())
 
 
 def test_the_default_schedule_is_any_inlet_that_makes_stale():
@@ -136,7 +137,7 @@ def test_require(options, require):
 
 def test_reading_above_a_watermark_is_latest_only():
     asset = one("asset: a\ninlets: {flights: {read: {after: id}}}\nwrite: append", sql=SQL)
-    assert (asset.strategy, asset.write) == (LatestOnly(), "append")
+    assert (asset.strategy, asset.write) == (LatestOnly(), Append())
     assert asset.inlets["flights"].read == ReadAfter("id")
 
 
