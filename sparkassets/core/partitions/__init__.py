@@ -1,18 +1,31 @@
-"""Time partitions: keys, slots, the algebra of time ranges, and the mappings between two partitionings."""
+"""Partitions: the one value for a set of them and its algebra; dimensions, keys, and what depends on what."""
 
 from sparkassets.core.partitions.definition import TimePartition
+from sparkassets.core.partitions.dependency import Dependency
 from sparkassets.core.partitions.grains import YEARS, By, PartitionError
+from sparkassets.core.partitions.lifting import Segment
 from sparkassets.core.partitions.mappings import Overlap, PartitionMapping, WindowMapping
+from sparkassets.core.partitions.partitioning import UNPARTITIONED, Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.stamped import StampedRanges
+from sparkassets.core.partitions.stamped_sets import StampedPartitions
 
 __all__ = [
+    "EVERYTHING",
+    "NOTHING",
+    "UNPARTITIONED",
     "YEARS",
     "By",
+    "Dependency",
     "Overlap",
     "PartitionError",
     "PartitionMapping",
+    "PartitionSet",
+    "Partitioning",
     "RangeSet",
+    "Segment",
+    "StampedPartitions",
     "StampedRanges",
     "TimePartition",
     "WindowMapping",

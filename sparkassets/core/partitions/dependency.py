@@ -1,0 +1,96 @@
+"""What an asset's blocks need of an inlet, and which blocks need something of it: exact adjoints, for all assets."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+from sparkassets.core.partitions.definition import TimePartition
+from sparkassets.core.partitions.mappings import PartitionMapping
+from sparkassets.core.partitions.open_ended import open_ended
+from sparkassets.core.partitions.partitioning import Partitioning
+from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """How the blocks of a consumer depend on the partitions of an inlet.
+
+    Where either side has no partitions, or nothing maps them, all blocks need all of the inlet.
+
+    Attributes:
+        mapping: Which inlet partitions a block needs; None for all of them.
+        consumer: Of the blocks.
+        inlet: Of what they need.
+    """
+
+    mapping: PartitionMapping | None
+    consumer: Partitioning
+    inlet: Partitioning
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether a block needs some of the inlet's partitions rather than all of it."""
+        return self._mapped() is not None
+
+    def up(self, blocks: PartitionSet) -> PartitionSet:
+        """The inlet partitions that ``blocks`` need; a cut block counts as a whole.
+
+        Of blocks that go on for ever it is all from the first that they need, also where their windows leave gaps.
+
+        >>> from sparkassets.core.partitions import Overlap
+        >>> days, hours = Partitioning(TimePartition("day", "UTC")), Partitioning(TimePartition("hour", "UTC"))
+        >>> Dependency(Overlap(), days, hours).up(PartitionSet.span(0, 3600)) == PartitionSet.span(0, 86400)
+        True
+        >>> Dependency(None, days, Partitioning()).up(PartitionSet.span(0, 3600)) == EVERYTHING
+        True
+        """
+        found = self._mapped()
+        if found is None:
+            return EVERYTHING if blocks else NOTHING
+        mapping, down, up = found
+        return blocks.lift(lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time))
+
+    def down(self, changed: PartitionSet) -> PartitionSet:
+        """The blocks that need an inlet partition which overlaps ``changed``.
+
+        >>> from sparkassets.core.partitions import Overlap
+        >>> days, hours = Partitioning(TimePartition("day", "UTC")), Partitioning(TimePartition("hour", "UTC"))
+        >>> Dependency(Overlap(), days, hours).down(PartitionSet.span(3600, 7200)) == PartitionSet.span(0, 86400)
+        True
+        """
+        found = self._mapped()
+        if found is None:
+            return EVERYTHING if changed else NOTHING
+        mapping, down, up = found
+        return changed.lift(lambda time: open_ended(lambda some: mapping.down(some, down=down, up=up), time))
+
+    def enough(self, blocks: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:
+        """Those of ``blocks`` (whole partitions) that need at least ``least`` inlet partitions which lie in ``there``.
+
+        By ranges, one by one only where some are there. An inlet partition of which only a part is there does not
+        count. Where nothing maps them, all blocks have enough once anything is there.
+
+        Args:
+            blocks: Of the consumer; bounded.
+            there: Of the inlet.
+            least: At least 1.
+        """
+        found = self._mapped()
+        if found is None:
+            return blocks if there else NOTHING
+        mapping, down, up = found
+        whole = self.inlet.inside(there & self.up(blocks))
+        some = self.down(whole) & blocks
+        if least == 1 or not some:
+            return some
+        starts, ends = zip(*up.slots(whole.at(())), strict=True)
+        windows = ((block, mapping.window(*block, down=down)) for block in down.slots(some.at(())))
+        return PartitionSet.of_time(
+            block for block, (low, high) in windows if bisect_left(starts, high) - bisect_right(ends, low) >= least
+        )
+
+    def _mapped(self) -> tuple[PartitionMapping, TimePartition, TimePartition] | None:
+        """What maps them, and their dimensions of time; None where nothing does."""
+        down, up = self.consumer.time, self.inlet.time
+        return None if self.mapping is None or down is None or up is None else (self.mapping, down, up)

@@ -1,0 +1,105 @@
+"""Sets of partitions that are added to in place: each addition looks at the tuples and the time that it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
+from sparkassets.core.partitions.lifting import Alone, Lifted, Segment, combined, value_at
+from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.sets import PartitionSet
+from sparkassets.core.partitions.stamped import StampedRanges
+from sparkassets.core.partitions.stamped_sets import StampedPartitions
+
+V = TypeVar("V")
+G = TypeVar("G")
+
+
+class _Growing(Generic[V, G]):
+    """A function of a tuple of segments on its way; what no change touches is neither looked at nor copied.
+
+    ``grow`` makes of a value one that is changed in place, ``done`` the value of that.
+    """
+
+    def __init__(self, value: Lifted[V], *, grow: Callable[[V], G], done: Callable[[G], V]) -> None:
+        usual, self._apart = value
+        self._grow, self._done = grow, done
+        self._usual = grow(usual)
+        self._touched: dict[Segment, G] = {}
+
+    def change(self, parts: PartitionSet, do: Callable[[G, RangeSet], None]) -> None:
+        """Does that to the value of every tuple, with the tuple's time in ``parts``."""
+        for segment, _ in parts.apart:
+            self._touch(segment)
+        if not parts.time:
+            for segment, ranges in parts.apart:
+                do(self._touched[segment], ranges)
+            return
+        for segment, _ in self._apart:
+            self._touch(segment)
+        for segment, growing in self._touched.items():
+            do(growing, parts.at(segment))
+        do(self._usual, parts.time)
+
+    def result(self) -> Lifted[V]:
+        """All of it, as a value."""
+        usual = self._done(self._usual)
+        touched = tuple((segment, self._done(self._touched[segment])) for segment in sorted(self._touched))
+        return combined(_newer, (usual, self._apart), (usual, touched), lefts=Alone.KEPT)
+
+    def _touch(self, segment: Segment) -> None:
+        if segment not in self._touched:
+            self._touched[segment] = self._grow(value_at((self._done(self._usual), self._apart), segment))
+
+
+class GrowingPartitions:
+    """A `PartitionSet` on its way."""
+
+    def __init__(self, parts: PartitionSet) -> None:
+        self._growing = _Growing((parts.time, parts.apart), grow=GrowingRanges, done=GrowingRanges.result)
+
+    def add(self, parts: PartitionSet) -> None:
+        """Adds what is in ``parts``."""
+        self._growing.change(parts, GrowingRanges.add)
+
+    def remove(self, parts: PartitionSet) -> None:
+        """Takes away what is in ``parts``."""
+        self._growing.change(parts, GrowingRanges.remove)
+
+    def result(self) -> PartitionSet:
+        """All of it, as a value.
+
+        >>> growing = GrowingPartitions(PartitionSet.span(0, 5))
+        >>> growing.add(PartitionSet.span(5, 9))
+        >>> growing.result() == PartitionSet.span(0, 9)
+        True
+        """
+        return PartitionSet(*self._growing.result())
+
+
+class GrowingStampedPartitions:
+    """`StampedPartitions` on their way."""
+
+    def __init__(self, marks: StampedPartitions) -> None:
+        self._growing = _Growing[StampedRanges, GrowingStamps](
+            (marks.time, marks.apart), grow=GrowingStamps, done=GrowingStamps.result
+        )
+
+    def overlay(self, parts: PartitionSet, stamp: int) -> None:
+        """Stamps ``parts`` too; where both are, the greater stamp stays."""
+        self._growing.change(parts, lambda growing, ranges: growing.overlay(ranges, stamp))
+
+    def result(self) -> StampedPartitions:
+        """All of it, as a value.
+
+        >>> growing = GrowingStampedPartitions(StampedPartitions())
+        >>> growing.overlay(PartitionSet.span(0, 5), 7)
+        >>> growing.result().newest
+        7
+        """
+        return StampedPartitions(*self._growing.result())
+
+
+def _newer(_: V, new: V) -> V:
+    return new

@@ -1,0 +1,214 @@
+"""The one value for a set of partitions: which time, for every tuple of segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import and_, or_, sub
+
+from sparkassets.core.partitions.lifting import Alone, Segment, combined, from_mapping, mapped, value_at
+from sparkassets.core.partitions.ranges import RangeSet
+
+_ALWAYS = RangeSet.always()
+_FUTURE = _ALWAYS.last
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSet:
+    """A set of partitions: a function from a tuple of segments to time, the same for all but finitely many tuples.
+
+    Time alone is the same for all tuples; the whole of an asset is always, for all of them (`EVERYTHING`). Closed under
+    ``|``, ``&`` and ``-``; all but some are ``EVERYTHING - some``. Time alone costs what `RangeSet` does.
+
+    Attributes:
+        time: The time of every tuple that is not ``apart``.
+        apart: Tuples with another time, and that; ascending, so that equal sets are equal values.
+    """
+
+    time: RangeSet = RangeSet()  # noqa: RUF009 - immutable
+    apart: tuple[tuple[Segment, RangeSet], ...] = ()
+
+    @classmethod
+    def everything(cls) -> PartitionSet:
+        """Always, for all tuples: all partitions, and the whole of an asset without any."""
+        return EVERYTHING
+
+    @classmethod
+    def span(cls, start: int, end: int) -> PartitionSet:
+        """The time ``[start, end)``, for all tuples; empty unless ``start < end``."""
+        return cls(RangeSet.span(start, end))
+
+    @classmethod
+    def of_time(cls, pairs: Iterable[tuple[int, int]]) -> PartitionSet:
+        """The union of ``[start, end)`` pairs in any order, for all tuples.
+
+        >>> PartitionSet.of_time([(5, 7), (1, 3), (3, 4)]).time
+        RangeSet(starts=(1, 5), ends=(4, 7))
+        """
+        return cls(RangeSet.of(pairs))
+
+    @classmethod
+    def by_segment(cls, times: Mapping[Segment, RangeSet], others: RangeSet | None = None) -> PartitionSet:
+        """The time of each of these tuples, and of all ``others``; None is never.
+
+        >>> PartitionSet.by_segment({("nl",): RangeSet.span(0, 9), ("de",): RangeSet()}).apart
+        ((('nl',), RangeSet(starts=(0,), ends=(9,))),)
+        """
+        return cls(*from_mapping(RangeSet() if others is None else others, times))
+
+    @classmethod
+    def union(cls, sets: Iterable[PartitionSet]) -> PartitionSet:
+        """What is in any of the sets; the only one that is not empty as it is."""
+        some = [each for each in sets if each]
+        constant = [each for each in some if not each.apart]
+        left = [each for each in some if each.apart]
+        if constant:
+            time = RangeSet.union(each.time for each in constant)
+            left.append(next((each for each in constant if each.time is time), None) or cls(time))
+        while len(left) > 1:  # in pairs: nothing is copied more often than the logarithm of their number
+            pairs = zip(left[::2], left[1::2], strict=False)
+            left = [a | b for a, b in pairs] + (left[-1:] if len(left) % 2 else [])
+        return left[0] if left else NOTHING
+
+    # ----------------------------------------------------------------- questions
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it is always, for all tuples."""
+        return not self.apart and self.time == _ALWAYS
+
+    def at(self, segment: Segment) -> RangeSet:
+        """The time of one tuple; of an asset by time alone of the empty one."""
+        return value_at((self.time, self.apart), segment) if self.apart else self.time
+
+    def overlaps(self, other: PartitionSet) -> bool:
+        """Whether something is in both."""
+        return self.time.overlaps(other.time) or (bool(self.apart or other.apart) and bool(self & other))
+
+    def covers(self, other: PartitionSet) -> bool:
+        """Whether all of ``other`` is in this set."""
+        if not self.apart and not other.apart:
+            return self.time.covers(other.time)
+        return not other - self
+
+    def __bool__(self) -> bool:
+        return bool(self.time.starts or self.apart)
+
+    # ----------------------------------------------------------------- algebra
+
+    def __or__(self, other: PartitionSet) -> PartitionSet:
+        if not self.apart and not other.apart:
+            return self._with(self.time | other.time, other)
+        lefts = _alone(other.time, never=Alone.KEPT, always=Alone.LOST)
+        rights = _alone(self.time, never=Alone.KEPT, always=Alone.LOST)
+        return self._combined(or_, other, lefts, rights)
+
+    def __and__(self, other: PartitionSet) -> PartitionSet:
+        if not self.apart and not other.apart:
+            return self._with(self.time & other.time, other)
+        lefts = _alone(other.time, never=Alone.LOST, always=Alone.KEPT)
+        rights = _alone(self.time, never=Alone.LOST, always=Alone.KEPT)
+        return self._combined(and_, other, lefts, rights)
+
+    def __sub__(self, other: PartitionSet) -> PartitionSet:
+        if not self.apart and not other.apart:
+            return self._with(self.time - other.time, other)
+        lefts = _alone(other.time, never=Alone.KEPT, always=Alone.LOST)
+        rights = _alone(self.time, never=Alone.LOST, always=Alone.ASKED)
+        return self._combined(sub, other, lefts, rights)
+
+    def _with(self, time: RangeSet, other: PartitionSet) -> PartitionSet:
+        """That time for all tuples; one of these two where it is theirs."""
+        if time is self.time:
+            return self
+        return other if time is other.time else PartitionSet(time)
+
+    def _combined(
+        self, f: Callable[[RangeSet, RangeSet], RangeSet], other: PartitionSet, lefts: Alone, rights: Alone
+    ) -> PartitionSet:
+        ours, theirs = (self.time, self.apart), (other.time, other.apart)
+        return PartitionSet(*combined(f, ours, theirs, lefts=lefts, rights=rights))
+
+    # ----------------------------------------------------------------- time
+
+    def lift(self, f: Callable[[RangeSet], RangeSet]) -> PartitionSet:
+        """``f`` of the time of every tuple; what it returns as it is costs nothing where time is alone."""
+        if self.apart:
+            return PartitionSet(*mapped(f, (self.time, self.apart)))
+        time = f(self.time)
+        return self if time is self.time else PartitionSet(time)
+
+    def clip(self, start: int | None, end: int | None) -> PartitionSet:
+        """What lies in ``[start, end)`` of every tuple's time; None is open.
+
+        >>> PartitionSet.span(0, 9).clip(None, 5) == PartitionSet.span(0, 5)
+        True
+        """
+        return self.lift(lambda time: time.clip(start, end))
+
+    def hull(self) -> PartitionSet:
+        """Of every tuple all time from its first to its last.
+
+        >>> PartitionSet.of_time([(0, 1), (5, 6)]).hull() == PartitionSet.span(0, 6)
+        True
+        """
+        return self.lift(lambda time: RangeSet.span(time.first, time.last) if len(time) > 1 else time)
+
+    def heads(self) -> PartitionSet:
+        """Of every range of every tuple its first second.
+
+        >>> PartitionSet.of_time([(0, 9), (20, 29)]).heads() == PartitionSet.of_time([(0, 1), (20, 21)])
+        True
+        """
+        return self.lift(lambda time: RangeSet(time.starts, tuple(start + 1 for start in time.starts)))
+
+    def onward(self) -> PartitionSet:
+        """Of every tuple all time from its first on."""
+        return self.lift(lambda time: RangeSet.span(time.first, _FUTURE) if time else time)
+
+    @property
+    def first(self) -> int:
+        """The first instant of any tuple; an empty set has none (IndexError)."""
+        return min(time.first for time in self._times()) if self.apart else self.time.first
+
+    @property
+    def last(self) -> int:
+        """The end of the last instant of any tuple; an empty set has none (IndexError)."""
+        return max(time.last for time in self._times()) if self.apart else self.time.last
+
+    @property
+    def extent(self) -> tuple[int, int] | None:
+        """From the first instant of any tuple to the end of the last; None where it is empty or open at a side.
+
+        >>> PartitionSet.of_time([(0, 1), (5, 6)]).extent, EVERYTHING.extent, NOTHING.extent
+        ((0, 6), None, None)
+        """
+        if not self:
+            return None
+        first, last = self.first, self.last
+        return (first, last) if _ALWAYS.first < first and last < _FUTURE else None
+
+    def after(self, instant: int) -> int | None:
+        """The first instant of any tuple at that one or later, Unix seconds; None where there is none."""
+        found = (time.after(instant) for time in self._times())
+        return min((each for each in found if each is not None), default=None)
+
+    def _times(self) -> Iterator[RangeSet]:
+        """The time of all tuples that have any: of those that are not apart once."""
+        if self.time:
+            yield self.time
+        yield from (time for _, time in self.apart if time)
+
+
+def _alone(time: RangeSet, *, never: Alone, always: Alone) -> Alone:
+    """What becomes of values beside this time, where that is nothing or everything."""
+    if not time:
+        return never
+    return always if time == _ALWAYS else Alone.ASKED
+
+
+NOTHING = PartitionSet()
+"""No partition."""
+
+EVERYTHING = PartitionSet(_ALWAYS)
+"""All partitions; the whole of an asset without any."""
