@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.backfill import plan_backfill, plan_backfill_whole
+from sparkassets.core.planner.backfill import plan_backfill, plan_backfill_unpartitioned
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan, PlannedRun
@@ -94,7 +94,7 @@ class Backfill:
         if self._done:
             return Plan(context.now)
         if self.remaining is None:
-            return plan_backfill_whole(context, self._asset, self._interval, force=self._force)
+            return plan_backfill_unpartitioned(context, self._asset, self._interval, force=self._force)
         return plan_backfill(context, self._asset, self.remaining, force=self._force)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:

@@ -16,6 +16,7 @@ from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.state import Instance
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.planner.wording import labels
@@ -44,6 +45,39 @@ class Aligned:
     waiting: tuple[Waiting, ...] = ()
 
 
+def alignment(case: Case, course: Course) -> Course:
+    """The step: each candidate with the upstream runs that it reads; those that wait for one are taken out."""
+    if case.asset.partition is not None:
+        return _of_blocks(case, course, case.asset.partition)
+    return _of_runs(case, course)
+
+
+def _of_blocks(case: Case, course: Course, partition: TimePartition) -> Course:
+    (candidate,) = course.candidates
+    shared = groups(case.context, case.asset, partition, candidate.blocks)
+    waiting = tuple(wait for group in shared for wait in group.aligned.waiting)
+    kept = [
+        replace(candidate, blocks=group.blocks, pins=group.aligned.pins, notes=(*group.aligned.notes, *candidate.notes))
+        for group in shared
+        if not group.aligned.waiting
+    ]
+    empty = replace(candidate, blocks=RangeSet())
+    return replace(course, candidates=tuple(kept) or (empty,), waiting=(*course.waiting, *waiting))
+
+
+def _of_runs(case: Case, course: Course) -> Course:
+    """In order: what comes after one that waits, waits too. Who takes over a run settles it, whatever it waits for."""
+    kept: list[Candidate] = []
+    waiting: tuple[Waiting, ...] = ()
+    for candidate in course.candidates:
+        aligned = align_unpartitioned(case.context, case.asset, candidate.interval)
+        if aligned.waiting and not case.state.chain:
+            waiting = aligned.waiting
+            break
+        kept.append(replace(candidate, pins=aligned.pins, notes=(*aligned.notes, *candidate.notes)))
+    return replace(course, candidates=tuple(kept), waiting=(*course.waiting, *waiting))
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Blocks that share their upstream runs."""
@@ -52,7 +86,7 @@ class Group:
     aligned: Aligned
 
 
-def align_whole(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None) -> Aligned:
+def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None) -> Aligned:
     """What the aligned inlets say of the run with that data interval."""
     inlets = _inlets(asset)
     if not inlets or interval is None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.alignment import align_whole, groups
+from sparkassets.core.planner.alignment import align_unpartitioned, groups
+from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.bounds import within
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.gates import gate, open_without_blocks
+from sparkassets.core.planner.context import EVERYTHING, PlanningContext
+from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.lookback import before
 from sparkassets.core.planner.news import Causes, causes
-from sparkassets.core.planner.partitioned import limit_of
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
@@ -81,7 +81,7 @@ def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: RangeSet, 
     return Plan(context.now, tuple(runs), tuple(waiting))
 
 
-def plan_backfill_whole(
+def plan_backfill_unpartitioned(
     context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None, *, force: bool = False
 ) -> Plan:
     """The run that backfills an asset without partitions, for a data interval (Unix seconds).
@@ -98,7 +98,7 @@ def plan_backfill_whole(
     live = _live(context, state)
     if live is not None:
         return Plan(context.now, (), (Waiting(asset.name, live),))
-    aligned, gated = align_whole(context, asset, interval), open_without_blocks(context, asset, context.now)
+    aligned, gated = align_unpartitioned(context, asset, interval), gate(context, asset, EVERYTHING, context.now)
     if aligned.waiting or gated.waiting:
         return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
     over = f" of {context.when(interval[0])}..{context.when(interval[1])}" if interval is not None else ""

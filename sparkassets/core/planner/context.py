@@ -14,8 +14,8 @@ from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
 
-Extent = RangeSet | bool
-"""Some partitions, or the whole asset (True), or nothing (False or an empty set)."""
+EVERYTHING = RangeSet.always()
+"""The whole of an asset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Decision:
 
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
-    coming: Extent = False
-    blocked: Extent = False
+    coming: RangeSet = RangeSet()  # noqa: RUF009 - immutable
+    blocked: RangeSet = RangeSet()  # noqa: RUF009
     failure: str = ""
     notes: tuple[Note, ...] = ()
 

@@ -9,12 +9,14 @@ from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.gates import counted, kept, lacking_blocks, required, stale_inlet, unquiet_until, without
+from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
+from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.readiness import readiness
+from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 

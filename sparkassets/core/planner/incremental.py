@@ -13,8 +13,9 @@ from heapq import heapify, heappop, heappush
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.planner.context import Decision, PlanningContext
+from sparkassets.core.planner.decision import decide
 from sparkassets.core.planner.plan import Plan
-from sparkassets.core.planner.planner import assemble, decide
+from sparkassets.core.planner.planner import assemble
 from sparkassets.core.spec.graph import upstream
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 

@@ -39,6 +39,11 @@ class Pending:
     failed: RangeSet
     error: str
 
+    @property
+    def due(self) -> RangeSet:
+        """What is missing or stale."""
+        return self.missing | self.all_stale
+
 
 def pending(context: PlanningContext, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Pending:
     """What is wanted of the asset now, and what of it is missing or stale."""

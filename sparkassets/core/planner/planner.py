@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sparkassets.core.journal.state import AssetState
-from sparkassets.core.planner import losses, partitioned, whole
-from sparkassets.core.planner.context import Decision, PlanningContext
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.decision import decide
 from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import ProjectSpec
 
 
 def plan(context: PlanningContext) -> Plan:
@@ -30,44 +29,3 @@ def assemble(context: PlanningContext, project: ProjectSpec) -> Plan:
         waiting += decision.waiting
         notes += decision.notes
     return Plan(context.now, tuple(runs), tuple(waiting), tuple(notes))
-
-
-def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
-    """The decision for one asset, when everything before it is decided."""
-    if asset.source is not None:
-        said = context.faults.get(asset.name) or context.notes.get(asset.name)
-        return Decision((), (Waiting(asset.name, said),)) if said else Decision()
-    state = context.state_of(asset)
-    return losses.told(context, asset, state, _decide(context, asset, state))
-
-
-def _decide(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision:
-    chain = context.chain(state)
-    if chain:
-        newest = chain[-1]
-        reason = f"running: {newest.entry.run} since {context.when(newest.at)} by {newest.driver}"
-        blocks = newest.entry.blocks
-        return Decision((), (Waiting(asset.name, reason, None, blocks),), coming=True if blocks is None else blocks)
-    held_back = losses.held_back(context, asset, state)
-    if held_back is not None:
-        return held_back
-    unfenced = _unfenced(context, state)
-    if unfenced is not None:
-        return Decision((), (Waiting(asset.name, unfenced),), blocked=True, failure=f"{asset.name}, which failed")
-    if asset.paused or state.paused:
-        return Decision((), (Waiting(asset.name, "paused", quiet=True),))
-    if context.select is not None and asset.name not in context.select:
-        return Decision((), (Waiting(asset.name, "not selected", quiet=True),))
-    if asset.partition is not None:
-        return partitioned.decide(context, asset, asset.partition, state)
-    return whole.decide(context, asset, state)
-
-
-def _unfenced(context: PlanningContext, state: AssetState) -> str | None:
-    """Why a failure of this invocation keeps the asset from running: nobody knows yet what may still land."""
-    if not state.chain or state.chain[-1].status != "unfenced" or not state.failed:
-        return None
-    last = state.failed[-1]
-    if last.invocation != context.invocation or last.token != state.chain[-1].token:
-        return None
-    return f"failed, and what may have landed of {last.run} is not known: {last.error}"

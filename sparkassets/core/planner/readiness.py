@@ -13,10 +13,11 @@ from sparkassets.core.conditions import Condition, Leaf, Time, Verdict, evaluate
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.gates import refusals, refused_blocks, required, updated
 from sparkassets.core.planner.news import Passed, news_of, next_tick
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.refusals import refusals
+from sparkassets.core.planner.require import refused_blocks, required, updated
 from sparkassets.core.planner.wording import lacking
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.alignment import groups
+from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
-from sparkassets.core.planner.partitioned import limit_of
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural

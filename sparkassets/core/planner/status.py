@@ -12,7 +12,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.gates import kept
+from sparkassets.core.planner.kept import kept
 from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.pending import pending

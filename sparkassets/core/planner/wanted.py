@@ -12,8 +12,9 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.bounds import possible, within
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.gates import newest, refusals, refused_blocks, required, said_of
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.refusals import refusals, said_of
+from sparkassets.core.planner.require import newest, refused_blocks, required
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
@@ -90,16 +91,14 @@ def lacks_the_newest(context: PlanningContext, asset: AssetSpec, ahead: RangeSet
     return tuple(waiting)
 
 
-def fills_nothing(
-    context: PlanningContext, asset: AssetSpec, partition: TimePartition, holes: RangeSet
-) -> tuple[Waiting, ...]:
+def fills_nothing(context: PlanningContext, asset: AssetSpec, holes: RangeSet) -> tuple[Waiting, ...]:
     """Why a hole waits: nothing that it needs ever was there."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values() if holes else ():
         lacking = required(context, asset, inlet, holes) - context.dataset(inlet).coverage
-        up = context.project.assets[inlet.name].partition
-        if lacking and inlet.mapping is not None and up is not None:
-            behind = inlet.mapping.down(lacking, down=partition, up=up) & holes
+        down, up = asset.partition, context.project.assets[inlet.name].partition
+        if lacking and inlet.mapping is not None and down is not None and up is not None:
+            behind = inlet.mapping.down(lacking, down=down, up=up) & holes
             waiting.append(said_of(context, asset, inlet, behind))
             holes = holes - behind
     return tuple(waiting)

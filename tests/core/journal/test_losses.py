@@ -12,7 +12,7 @@ from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
 from sparkassets.core.journal.losses import entry_of
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
-from sparkassets.core.planner.backfill import plan_backfill_whole
+from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
 from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.status import asset_status
 from sparkassets.core.spec.model import InletSpec, ReadAfter
@@ -88,7 +88,7 @@ def test_consumers_keep_their_rows_and_wait_for_what_is_lost_whatever_they_requi
     assert story.due() == {}
     assert story.state.assets["b"].coverage == days("2025-01-01..2025-01-03")
     blocks = days("2025-01-02")
-    backfill = plan_backfill_whole(story.context(), story.project.assets["c"], None)
+    backfill = plan_backfill_unpartitioned(story.context(), story.project.assets["c"], None)
     assert [item.reason for item in backfill.waiting] == [f"waits for a: {what.reason}"]
     lacking = [item.reason for item in story.plan().waiting if item.asset == "b" and item.blocks == blocks]
     assert lacking == []
@@ -259,7 +259,7 @@ def test_a_table_that_was_put_back_goes_on():
 def test_a_person_who_backfills_goes_on_with_what_is_there():
     story = every()
     found(story, "a", GONE)
-    run = plan_backfill_whole(story.context(), story.project.assets["a"], None).runs[0]
+    run = plan_backfill_unpartitioned(story.context(), story.project.assets["a"], None).runs[0]
     story.succeed("a", story.claim(run), version=0)
     state = story.state.assets["a"]
     assert (state.loss, state.seen) == (None, 0)

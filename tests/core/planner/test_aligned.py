@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sparkassets.core.planner.backfill import plan_backfill_whole
+from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, at, project, source, timed
@@ -230,7 +230,7 @@ def test_a_run_that_spans_several_intervals_is_told():
 
 def test_the_backfill_of_a_run_waits_for_its_gates():
     story = Story(project(source("s", by=None), asset("down", "s", by=None, schedule=timed("@daily"))))
-    found = plan_backfill_whole(story.context(), story.project.assets["down"], None)
+    found = plan_backfill_unpartitioned(story.context(), story.project.assets["down"], None)
     assert found.runs == ()
     assert [item.reason for item in found.waiting] == ["waits for s: nothing is there yet"]
 
@@ -244,13 +244,13 @@ def test_the_backfill_of_an_interval_reads_the_run_of_its_tick():
     published = story.succeed("up", first, version=7)
     story.run_all()
     interval = at("2025-03-18"), at("2025-03-19")
-    (run,) = plan_backfill_whole(story.context(), story.project.assets["down"], interval).runs
+    (run,) = plan_backfill_unpartitioned(story.context(), story.project.assets["down"], interval).runs
     assert (run.pins["up"].seq, run.pins["up"].version) == (published, 7)
     assert run.reason == (
         "backfill of 2025-03-18T00:00Z..2025-03-19T00:00Z, "
         "reads up's run of 2025-03-18T00:00Z (execution delta 0:00:00)"
     )
-    later = plan_backfill_whole(story.context(), story.project.assets["down"], (at("2025-03-21"), at("2025-03-22")))
+    later = plan_backfill_unpartitioned(story.context(), story.project.assets["down"], (at("2025-03-21"), at("2025-03-22")))
     assert later.runs == ()
     assert [item.reason for item in later.waiting] == [
         "waits for up's run of 2025-03-21T00:00Z (execution delta 0:00:00)"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.planner.backfill import plan_backfill_whole
+from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Append
 from sparkassets.errors import InputError
@@ -10,7 +10,7 @@ from tests.builders import Story, asset, at, project, source, timed
 
 
 def backfilled(story: Story, interval: tuple[int, int] | None = None) -> None:
-    (run,) = plan_backfill_whole(story.context(), story.project.assets["a"], interval).runs
+    (run,) = plan_backfill_unpartitioned(story.context(), story.project.assets["a"], interval).runs
     story.succeed("a", story.claim(run))
 
 
@@ -22,7 +22,7 @@ def whole(schedule: str | None = None, **more: object) -> Story:
 def test_a_backfill_of_everything_answers_the_events_that_it_saw():
     story = whole()
     first, second = story.observed("p"), story.observed("q")
-    (run,) = plan_backfill_whole(story.context(), story.project.assets["a"], None).runs
+    (run,) = plan_backfill_unpartitioned(story.context(), story.project.assets["a"], None).runs
     assert [ref.seq for ref in run.events] == [first, second]
     story.succeed("a", story.claim(run))
     assert story.due() == {}
@@ -32,7 +32,7 @@ def test_an_event_that_comes_while_a_backfill_runs_is_not_lost():
     story = whole()
     story.observed("p")
     story.observed("q")
-    claim = story.claim(plan_backfill_whole(story.context(), story.project.assets["a"], None).runs[0])
+    claim = story.claim(plan_backfill_unpartitioned(story.context(), story.project.assets["a"], None).runs[0])
     late = story.observed("p")
     story.succeed("a", claim)
     (run,) = story.plan().runs
@@ -70,7 +70,7 @@ def test_a_backfill_is_not_the_run_of_a_tick():
     story.observed("q")
     story.run_all()
     story.now = "2025-02-02T01:00"
-    (run,) = plan_backfill_whole(story.context(), story.project.assets["a"], None).runs
+    (run,) = plan_backfill_unpartitioned(story.context(), story.project.assets["a"], None).runs
     assert (run.events, run.consumes) == ((), {})
 
 
@@ -79,8 +79,8 @@ def test_an_interval_outside_the_bounds_is_refused_unless_forced():
     story = Story(project(bounded))
     interval = at("2024-12-31"), at("2025-01-01")
     with pytest.raises(InputError, match="of 'a' lies before the start of the asset, 2025-01-01T00:00Z"):
-        plan_backfill_whole(story.context(), bounded, interval)
-    assert plan_backfill_whole(story.context(), bounded, interval, force=True).runs
+        plan_backfill_unpartitioned(story.context(), bounded, interval)
+    assert plan_backfill_unpartitioned(story.context(), bounded, interval, force=True).runs
 
 
 def test_continuous_begins_at_its_start():

@@ -1,0 +1,157 @@
+"""Candidates become runs: at most so many partitions each, with the lookback of the gaps that they fill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.context import EVERYTHING
+from sparkassets.core.planner.course import NOTHING, Candidate, Case, Course
+from sparkassets.core.planner.lookback import lookback
+from sparkassets.core.planner.news import Uses
+from sparkassets.core.planner.pending import Pending
+from sparkassets.core.planner.plan import PlannedRun, Waiting
+from sparkassets.core.planner.timing import Tick
+from sparkassets.core.planner.wording import listing, plural
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange
+
+
+def batch(case: Case, course: Course) -> Course:
+    """The step: the runs, in order, and what is left for the next ones."""
+    if case.pending is not None and case.asset.partition is not None:
+        return _of_blocks(case, course, case.asset.partition, case.pending)
+    runs = tuple(_of_events(case, each) for each in course.candidates)
+    return replace(course, runs=runs, coming=EVERYTHING if runs else course.coming)
+
+
+def limit_of(asset: AssetSpec) -> int:
+    """How many partitions one run computes at most."""
+    return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
+
+
+def _of_blocks(case: Case, course: Course, partition: TimePartition, found: Pending) -> Course:
+    if not course.blocks and not case.state.chain:
+        return course
+    name, waiting = case.asset.name, list(course.waiting)
+    runs: list[PlannedRun] = []
+    taken, coming = NOTHING, course.coming | course.blocks
+    for candidate in course.candidates:
+        cut = _cut(case, partition, candidate.blocks, barred=course.barred, failed=found.failed)
+        if cut.rest:
+            reason = f"left for the next run: more than max_partitions_per_run ({limit_of(case.asset)})"
+            waiting.append(Waiting(name, reason, None, cut.rest))
+        run = _run(case, partition, found, candidate, cut)
+        taken, coming = taken | cut.blocks, coming | cut.blocks | cut.rest
+        last = candidate is course.candidates[-1] and not cut.rest and not _holds(candidate.tick, course.due - taken)
+        runs.append(run if last else replace(run, cursor=None))
+    return replace(course, runs=tuple(runs), waiting=tuple(waiting), coming=coming)
+
+
+def _holds(tick: Tick | None, rest: RangeSet) -> bool:
+    """Whether blocks of the tick's own interval are left, which wait for their gates; older holes wait for a tick."""
+    return tick is not None and bool(rest.clip(*tick.interval))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """What one run computes.
+
+    Attributes:
+        blocks: Those of the run, at most `limit_of`, the oldest first.
+        rest: Left for another run.
+        owes, gaps: As in `PlannedRun`.
+    """
+
+    blocks: RangeSet
+    rest: RangeSet
+    owes: RangeSet
+    gaps: RangeSet
+
+
+def _cut(case: Case, partition: TimePartition, ready: RangeSet, *, barred: RangeSet, failed: RangeSet) -> _Cut:
+    """The blocks of the next run, lookback included; what of that has ``failed`` is owed to another invocation."""
+    back = lookback(case.context, case.asset, partition, case.state, ready, barred=barred)
+    todo = ready | (back.blocks - failed)
+    blocks = partition.oldest(todo, limit_of(case.asset)) if todo else todo
+    return _Cut(blocks, todo - blocks, back.blocks - blocks, back.gaps)
+
+
+def _run(case: Case, partition: TimePartition, found: Pending, candidate: Candidate, cut: _Cut) -> PlannedRun:
+    context, asset, state, blocks = case.context, case.asset, case.state, cut.blocks
+    uses = candidate.uses if blocks & candidate.asked else Uses()
+    events = context.events(asset, state, {uri: blocks & uses.blocks.get(uri, NOTHING) for uri in uses.named})
+    reasons = [_reason(case, partition, found, candidate.tick, blocks), *candidate.notes]
+    return PlannedRun(
+        asset=asset.name,
+        kind=state.chain[-1].entry.kind if state.chain and not blocks & found.due else "scheduled",
+        strategy=asset.strategy.name if asset.strategy else "",
+        write=asset.write.name if asset.write else "",
+        reason=", ".join(reasons),
+        blocks=blocks,
+        schedule_date=candidate.schedule_date,
+        interval=candidate.interval if candidate.tick else context.interval(events, blocks),
+        cursor=candidate.cursor,
+        pins={**context.pins(asset, state, blocks), **candidate.pins},
+        events=events,
+        consumes=uses.events,
+        ticks=uses.ticks,
+        left={} if candidate.tick else _left(found, uses, blocks),
+        owes=cut.owes,
+        gaps=cut.gaps,
+        recovers=tuple(link.entry.run for link in state.chain),
+    )
+
+
+def _left(found: Pending, uses: Uses, blocks: RangeSet) -> dict[str, RangeSet]:
+    """What a run of ``blocks`` leaves of the events and ticks that it uses, each for its own time."""
+    rest, asked = (found.due | found.later) - blocks, blocks & found.due
+    left = {key: rest | (asked - used) for key, used in uses.blocks.items()}
+    left |= {key: RangeSet.always() for key in uses.ticks if key not in left}
+    return {key: ranges for key, ranges in left.items() if ranges}
+
+
+def _reason(case: Case, partition: TimePartition, found: Pending, tick: Tick | None, blocks: RangeSet) -> str:
+    parts = _takes_over(case.state)
+    if missing := partition.count(blocks & found.missing):
+        parts.append(f"{plural(missing, 'partition')} missing")
+    if stale := blocks & found.all_stale:
+        causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
+        parts.append(f"{partition.count(stale)} stale: {listing(causes)} changed")
+    if (again := partition.count(blocks - found.due)) and not case.state.chain:
+        parts.append(f"{again} by lookback")
+    failed = RangeSet.union(item.ranges for item in case.state.failed if item.ranges)
+    if failed.overlaps(blocks):
+        parts.append(f"{partition.count(failed & blocks)} failed before")
+    told = f"{case.asset.schedule.text} at {case.context.when(tick.run_after)}: " if tick else ""
+    return told + ", ".join(parts)
+
+
+def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
+    context, asset, state = case.context, case.asset, case.state
+    answered = {ref.seq for ref in candidate.events}
+    reasons = [*_takes_over(state), *filter(None, [candidate.reason, *candidate.notes])]
+    if any(answered.issuperset(item.events) for item in state.failed):
+        reasons.append("failed before")
+    return PlannedRun(
+        asset=asset.name,
+        kind=state.chain[-1].entry.kind if candidate.rescues else "scheduled",
+        strategy=asset.strategy.name if asset.strategy else "",
+        write=asset.write.name if asset.write else "",
+        reason=", ".join(reasons),
+        blocks=None,
+        schedule_date=candidate.schedule_date,
+        interval=candidate.interval,
+        cursor=candidate.cursor,
+        pins={**context.pins(asset, state, None), **candidate.pins},
+        events=candidate.events,
+        consumes=candidate.uses.events,
+        ticks=candidate.uses.ticks,
+        skips=candidate.skips,
+        recovers=tuple(link.entry.run for link in state.chain),
+    )
+
+
+def _takes_over(state: AssetState) -> list[str]:
+    return [f"takes over {listing([link.entry.run for link in state.chain])}, which never ended"] if state.chain else []

@@ -1,0 +1,110 @@
+"""What the schedule asks for of an asset with partitions: missing and stale blocks, as far as it lets them through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sparkassets.core.conditions import Condition
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.course import NOTHING, Candidate, Case, Course
+from sparkassets.core.planner.lookback import owed
+from sparkassets.core.planner.news import Uses, everything, ticks_of, uses_of
+from sparkassets.core.planner.pending import Pending
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.readiness import readiness, unready
+from sparkassets.core.planner.timing import Tick, due_ticks
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.timetables import Timetable
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the schedule says.
+
+    Attributes:
+        blocks: Those that it lets through.
+        waiting: What it holds back.
+        tick: The due tick if it is a timetable's.
+        uses: What a run of a condition uses up; of a tick, everything.
+        open: Whether what an earlier run owes may run.
+    """
+
+    blocks: RangeSet
+    waiting: tuple[Waiting, ...] = ()
+    tick: Tick | None = None
+    uses: Uses = field(default_factory=Uses)
+    open: bool = True
+
+
+def due_blocks(case: Case, partition: TimePartition, found: Pending) -> Course:
+    """One candidate with all that is due: asked for by the schedule, left by a driver that is gone, or owed."""
+    context, asset, state = case.context, case.asset, case.state
+    asked = _asked(context, asset, state, found)
+    blocks = asked.blocks | _rescued(partition, state)
+    due = blocks | (owed(asset, partition, state) if asked.open else NOTHING)
+    tick = asked.tick
+    candidate = Candidate(
+        due,
+        tick.run_after if tick else context.now,
+        asked.uses,
+        asked=blocks,
+        since=tick.run_after if tick else None,
+        tick=tick,
+        interval=tick.interval if tick else None,
+        cursor=tick.cursor if tick else None,
+    )
+    return Course((candidate,), due, waiting=asked.waiting)
+
+
+def _rescued(partition: TimePartition, state: AssetState) -> RangeSet:
+    """What a run that never ended was to compute."""
+    if not state.chain or state.chain[-1].entry.rebuilds:
+        return NOTHING  # of a rebuild the table is as it was; who wants it rebuilt asks again
+    return partition.cover(state.chain[-1].entry.blocks or NOTHING)
+
+
+def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> _Asked:
+    """What the schedule lets through of what is missing or stale."""
+    schedule = asset.schedule
+    if schedule.timetable is not None:
+        return _by_timetable(context, asset, schedule.timetable, state, found)
+    if schedule.condition is None:
+        manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
+        return _Asked(NOTHING, (manual,), open=False)
+    if schedule.default:
+        return _by_default(context, schedule.condition, state, found)
+    times = ticks_of(context, schedule.condition, state)
+    verdict = readiness(context, asset, schedule.condition, state, found, times)
+    waiting = unready(context, asset, verdict, found.due - verdict.value, found)
+    return _Asked(verdict.value, waiting, None, uses_of(context, schedule.condition, state, times, verdict))
+
+
+def _by_timetable(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: Pending
+) -> _Asked:
+    """All at a tick; before it what failed is tried once more by each invocation, whenever the next tick is."""
+    uses = Uses({}, everything(context, state))
+    ticks = due_ticks(context, asset, timetable, state)
+    if not isinstance(ticks, Waiting):
+        return _Asked(found.due, (), _spanning(ticks), uses)
+    others = (item for item in state.failed if item.invocation != context.invocation)
+    again = RangeSet.union(item.ranges for item in others if item.ranges)
+    retried = found.due & asset.partition.cover(again) if asset.partition is not None else NOTHING
+    return _Asked(retried, (ticks,), None, uses, open=False)
+
+
+def _by_default(context: PlanningContext, condition: Condition, state: AssetState, found: Pending) -> _Asked:
+    """All that any update of an inlet made missing or stale."""
+    if not found.due and not state.chain:
+        return _Asked(found.due)
+    named = {context.uri(leaf): leaf.ref for leaf in condition.leaves()}
+    uses = Uses(named, everything(context, state), blocks=dict.fromkeys(named, found.due))
+    return _Asked(found.due, uses=uses)
+
+
+def _spanning(ticks: tuple[Tick, ...]) -> Tick:
+    """One tick for all that are due: blocks fuse, whatever was missed."""
+    newest = ticks[-1]
+    return replace(newest, interval=(ticks[0].interval[0], newest.interval[1]))

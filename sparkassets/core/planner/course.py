@@ -1,0 +1,118 @@
+"""What goes through the steps of a decision: the runs that may come of it, what was taken out, and why.
+
+Each step is a function of the case and of what the one before left; it returns what it keeps and says why not the rest.
+An asset without partitions goes the same way as one with a single partition, which is everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sparkassets.core.journal.entries import Pinned
+from sparkassets.core.journal.state import AssetState, EventRef
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.news import Uses
+from sparkassets.core.planner.pending import Pending
+from sparkassets.core.planner.plan import PlannedRun, Waiting
+from sparkassets.core.planner.timing import Tick
+from sparkassets.core.spec.model import AssetSpec
+
+NOTHING = RangeSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One asset at one moment: what all steps read, and none changes.
+
+    Attributes:
+        pending: What is known of its blocks; None for an asset without partitions.
+    """
+
+    context: PlanningContext
+    asset: AssetSpec
+    state: AssetState
+    pending: Pending | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A run that may come.
+
+    Attributes:
+        blocks: What it would compute.
+        asked: Those of them that the schedule asks for, or a driver that is gone left; others are owed by lookback.
+        reason: What the schedule says for it.
+        since: When the run was due, by which tolerances go, Unix seconds; None where each block is due at its own end.
+        schedule_date: The earliest time that it might start, Unix seconds.
+        tick: The tick of the timetable that it stands for.
+        newest: The newest tick behind it that is a cause by itself, Unix seconds.
+        interval: Data interval, Unix seconds; None where it follows from blocks or events.
+        cursor: The timetable's newest interval that it stands for.
+        events: What it answers, of an asset without partitions.
+        uses: What it uses up.
+        skips: Numbers of events that it leaves.
+        rescues: It is due only because an older run never ended.
+        pins: What it reads of aligned inlets.
+        notes: What people should know of its inlets.
+    """
+
+    blocks: RangeSet
+    schedule_date: int
+    uses: Uses
+    asked: RangeSet = NOTHING
+    reason: str = ""
+    since: int | None = None
+    tick: Tick | None = None
+    newest: int | None = None
+    interval: tuple[int, int] | None = None
+    cursor: tuple[int, int] | None = None
+    events: tuple[EventRef, ...] = ()
+    skips: tuple[int, ...] = ()
+    rescues: bool = False
+    pins: Mapping[str, Pinned] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How far a decision has come.
+
+    Attributes:
+        candidates: In order; of an asset with partitions at least one, be it without blocks.
+        due: All that the schedule asked for.
+        barred: What must not be computed by lookback either, as its input comes or failed.
+        waiting: Why not the rest.
+        coming, blocked, failure: As in `Decision`.
+        runs: What came of the candidates.
+    """
+
+    candidates: tuple[Candidate, ...] = ()
+    due: RangeSet = NOTHING
+    barred: RangeSet = NOTHING
+    waiting: tuple[Waiting, ...] = ()
+    coming: RangeSet = NOTHING
+    blocked: RangeSet = NOTHING
+    failure: str = ""
+    runs: tuple[PlannedRun, ...] = ()
+
+    @property
+    def blocks(self) -> RangeSet:
+        """What the candidates would compute."""
+        return RangeSet.union(each.blocks for each in self.candidates)
+
+    def without(self, blocks: RangeSet, *waiting: Waiting) -> Course:
+        """The course without these blocks, and why they are not computed now."""
+        kept = self.candidates
+        if blocks:
+            kept = tuple(replace(each, blocks=each.blocks - blocks) for each in kept)
+        return replace(self, candidates=kept, waiting=(*self.waiting, *waiting))
+
+    def noted(self, notes: tuple[str, ...]) -> Course:
+        """The course with something to be known of every candidate."""
+        kept = tuple(replace(each, notes=(*each.notes, *notes)) for each in self.candidates) if notes else None
+        return self if kept is None else replace(self, candidates=kept)
+
+
+Step = Callable[[Case, Course], Course]

@@ -1,0 +1,81 @@
+"""The decision for one asset, as a pipeline: each step takes out what cannot run now, and says why.
+
+The schedule says what is due; then what failed in this invocation, what waits for an upstream run, what the gates of
+inlets keep back and what aligned inlets do not have yet are taken out; of the rest runs are made. A new gate is a step.
+"""
+
+from __future__ import annotations
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.planner import losses
+from sparkassets.core.planner.alignment import alignment
+from sparkassets.core.planner.batch import batch
+from sparkassets.core.planner.by_blocks import due_blocks
+from sparkassets.core.planner.by_events import due_runs
+from sparkassets.core.planner.context import EVERYTHING, Decision, PlanningContext
+from sparkassets.core.planner.course import Case, Course, Step
+from sparkassets.core.planner.failures import failures
+from sparkassets.core.planner.gates import gates
+from sparkassets.core.planner.pending import pending
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.resting import resting
+from sparkassets.core.planner.upstream import upstream
+from sparkassets.core.spec.model import AssetSpec
+
+STEPS: tuple[Step, ...] = (failures, upstream, gates, alignment, batch, resting)
+
+
+def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
+    """The decision for one asset, when everything before it is decided."""
+    if asset.source is not None:
+        said = context.faults.get(asset.name) or context.notes.get(asset.name)
+        return Decision((), (Waiting(asset.name, said),)) if said else Decision()
+    state = context.state_of(asset)
+    found = _held_back(context, asset, state) or _through_the_steps(context, asset, state)
+    return losses.told(context, asset, state, found)
+
+
+def _through_the_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision:
+    found = pending(context, asset, asset.partition, state) if asset.partition is not None else None
+    case = Case(context, asset, state, found)
+    course = schedule(case)
+    for step in STEPS:
+        course = step(case, course)
+    return Decision(course.runs, course.waiting, course.coming, course.blocked, course.failure)
+
+
+def schedule(case: Case) -> Course:
+    """The first step: what is due. Blocks go by what is missing or stale, a whole asset by events and ticks."""
+    if case.pending is not None and case.asset.partition is not None:
+        return due_blocks(case, case.asset.partition, case.pending)
+    return due_runs(case)
+
+
+def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
+    """The decision for an asset that does not run, whatever is due; None as a rule."""
+    if chain := context.chain(state):
+        newest = chain[-1]
+        reason = f"running: {newest.entry.run} since {context.when(newest.at)} by {newest.driver}"
+        blocks = newest.entry.blocks
+        waits = Waiting(asset.name, reason, None, blocks)
+        return Decision((), (waits,), coming=EVERYTHING if blocks is None else blocks)
+    if (lost := losses.held_back(context, asset, state)) is not None:
+        return lost
+    if (unfenced := _unfenced(context, state)) is not None:
+        failure = f"{asset.name}, which failed"
+        return Decision((), (Waiting(asset.name, unfenced),), blocked=EVERYTHING, failure=failure)
+    if asset.paused or state.paused:
+        return Decision((), (Waiting(asset.name, "paused", quiet=True),))
+    if context.select is not None and asset.name not in context.select:
+        return Decision((), (Waiting(asset.name, "not selected", quiet=True),))
+    return None
+
+
+def _unfenced(context: PlanningContext, state: AssetState) -> str | None:
+    """Why a failure of this invocation keeps the asset from running: nobody knows yet what may still land."""
+    if not state.chain or state.chain[-1].status != "unfenced" or not state.failed:
+        return None
+    last = state.failed[-1]
+    if last.invocation != context.invocation or last.token != state.chain[-1].token:
+        return None
+    return f"failed, and what may have landed of {last.run} is not known: {last.error}"

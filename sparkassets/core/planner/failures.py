@@ -1,0 +1,51 @@
+"""What failed in this invocation is not tried again in it, unless there is a cause that the failed run did not have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.journal.state import FailedBlocks
+from sparkassets.core.partitions import TimePartition
+from sparkassets.core.planner.context import EVERYTHING
+from sparkassets.core.planner.course import Case, Course
+from sparkassets.core.planner.pending import Pending
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.wording import labels
+from sparkassets.core.strategies import EveryInstance
+
+
+def failures(case: Case, course: Course) -> Course:
+    """The step: without what failed."""
+    if case.pending is not None and case.asset.partition is not None:
+        return _blocks(case, course, case.asset.partition, case.pending)
+    return _runs(case, course)
+
+
+def _blocks(case: Case, course: Course, partition: TimePartition, found: Pending) -> Course:
+    failed = found.failed & course.due
+    if not failed:
+        return course
+    name = case.asset.name
+    rest = course.without(failed, Waiting(name, f"failed: {found.error}", None, failed))
+    return replace(rest, blocked=failed, failure=f"{name} {labels(failed, partition)}, which failed")
+
+
+def _runs(case: Case, course: Course) -> Course:
+    """Where each run is for events of its own, one that failed keeps no other from running."""
+    name, context = case.asset.name, case.context
+    failed = tuple(item for item in case.state.failed if item.invocation == context.invocation)
+    if not failed or not course.due:
+        return course
+    said = tuple(Waiting(name, f"failed: {item.error}") for item in failed)
+    if course.candidates and isinstance(case.asset.strategy, EveryInstance) and course.candidates[0].events:
+        return replace(course, waiting=(*course.waiting, *said))
+    if course.candidates and _newer(case, course, failed[-1]):
+        return course
+    return Course(due=course.due, waiting=said, blocked=EVERYTHING, failure=f"{name}, which failed")
+
+
+def _newer(case: Case, course: Course, failed: FailedBlocks) -> bool:
+    """Whether there is a cause that the failed run did not have."""
+    updated = (case.context.state.dataset(uri).seq > failed.token for uri in case.state.spec.listens)
+    ticked = (each.newest is not None and each.newest > failed.planned for each in course.candidates)
+    return any(updated) or any(ticked)

@@ -1,0 +1,39 @@
+"""What keeps rows of an inlet's partitions that are gone (``on_removed: keep``) is not computed again."""
+
+from __future__ import annotations
+
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.require import required
+from sparkassets.core.planner.wording import labels
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+
+
+def kept(context: PlanningContext, asset: AssetSpec, blocks: RangeSet) -> list[tuple[InletSpec, RangeSet, RangeSet]]:
+    """Which of ``blocks`` keep the rows of what an inlet has lost: (the inlet, the blocks, what it lost of theirs)."""
+    found, state, partition = [], context.state_of(asset), asset.partition
+    if not state.kept:
+        return []
+    for inlet in asset.inlets.values():
+        marks = state.kept.get(inlet.name)
+        if marks is not None and inlet.on_removed == "keep" and partition is not None:
+            lost = partition.cover(marks.ranges() & state.coverage) & blocks
+            if lost:
+                found.append((inlet, lost, required(context, asset, inlet, lost) & context.dataset(inlet).gone))
+    return found
+
+
+def protects(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, lost: RangeSet, gone: RangeSet) -> Waiting:
+    """Why a block that keeps its rows is not computed again."""
+    reason = (
+        f"{without(context, inlet, gone)}, and would lose its rows; `sparkassets backfill --force` computes it again"
+    )
+    return Waiting(asset.name, reason, None, lost)
+
+
+def without(context: PlanningContext, inlet: InletSpec, gone: RangeSet) -> str:
+    """Which partitions of an inlet are gone, although what was computed from them is not, for a sentence."""
+    up = context.project.assets[inlet.name].partition
+    which = f"{inlet.name} {labels(gone, up)}" if up is not None else inlet.name
+    return f"kept without {which}, which {'were' if up and up.count(gone) > 1 else 'was'} removed"

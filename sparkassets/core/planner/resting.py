@@ -1,0 +1,53 @@
+"""What wants nothing, and why: up to date, not over yet, or it keeps rows whose input is gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.partitions import TimePartition
+from sparkassets.core.planner.course import Case, Course
+from sparkassets.core.planner.kept import kept, without
+from sparkassets.core.planner.pending import Pending
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.wanted import lacks_the_newest, left_out
+from sparkassets.core.planner.wording import listing
+
+
+def resting(case: Case, course: Course) -> Course:
+    """The step after the runs: says what no step before had to say."""
+    if case.pending is None or case.asset.partition is None:
+        return course
+    found, partition = case.pending, case.asset.partition
+    waiting = [*course.waiting, *left_out(case.context, case.asset, partition, found.wanted | found.later)]
+    waiting += _later(case, partition, found)
+    if not course.runs and not waiting:
+        waiting.append(_up_to_date(case))
+    waiting += lacks_the_newest(case.context, case.asset, found.ahead)
+    due = course.due - found.failed
+    for inlet, lost, gone in kept(case.context, case.asset, case.state.coverage):
+        if rest := lost - due:
+            waiting.append(Waiting(case.asset.name, without(case.context, inlet, gone), None, rest, quiet=True))
+    return replace(course, waiting=tuple(waiting))
+
+
+def _later(case: Case, partition: TimePartition, found: Pending) -> list[Waiting]:
+    if not found.later:
+        return []
+    first = partition.next(found.later.first)
+    reason = f"{partition.key(found.later.first)} is not over before {case.context.when(first)}"
+    return [Waiting(case.asset.name, reason, first, found.later, quiet=True)]
+
+
+def _up_to_date(case: Case) -> Waiting:
+    state = case.state
+    since = f" since {state.last.run}" if state.last else ""
+    nothing = "up to date" if state.coverage else _nothing(case)
+    return Waiting(case.asset.name, nothing + since, quiet=bool(state.coverage))
+
+
+def _nothing(case: Case) -> str:
+    names = [inlet.name for inlet in case.asset.inlets.values() if inlet.mapping is not None]
+    faulty = next((name for name in names if name in case.context.faults), None)
+    if faulty is not None:
+        return f"waits for {faulty}: {case.context.faults[faulty]}"
+    return f"waits for the first partition of {listing(names)}" if names else "no partition is over yet"

@@ -1,0 +1,127 @@
+"""What waits for an upstream run: one that comes first in this invocation, or one that failed.
+
+Without the first, a diamond would compute its foot once for each side. The second is why the descendants of a
+failure wait and say for what, instead of going on with half of the news.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.bounds import within
+from sparkassets.core.planner.context import EVERYTHING, Decision, PlanningContext
+from sparkassets.core.planner.course import NOTHING, Case, Course
+from sparkassets.core.planner.pending import Pending
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.require import required
+from sparkassets.core.planner.wording import labels
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamWaits:
+    """Blocks of an asset that wait for upstream runs.
+
+    Attributes:
+        coming: What they read comes in this invocation; due by now or not.
+        blocked: What they read cannot come, because something failed.
+        failure: The sentence of that failure.
+    """
+
+    coming: RangeSet
+    blocked: RangeSet
+    waiting: tuple[Waiting, ...]
+    failure: str
+
+
+def upstream(case: Case, course: Course) -> Course:
+    """The step: what reads something that comes first, or that failed, is not computed now."""
+    if case.pending is not None and case.asset.partition is not None:
+        return _blocks(case, course, case.asset.partition, case.pending)
+    return _runs(case, course)
+
+
+def _blocks(case: Case, course: Course, partition: TimePartition, found: Pending) -> Course:
+    waits = upstream_waits(case.context, case.asset, found.wanted)
+    coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & course.blocks
+    return replace(
+        course,
+        barred=partition.cover(waits.coming | waits.blocked),  # what comes or failed may be a part of a block
+        waiting=(*course.waiting, *waits.waiting),
+        coming=coming,
+        blocked=course.blocked | waits.blocked,
+        failure=course.failure or waits.failure,
+    )
+
+
+def _runs(case: Case, course: Course) -> Course:
+    """Nothing of its own to do, or not: what comes upstream will be its cause if its condition goes by news."""
+    name, inlets = case.asset.name, [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
+    decided = [(inlet, case.context.decided.get(inlet.name, Decision())) for inlet in inlets]
+    failure = next((before.failure for _, before in decided if before.blocked), None)
+    if failure is not None:
+        return Course(
+            due=course.due, waiting=(Waiting(name, f"waits for {failure}"),), blocked=EVERYTHING, failure=failure
+        )
+    first = next(((inlet, before.coming) for inlet, before in decided if before.coming), None)
+    if first is None:
+        return course
+    comes = bool(course.due) or case.asset.schedule.condition is not None
+    waits = Waiting(name, f"waits for {_first(case.context, *first)}")
+    return Course(due=course.due, waiting=(waits,), coming=EVERYTHING if comes else NOTHING)
+
+
+def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: RangeSet) -> UpstreamWaits:
+    """Which blocks wait for an upstream run, and which are behind a failure; ``wanted`` stands for all of them."""
+    coming, blocked, failure = NOTHING, NOTHING, ""
+    waiting: list[Waiting] = []
+    for inlet in asset.inlets.values():
+        before = context.decided.get(inlet.name)
+        if before is None or inlet.on_update == "ignore" or not (before.coming or before.blocked):
+            continue
+        behind = _bounded(asset, _down(context, asset, inlet, before.blocked, wanted)) - blocked
+        if behind:
+            blocked, failure = blocked | behind, failure or before.failure
+            waiting.append(Waiting(asset.name, f"waits for {before.failure}", None, behind))
+        later = _later(context, asset, inlet, before.coming, wanted) - coming - blocked
+        if later:
+            coming = coming | later
+            waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, later))
+    return UpstreamWaits(coming, blocked, tuple(waiting), failure)
+
+
+def _later(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: RangeSet, wanted: RangeSet
+) -> RangeSet:
+    """The blocks that will be wanted once ``coming`` has come, but for those that need still more of the inlet."""
+    blocks = _bounded(asset, _down(context, asset, inlet, coming, wanted))
+    up = context.project.assets[inlet.name].partition
+    if not blocks or coming == EVERYTHING or inlet.mapping is None or asset.partition is None or up is None:
+        return blocks
+    dataset = context.dataset(inlet)
+    newest = max([coming.last, *([dataset.coverage.last] if dataset.coverage else [])])
+    needed = required(context, asset, inlet, blocks).clip(newest, None)
+    return blocks - inlet.mapping.down(needed, down=asset.partition, up=up)
+
+
+def _bounded(asset: AssetSpec, blocks: RangeSet) -> RangeSet:
+    return blocks if asset.partition is None else blocks & within(asset, asset.partition)
+
+
+def _down(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, parts: RangeSet, everything: RangeSet
+) -> RangeSet:
+    """The blocks that read ``parts`` of the inlet; ``everything`` when it has no partitions."""
+    if not parts:
+        return NOTHING
+    up = context.project.assets[inlet.name].partition
+    if parts == EVERYTHING or inlet.mapping is None or up is None or asset.partition is None:
+        return everything
+    return inlet.mapping.down(parts, down=asset.partition, up=up)
+
+
+def _first(context: PlanningContext, inlet: InletSpec, parts: RangeSet) -> str:
+    partition = context.project.assets[inlet.name].partition
+    which = f" {labels(parts, partition)}" if partition is not None and parts != EVERYTHING else ""
+    return f"{inlet.name}{which}, which runs first"
