@@ -250,7 +250,9 @@ def test_the_backfill_of_an_interval_reads_the_run_of_its_tick():
         "backfill of 2025-03-18T00:00Z..2025-03-19T00:00Z, "
         "reads up's run of 2025-03-18T00:00Z (execution delta 0:00:00)"
     )
-    later = plan_backfill_unpartitioned(story.context(), story.project.assets["down"], (at("2025-03-21"), at("2025-03-22")))
+    later = plan_backfill_unpartitioned(
+        story.context(), story.project.assets["down"], (at("2025-03-21"), at("2025-03-22"))
+    )
     assert later.runs == ()
     assert [item.reason for item in later.waiting] == [
         "waits for up's run of 2025-03-21T00:00Z (execution delta 0:00:00)"

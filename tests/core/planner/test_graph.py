@@ -118,7 +118,9 @@ def test_a_backfill_that_never_ended_stays_a_backfill():
     story.observed("s")
     story.run("a")
     cursor = story.state.assets["a"].cursor
-    (run,) = plan_backfill_unpartitioned(story.context(), story.project.assets["a"], (at("2020-01-01"), at("2020-01-02"))).runs
+    (run,) = plan_backfill_unpartitioned(
+        story.context(), story.project.assets["a"], (at("2020-01-01"), at("2020-01-02"))
+    ).runs
     claim = story.claim(run)
     (again,) = story.plan(gone={claim}).runs
     assert (again.kind, again.interval, again.recovers) == ("backfill", run.interval, (f"a-{claim}",))
