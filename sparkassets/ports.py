@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.processes import Process
@@ -200,27 +201,6 @@ class TargetObserver(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Pin:
-    """The state of an inlet that a run reads.
-
-    Attributes:
-        seq: The journal's newest event of the inlet when it was pinned.
-        table_id, version: Of a Delta inlet; None for files.
-        files: For a file source, its cursor's keys for the pinned time, as observed; checked before and after the read.
-        ranges: The inlet's time that is read; None reads all of it.
-        low: Watermark of ``read: {after: …}`` as text that Spark casts back; None before the first run.
-    """
-
-    uri: str
-    seq: int
-    table_id: str | None = None
-    version: int | None = None
-    files: Mapping[str, Any] | None = None
-    ranges: RangeSet | None = None
-    low: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RunOrder:
     """Everything that a worker needs to compute one run; equal for every attempt.
 
@@ -234,6 +214,8 @@ class RunOrder:
         events: Asset name or URI to the events that caused the run, as in ``events list --json`` and their source run.
         previous_interval: The latest data interval of the asset's earlier successes, if it began before this run's.
         rebuilds: Its rows take the place of the whole table, and its columns of the table's.
+        files: For each inlet that is a file source, its cursor's keys for the pinned time, as observed; checked before
+            and after the read.
     """
 
     asset: AssetSpec
@@ -248,6 +230,7 @@ class RunOrder:
     events: Mapping[str, Sequence[Mapping[str, Any]]]
     previous_interval: tuple[datetime, datetime] | None = None
     rebuilds: bool = False
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 CommitKind = Literal["data", "fence", "layout"]

@@ -171,42 +171,18 @@ class Story:
         return self.add(EventEntry(uri))
 
     def claim(self, run: PlannedRun, *, invocation: str = "i", host: str = "h") -> int:
-        """A driver claims a planned run; returns its epoch."""
+        """A driver claims a planned run; returns its fence token."""
         return self.add(
-            ClaimEntry(
-                run.asset,
-                f"{run.asset}-{self.state.seq + 1}",
-                run.kind,
-                run.blocks,
-                run.pins,
-                run.schedule_date,
-                600,
-                invocation,
-                host,
-                interval=run.interval,
-                cursor=run.cursor,
-                events=tuple(ref.seq for ref in run.events),
-                consumes=run.consumes,
-                ticks=run.ticks,
-                skips=run.skips,
-                left=run.left,
-                rebuilds=run.rebuilds,
-                owes=run.owes,
-                gaps=run.gaps,
-                planned=at(self.now),
-            )
+            ClaimEntry(run.request, f"{run.asset}-{self.state.seq + 1}", 600, invocation, host, planned=at(self.now))
         )
 
     def succeed(self, name: str, claim: int, *, version: int = 1, **more: Any) -> int:
         """The run of ``claim`` is in."""
         link = next(link for link in self.state.assets[name].chain if link.token == claim)
         uri = self.project.assets[name].uri
-        entry = link.entry
-        return self.add(
-            SuccessEntry(
-                name, uri, entry.run, claim, claim, entry.blocks, "t", version, entry.interval, entry.pins, **more
-            )
-        )
+        entry, request = link.entry, link.entry.request
+        head = (name, uri, entry.run, claim, claim)
+        return self.add(SuccessEntry(*head, request.blocks, "t", version, request.interval, request.pins, **more))
 
     def fail(self, name: str, claim: int, *, error: str = "boom", invocation: str = "i", fenced: bool = True) -> int:
         """The run of ``claim`` failed."""

@@ -6,10 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sparkassets.core.journal.entries import RunKind
-from sparkassets.core.partitions import RangeSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.runs import Requested
 
 Status = Literal["success", "failed", "replanned", "cancelled", "superseded"]
 """``replanned``: it failed, was planned anew, and all that it was to compute was computed in the same invocation."""
@@ -19,11 +18,10 @@ GOOD: frozenset[Status] = frozenset({"success", "replanned", "superseded"})
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Requested):
     """How one run ended.
 
     Attributes:
-        blocks: None for an asset without partitions.
         rows: Written, where the target tells.
         error: First line of the cause, for people.
         hint: What to do about it.
@@ -32,12 +30,8 @@ class RunResult:
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
-    asset: str
     run: str
-    kind: RunKind
     status: Status
-    blocks: RangeSet | None
-    reason: str
     seconds: float
     attempts: int = 1
     rows: int | None = None

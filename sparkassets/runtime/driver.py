@@ -27,7 +27,7 @@ from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError, said
-from sparkassets.ports import Clock, Engine, EngineLostError, Ids, Pin, RunOrder, SourceObserver, TargetObserver
+from sparkassets.ports import Clock, Engine, EngineLostError, Ids, RunOrder, SourceObserver, TargetObserver
 from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
@@ -262,53 +262,36 @@ class Driver:
     def _entry(self, run: PlannedRun, engine: Engine) -> ClaimEntry:
         asset = self.project.assets[run.asset]
         return ClaimEntry(
-            asset=run.asset,
+            request=run.request,
             run=self.ids.run_id(run.asset, self.clock.now()),
-            kind=run.kind,
-            blocks=run.blocks,
-            pins=run.pins,
-            schedule_date=run.schedule_date,
             lease_seconds=asset.lease_seconds,
             invocation=self.identity.invocation,
             host=self.leases.host,
             planned=unix(self._now()),
             processes=engine.processes(),
-            interval=run.interval,
-            cursor=run.cursor,
-            places=(asset.storage.path,) if asset.storage else (),
-            events=tuple(ref.seq for ref in run.events),
-            consumes=run.consumes,
-            skips=run.skips,
-            left=run.left,
-            rebuilds=run.rebuilds,
-            owes=run.owes,
-            gaps=run.gaps,
-            ticks=run.ticks,
-            reason=run.reason,
         )
 
     def _order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
-        asset, entry, state = self.project.assets[run.asset], claim.entry, self.ledger.state
-        pins = {}
-        for name, pin in entry.pins.items():
-            files = None
-            source = self.project.assets[name]
-            if source.source is not None and source.source.kind in ("csv", "json", "parquet"):
-                files = _files(source, state.assets[name].position, pin.ranges)
-            pins[name] = Pin(pin.uri, pin.seq, pin.table_id, pin.version, files, pin.ranges, pin.low)
+        asset, state, request = self.project.assets[run.asset], self.ledger.state, claim.entry.request
+        inlets = {name: self.project.assets[name] for name in request.pins}
         return RunOrder(
             asset=asset,
-            run=entry.run,
+            run=claim.entry.run,
             app_id=f"{state.journal_id}/{asset.name}",
             token=claim.token,
-            blocks=entry.blocks,
-            pins=pins,
-            inlets={name: self.project.assets[name] for name in entry.pins},
-            interval=(instant(entry.interval[0]), instant(entry.interval[1])) if entry.interval else None,
-            schedule_date=instant(entry.schedule_date),
+            blocks=request.blocks,
+            pins=request.pins,
+            inlets=inlets,
+            interval=(instant(request.interval[0]), instant(request.interval[1])) if request.interval else None,
+            schedule_date=instant(request.schedule_date),
             events=self._triggering(run),
-            previous_interval=_previous(state.assets[asset.name].last, entry.interval),
-            rebuilds=run.rebuilds,
+            previous_interval=_previous(state.assets[asset.name].last, request.interval),
+            rebuilds=request.rebuilds,
+            files={
+                name: _files(inlet, state.assets[name].position, request.pins[name].ranges)
+                for name, inlet in inlets.items()
+                if inlet.source is not None and inlet.source.kind in ("csv", "json", "parquet")
+            },
         )
 
     def _triggering(self, run: PlannedRun) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -424,8 +407,8 @@ class Driver:
                     table_id=committed.table_id,
                     version=committed.version,
                     interval=found.entry.interval,
-                    pins=found.entry.pins,
-                    events=found.entry.events,
+                    pins=found.entry.request.pins,
+                    events=found.entry.request.events,
                     watermarks=committed.measures.get("watermarks", {}),
                     extra=extra,
                     attempt=committed.attempt or attempts,
@@ -451,7 +434,7 @@ class Driver:
 
     def _is_anew(self, end: _Ended, state: State) -> bool:
         """Whether the run has tried nothing, as its source was another one by then."""
-        return self._restless.is_known(end.outcome, end.active.claim.entry.pins, state)
+        return self._restless.is_known(end.outcome, end.active.claim.entry.request.pins, state)
 
     def _result(self, end: _Ended, failure: Explained, recorded: bool) -> RunResult:  # noqa: FBT001  private
         head = self._head(end.active)
@@ -477,12 +460,9 @@ class Driver:
     def _head(self, active: _Active) -> RunResult:
         """What is known of a run without its outcome."""
         return RunResult(
-            asset=active.run.asset,
+            active.claim.entry.request,
             run=active.claim.entry.run,
-            kind=active.run.kind,
             status="superseded",
-            blocks=active.claim.entry.blocks,
-            reason=active.run.reason,
             seconds=self.clock.monotonic() - active.since,
         )
 

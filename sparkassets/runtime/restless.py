@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.state import State
+from sparkassets.core.runs import Pin
 from sparkassets.errors import SourceChangedError
 from sparkassets.runtime.execution import Failed, Outcome
 
@@ -36,7 +36,7 @@ class Restless:
         said = f"it changed {TIMES} times while it was read; 'settle' leaves alone what is still being written"
         return {source: said for (_, source), times in self._failed.items() if times >= TIMES}
 
-    def is_known(self, outcome: Outcome, pins: Mapping[str, Pinned], state: State) -> bool:
+    def is_known(self, outcome: Outcome, pins: Mapping[str, Pin], state: State) -> bool:
         """Whether a run failed of a change that is recorded by now, so that a new plan is another one.
 
         It is not where the source still changes (``settle``): with what is recorded the run would fail again.

@@ -13,7 +13,6 @@ from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.files import list_files, rowless
-from sparkassets.ports import Pin
 from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.csv_headers import no_column
 from sparkassets.spark.failures import run_error
@@ -54,10 +53,16 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class PinnedFiles:
-    """The files of one inlet at the run's pin."""
+    """The files of one inlet as they were when the run was planned.
+
+    Attributes:
+        ranges: The time that is read; None reads all of it.
+        seen: The source's fingerprints of that time, by slot; None where nobody has looked.
+    """
 
     asset: AssetSpec
-    pin: Pin
+    ranges: RangeSet | None = None
+    seen: Mapping[str, str] | None = None
 
     def list(self) -> list[FoundFile]:
         """The files of the pinned time, by path; slots that were not seen when the run was planned are left out.
@@ -68,12 +73,11 @@ class PinnedFiles:
         if self.asset.storage is None:
             raise SourceError(f"the source {self.asset.name!r} has no path")
         pattern = PathPattern.parse(self.asset.storage.path)
-        pinned = self.pin.files
         found = list_files(pattern)
         if found is None:
             raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
         files = (self._file(pattern, *each) for each in found)
-        kept = (file for file in files if file is not None and (pinned is None or file.key in pinned))
+        kept = (file for file in files if file is not None and (self.seen is None or file.key in self.seen))
         return sorted(kept, key=lambda file: file.path)
 
     def check(self, files: Sequence[FoundFile]) -> None:
@@ -85,8 +89,8 @@ class PinnedFiles:
         groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
         for file in files:
             groups[file.key].append((file.relative, file.size, file.changed))
-        pinned = self.pin.files or {}
-        differing = [key for key in pinned if key not in groups or fingerprint(groups[key]) != pinned[key]]
+        seen = self.seen or {}
+        differing = [key for key in seen if key not in groups or fingerprint(groups[key]) != seen[key]]
         if differing:
             raise SourceChangedError(
                 f"the files of {self.asset.name!r} changed before they were read{self._named(differing)}",
@@ -100,8 +104,8 @@ class PinnedFiles:
             return None
         start = None
         if partition is not None and pattern.field is not None:
-            slot, ranges = pattern.slot(text, partition), self.pin.ranges
-            if slot is None or (ranges is not None and not ranges.overlaps(RangeSet.span(*slot))):
+            slot = pattern.slot(text, partition)
+            if slot is None or (self.ranges is not None and not self.ranges.overlaps(RangeSet.span(*slot))):
                 return None
             start = slot[0]
         root = _root(pattern)

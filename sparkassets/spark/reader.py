@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.errors import RunError, SourceChangedError, SourceError
-from sparkassets.ports import Pin, RunOrder
+from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.context import Watermark
 from sparkassets.spark.files import FoundFile, PinnedFiles, read_files
@@ -60,20 +61,21 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
     for name, inlet in order.asset.inlets.items():
         if inlet.waits_only:
             continue
-        asset, pin = order.inlets[name], order.pins[name]
-        frame = _open(session, asset, pin, read)
+        pin = order.pins[name]
+        frame = _open(session, order, name, read)
         if inlet.read is not None:
             frame, read.watermarks[name] = _above(frame, inlet=inlet, column=inlet.read.column, low=pin.low)
         read.frames[name] = frame
     return read
 
 
-def _open(session: SparkSession, asset: AssetSpec, pin: Pin, read: ReadInlets) -> DataFrame:
+def _open(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
+    asset, pin = order.inlets[name], order.pins[name]
     source = asset.source
     if source is not None and source.kind == "events":
         raise RunError(f"the inlet {asset.name!r} is only known by its events: there is nothing to read")
     if source is not None and source.kind != "delta":
-        pinned = PinnedFiles(asset, pin)
+        pinned = PinnedFiles(asset, pin.ranges, order.files.get(name))
         files = pinned.list()
         pinned.check(files)
         read.files.append((pinned, files))

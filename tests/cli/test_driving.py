@@ -15,6 +15,7 @@ from sparkassets.cli.driving import RUNS_TOLD, Tally, drive
 from sparkassets.cli.signals import STOPPING
 from sparkassets.core.planner.plan import Plan, Waiting
 from sparkassets.core.results import RunResult, Summary
+from sparkassets.core.runs import RunRequest
 from sparkassets.errors import SparkUnavailableError, StateError
 from tests.builders import asset, project, source
 
@@ -60,9 +61,8 @@ def told(step, progress):
 
 
 def run(status="success", number=1):
-    return RunResult(
-        "delays", f"delays-{number}", "scheduled", status, None, "why", 1.0, error="boom" * (status == "failed")
-    )
+    request = RunRequest("delays", "scheduled", None, reason="why")
+    return RunResult(request, f"delays-{number}", status, 1.0, error="boom" * (status == "failed"))
 
 
 def driven(made, *, as_json=False, every_seconds=None):

@@ -8,6 +8,7 @@ from sparkassets.cli.render import print_plan, print_summary
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.results import RunResult, Summary
+from sparkassets.core.runs import RunRequest
 from tests.builders import Story, asset, days, project, source
 
 SHOP = project(source("flights"), asset("delays", "flights"), asset("report", "delays", by=None), asset("manual"))
@@ -59,7 +60,7 @@ def test_a_plan_fits_the_terminal(story, width):
 
 def result(name, status, **more):
     blocks = days("2025-01-01..2025-01-03") if name == "delays" else None
-    return RunResult(name, f"{name}-1", "scheduled", status, blocks, "why", 1.25, **more)
+    return RunResult(RunRequest(name, "scheduled", blocks, reason="why"), f"{name}-1", status, 1.25, **more)
 
 
 def test_a_summary_counts_rows_and_seconds():

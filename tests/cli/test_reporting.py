@@ -11,18 +11,18 @@ from sparkassets.cli.reporting import Bars, Lines, reporter
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult
+from sparkassets.core.runs import RunRequest
 from tests.builders import asset, days, project, source
 
 SHOP = project(source("flights"), asset("delays", "flights"), timezone="Europe/Berlin")
 NOW = partial(datetime, 2025, 1, 5, 5, 0, 7, tzinfo=UTC)
 STAMP = "2025-01-05T06:00:07+01:00"
-RUN = PlannedRun(
-    "delays", "scheduled", "date_range", "replace", "3 partitions missing", days("2025-01-01..2025-01-03"), 0
-)
+REQUEST = RunRequest("delays", "scheduled", days("2025-01-01..2025-01-03"), reason="3 partitions missing")
+RUN = PlannedRun(REQUEST, "date_range", "replace")
 
 
 def ended(status="success", **more):
-    return RunResult("delays", "delays-1", "scheduled", status, RUN.blocks, RUN.reason, 3.14159, **more)
+    return RunResult(REQUEST, "delays-1", status, 3.14159, **more)
 
 
 def told(progress):

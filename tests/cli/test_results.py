@@ -5,6 +5,7 @@ import pytest
 import sparkassets
 from sparkassets import BackfillRequest, Project, RunFailedError, RunResult, Summary
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.runs import RunRequest
 from sparkassets.runtime.driver import Driver
 from tests.builders import days
 
@@ -44,8 +45,8 @@ def test_a_status_a_preview_an_alignment_and_an_explanation(loaded):
 
 
 def result(status, **more):
-    head = {"asset": "daily_revenue", "run": "daily_revenue-1", "kind": "scheduled", "reason": "", "seconds": 1.25}
-    return RunResult(**head, blocks=days("2025-01-01..2025-01-02"), status=status, **more)
+    request = RunRequest("daily_revenue", "scheduled", days("2025-01-01..2025-01-02"))
+    return RunResult(request, "daily_revenue-1", status, 1.25, **more)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import (
     AssetSpec,
     InletSpec,
@@ -21,7 +22,7 @@ from sparkassets.core.spec.model import (
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import Replace
 from sparkassets.errors import Location
-from sparkassets.ports import CommitMarker, Computation, Engine, Pin, RunOrder
+from sparkassets.ports import CommitMarker, Computation, Engine, RunOrder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,9 +7,9 @@ import pytest
 
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.patterns import fingerprint
+from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location, RunError, SourceError
-from sparkassets.ports import Pin
 from tests.integration.orders import computed, execute, marker, order, span, sql, table
 
 pytestmark = pytest.mark.spark
@@ -33,22 +33,22 @@ def put(folder, files):
         path.write_text(text, encoding="utf-8")
 
 
-def pin(asset, folder, files, *, keys=None):
-    """A pin of these files, as observed: slot key to the names of its files."""
-    seen = {}
+def seen(asset, folder, files, *, keys=None):
+    """A pin of these files and their fingerprints, as observed: slot key to the names of its files."""
+    found = {}
     for key, names in files.items():
         start = "" if key == "" else str(asset.partition.parse_key(key)[0])
         stats = [(name, (folder / name).stat()) for name in names]
-        seen[start] = fingerprint((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+        found[start] = fingerprint((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
     ranges = span(asset, keys) if keys else None
-    return {"landing": Pin(asset.uri, 1, files=seen, ranges=ranges)}
+    return {"pins": {"landing": Pin(asset.uri, 1, ranges=ranges)}, "files": {"landing": found}}
 
 
 def test_the_field_of_the_path_is_a_column_and_text_stays_text(engine, tmp_path):
     source = landing(tmp_path, columns={"delay": "string", "flight": "int"})
     put(tmp_path, {"20130101.csv": "flight,delay\n1,NA\n2,5\n", "20130102.csv": "flight,delay\n3,\n"})
-    pins = pin(source, tmp_path, {"2013-01-01": ["20130101.csv"], "2013-01-02": ["20130102.csv"]})
-    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins)
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"], "2013-01-02": ["20130102.csv"]})
+    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
     assert sorted(map(str, computed(engine, run))) == sorted(
         map(str, [(1, "NA", date(2013, 1, 1)), (2, "5", date(2013, 1, 1)), (3, None, date(2013, 1, 2))])
     )
@@ -57,8 +57,8 @@ def test_the_field_of_the_path_is_a_column_and_text_stays_text(engine, tmp_path)
 def test_only_pinned_files_are_read(engine, tmp_path):
     source = landing(tmp_path)
     put(tmp_path, {f"2013010{day}.csv": f"n\n{day}\n" for day in (1, 2, 3)})
-    pins = pin(source, tmp_path, {"2013-01-02": ["20130102.csv"]}, keys="2013-01-02")
-    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins)
+    files = seen(source, tmp_path, {"2013-01-02": ["20130102.csv"]}, keys="2013-01-02")
+    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
     put(tmp_path, {"20130104.csv": "n\n4\n"})
     assert computed(engine, run) == [("2", date(2013, 1, 2))]
 
@@ -68,32 +68,32 @@ def test_names_that_need_care(engine, tmp_path):
     files = {"a b+c/2013-01-01/x [1]%20#?.csv": "n\n1\n", "a b+c/2013-01-02/üu\u0308,{y}\n'z'.csv": "n\n2\n"}
     put(tmp_path, files)
     first, second = (name.removeprefix("a b+c/") for name in files)
-    pins = pin(source, tmp_path / "a b+c", {"2013-01-01": [first], "2013-01-02": [second]})
-    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins)
+    files = seen(source, tmp_path / "a b+c", {"2013-01-01": [first], "2013-01-02": [second]})
+    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
     assert computed(engine, run) == [("1", date(2013, 1, 1)), ("2", date(2013, 1, 2))]
 
 
 def test_hours_are_instants(engine, tmp_path):
     source = landing(tmp_path, "{day:%Y%m%d%H}.json", kind="json", by="hour", zone="Europe/Amsterdam")
     put(tmp_path, {"2013010106.json": '{"n": 1}', "2013010107.json": '{"n": 2}'})
-    pins = pin(source, tmp_path, {"2013-01-01T06": ["2013010106.json"], "2013-01-01T07": ["2013010107.json"]})
-    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins)
+    files = seen(source, tmp_path, {"2013-01-01T06": ["2013010106.json"], "2013-01-01T07": ["2013010107.json"]})
+    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
     assert computed(engine, run) == [(1, datetime(2013, 1, 1, 5)), (2, datetime(2013, 1, 1, 6))]  # noqa: DTZ001
 
 
 def test_a_column_of_that_name_in_the_files_gives_way(engine, tmp_path):
     source = landing(tmp_path, columns={"n": "int", "day": "date"})
     put(tmp_path, {"20130105.csv": "day,n\n5,1\n"})
-    pins = pin(source, tmp_path, {"2013-01-05": ["20130105.csv"]})
-    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins)
+    files = seen(source, tmp_path, {"2013-01-05": ["20130105.csv"]})
+    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
     assert computed(engine, run) == [(1, date(2013, 1, 5))]
 
 
 def test_a_value_that_is_not_of_the_declared_type_fails_with_file_and_value(engine, tmp_path):
     source = landing(tmp_path, columns={"delay": "int"})
     put(tmp_path, {"20130101.csv": "flight,delay\n1,5\n2,NA\n"})
-    pins = pin(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
-    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins)
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
+    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
     with pytest.raises(RunError) as error:
         execute(engine, run)
     assert str(error.value) == (
@@ -106,18 +106,16 @@ def test_a_value_that_is_not_of_the_declared_type_fails_with_file_and_value(engi
 def test_a_null_value_is_an_option(engine, tmp_path):
     source = landing(tmp_path, columns={"delay": "int"}, options={"nullValue": "NA"})
     put(tmp_path, {"20130101.csv": "delay\n5\nNA\n"})
-    pins = pin(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
     query = "SELECT count(*), count(delay) FROM {{ inlets.landing }}"
-    assert computed(engine, order(table("copy", tmp_path / "w", **sql(query, "landing")), source, pins=pins)) == [
-        (2, 1)
-    ]
+    assert computed(engine, order(table("copy", tmp_path / "w", **sql(query, "landing")), source, **files)) == [(2, 1)]
 
 
 def test_headers_that_differ_are_not_read_by_position(engine, tmp_path):
     source = landing(tmp_path)
     put(tmp_path, {"20130101.csv": "a,b\n1,2\n", "20130102.csv": "b,a\n4,3\n"})
-    pins = pin(source, tmp_path, {"2013-01-01": ["20130101.csv"], "2013-01-02": ["20130102.csv"]})
-    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins)
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"], "2013-01-02": ["20130102.csv"]})
+    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
     header = "a, b, but that of the first file b, a|b, a, but that of the first file a, b"
     with pytest.raises(RunError, match=rf"^copy: the header of /.*2013010[12]\.csv is ({header})$"):
         execute(engine, run)
@@ -126,39 +124,39 @@ def test_headers_that_differ_are_not_read_by_position(engine, tmp_path):
 def test_a_declared_column_that_is_not_in_the_header_is_named(engine, tmp_path):
     source = landing(tmp_path, columns={"delay": "int"})
     put(tmp_path, {"20130101.csv": "flight,dealy\n1,5\n"})
-    pins = pin(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
     with pytest.raises(RunError) as error:
-        engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins), attempt=1)
+        engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files), attempt=1)
     assert str(error.value) == (
         f"the file {tmp_path}/20130101.csv of 'landing' has no column 'delay': its columns are flight, dealy\n"
         "  hint: did you mean 'dealy'?"
     )
     put(tmp_path, {"20130101.csv": "flight;delay\n1;5\n"})
-    pins = pin(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
     with pytest.raises(
         RunError, match=r"its columns are flight;delay\n  hint: .* probably ';': options: \{sep: ';'\}$"
     ):
-        engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins), attempt=1)
+        engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files), attempt=1)
 
 
 def test_files_that_changed_since_the_plan_are_not_read(engine, tmp_path):
     source = landing(tmp_path)
     put(tmp_path, {"20130101.csv": "n\n1\n", "20130102.csv": "n\n2\n"})
-    pins = pin(source, tmp_path, {"2013-01-01": ["20130101.csv"], "2013-01-02": ["20130102.csv"]})
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"], "2013-01-02": ["20130102.csv"]})
     put(tmp_path, {"20130102.csv": "n\n22\n"})
     with pytest.raises(
         SourceError, match=r"^the files of 'landing' changed before they were read: 2013-01-02\n"
     ) as error:
-        engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins), attempt=1)
+        engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files), attempt=1)
     assert not error.value.retryable
 
 
 def test_files_that_change_while_they_are_read_are_not_written(engine, tmp_path):
     source = landing(tmp_path)
     put(tmp_path, {"20130101.csv": "n\n1\n"})
-    pins = pin(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
     copy = table("copy", tmp_path / "w", **sql(COPY, "landing"))
-    run = order(copy, source, pins=pins)
+    run = order(copy, source, **files)
     computation = engine.compute(run, attempt=1)
     changed = tmp_path / "20130101.csv"
     os.utime(changed, ns=(0, changed.stat().st_mtime_ns + 1))
@@ -169,13 +167,13 @@ def test_files_that_change_while_they_are_read_are_not_written(engine, tmp_path)
 
 def test_a_folder_that_vanished_is_named(engine, tmp_path):
     source = landing(tmp_path / "gone")
-    pins = {"landing": Pin("x", 1, files={"1": "x"})}
+    files = {"files": {"landing": {"1": "x"}}, "pins": {"landing": Pin("x", 1)}}
     with pytest.raises(SourceError, match=r"^the source 'landing' vanished: '.*/gone' is no longer there$"):
-        engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, pins=pins), attempt=1)
+        engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files), attempt=1)
 
 
 def test_no_files_are_no_rows_if_the_columns_are_declared(engine, tmp_path):
-    run = {"pins": {"landing": Pin("x", 1, files={}, ranges=RangeSet())}}
+    run = {"pins": {"landing": Pin("x", 1, ranges=RangeSet())}, "files": {"landing": {}}}
     copy = table("copy", tmp_path / "w", **sql(COPY, "landing"))
     with pytest.raises(RunError, match=r"^the source 'landing' has no files for this run, so its columns are unknown"):
         engine.compute(order(copy, landing(tmp_path), **run), attempt=1)
@@ -191,7 +189,7 @@ def test_folders_that_name_a_column_are_columns_as_in_spark(engine, spark, tmp_p
     source = landing(folder, "", kind=kind, by=None, columns={"n": "int"})
     names = [str(path.relative_to(folder)) for path in folder.glob("*/*") if path.name[0] not in "._"]
     copy = table("copy", tmp_path / "w", **sql("SELECT country, n FROM {{ inlets.landing }}", "landing"))
-    run = order(copy, source, pins=pin(source, folder, {"": names}))
+    run = order(copy, source, **seen(source, folder, {"": names}))
     assert sorted(computed(engine, run)) == [("de", 2), ("nl", 1)]
 
 
@@ -200,9 +198,9 @@ def test_parquet_without_partitions(engine, spark, tmp_path):
     spark.range(3).write.parquet(str(folder))
     source = landing(folder, "", kind="parquet", by=None, columns={"id": "bigint"})
     names = [path.name for path in folder.iterdir() if path.name[0] not in "._"]
-    pins = pin(source, folder, {"": names})
+    files = seen(source, folder, {"": names})
     copy = table("copy", tmp_path / "w", **sql("SELECT count(*) FROM {{ inlets.landing }}", "landing"))
-    assert computed(engine, order(copy, source, pins=pins)) == [(3,)]
+    assert computed(engine, order(copy, source, **files)) == [(3,)]
     wrong = landing(folder, "", kind="parquet", by=None, columns={"id": "int"})
     with pytest.raises(RunError, match=r"^the column 'id' of 'landing' is declared as int, but it is bigint$"):
-        engine.compute(order(copy, wrong, pins=pins), attempt=1)
+        engine.compute(order(copy, wrong, **files), attempt=1)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from sparkassets.core.runs import Pin
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
-from sparkassets.ports import FenceConflictError, HistoryGoneError, Pin, TargetMissingError
+from sparkassets.ports import FenceConflictError, HistoryGoneError, TargetMissingError
 from sparkassets.spark.target import describe
 from tests.integration.orders import computed, execute, marker, order, rows, save, sql, table
 

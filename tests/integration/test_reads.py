@@ -11,8 +11,8 @@ import pytest
 
 from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.runs import Pin
 from sparkassets.errors import RunError, SourceError
-from sparkassets.ports import Pin
 from tests.integration.orders import computed, newest, order, save, span, sql, table
 
 pytestmark = pytest.mark.spark

@@ -41,7 +41,7 @@ def test_a_thousand_events_of_four_processes_are_all_accounted_for(tmp_path):
     claims = [entry for row in rows if row.kind == "claim" and isinstance(entry := from_row(row), ClaimEntry)]
     for name in ("all", "days"):
         used = Counter(
-            seq for claim in claims if claim.asset == name and claim.run in succeeded for seq in claim.events
+            seq for claim in claims if claim.asset == name and claim.run in succeeded for seq in claim.request.events
         )
         assert sorted(used) == events, name
         assert set(used.values()) == {1}, name

@@ -1,9 +1,12 @@
 """Which failures of an invocation the same invocation made good."""
 
+from dataclasses import replace
+
 import pytest
 
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.results import RunResult, Summary
+from sparkassets.core.runs import RunRequest
 from sparkassets.runtime.made_good import settled
 from sparkassets.runtime.progress import RunFailedError
 from tests.builders import days
@@ -13,7 +16,10 @@ ONE, TWO, BOTH = days("2025-01-01"), days("2025-01-02"), days("2025-01-01", "202
 
 def results(*told):
     """Runs of (asset, status, blocks), in the order in which they ended."""
-    return [RunResult(name, f"{name}-{n}", "scheduled", status, blocks, "", 1.0) for n, (name, status, blocks) in told]
+    return [
+        RunResult(RunRequest(name, "scheduled", blocks), f"{name}-{n}", status, 1.0)
+        for n, (name, status, blocks) in told
+    ]
 
 
 def statuses(*told):
@@ -42,7 +48,7 @@ def test_a_failure_is_made_good_by_later_runs_that_computed_all_of_it(told, expe
 
 def test_a_run_that_only_records_an_older_one_makes_nothing_good():
     failed, adopting = results((0, ("a", "failed", ONE)), (1, ("a", "success", ONE)))
-    assert settled([failed, RunResult(**{**_fields(adopting), "adopted": "a-0"})])[0].status == "failed"
+    assert settled([failed, replace(adopting, adopted="a-0")])[0].status == "failed"
 
 
 def test_only_what_stays_failed_is_an_error():
@@ -52,7 +58,3 @@ def test_only_what_stays_failed_is_an_error():
     summary = Summary(kept, ())
     assert not summary.ok
     assert str(RunFailedError(summary)) == "b failed: "
-
-
-def _fields(result):
-    return {name: getattr(result, name) for name in RunResult.__slots__}

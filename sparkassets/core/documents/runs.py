@@ -31,5 +31,5 @@ def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "details": run.details,
         "adopted": run.adopted,
         "data_interval": interval_document(run.interval),
-        "events": list(run.events),
+        "events": list(run.request.events),
     }

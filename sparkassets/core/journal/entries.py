@@ -16,33 +16,14 @@ from sparkassets.core.journal.found import TargetEntry, found_from, found_to
 from sparkassets.core.journal.rows import FORMAT, JournalRow
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import RangeSet
+from sparkassets.core.runs import Consumption, Pin, Requested, RunRequest
 from sparkassets.errors import StateError
 
-RunKind = Literal["scheduled", "backfill"]
 FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
 """``changed``: a source was no longer what the run was planned with, and what it is now is recorded."""
 
 NOT_TRIED: frozenset[FailureCause] = frozenset({"cancelled", "changed"})
 """What says nothing about the blocks: these are planned as if the run had never been."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pinned:
-    """What a run reads of one inlet.
-
-    Attributes:
-        seq: Newest event of the inlet's dataset when the run was claimed.
-        table_id, version: Position in a Delta inlet; None for files.
-        ranges: The inlet's time that is read; None reads all of it.
-        low: Watermark that the read starts after, as text.
-    """
-
-    uri: str
-    seq: int = 0
-    table_id: str | None = None
-    version: int | None = None
-    ranges: RangeSet | None = None
-    low: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,53 +83,20 @@ class ObservedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimEntry:
+class ClaimEntry(Requested):
     """A driver's right to write an asset, until its lease is over; its own `seq` is the run's fence token.
 
     Attributes:
-        blocks: Time that is computed; None for an asset without partitions.
-        interval: Data interval, Unix seconds.
-        cursor: The timetable's newest interval that the run stands for.
-        places: Where the run writes.
-        processes: Those that may write, as `sparkassets.processes` has them; the driver first.
-        events: Numbers of the events that triggered it.
-        consumes: Dataset to the number up to which its events are used once the run succeeds.
         planned: The planner's time, Unix seconds.
-        ticks: Time leaf of the condition to the instant up to which its ticks are used, Unix seconds.
-        skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
-        left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
-        rebuilds: It takes the place of the whole table; one that never ended leaves the old table, and nothing due.
-        owes: Time before the gaps that it begins to fill which another run has to compute again (lookback).
-        gaps: These gaps, as they were before it.
+        processes: Those that may write, as `sparkassets.processes` has them; the driver first.
     """
 
-    asset: str
     run: str
-    kind: RunKind
-    blocks: RangeSet | None
-    pins: Mapping[str, Pinned]
-    schedule_date: int
     lease_seconds: int
     invocation: str
     host: str
     planned: int = 0
     processes: Sequence[tuple[int, float]] = ()
-    interval: tuple[int, int] | None = None
-    cursor: tuple[int, int] | None = None
-    places: Sequence[str] = ()
-    events: Sequence[int] = ()
-    consumes: Mapping[str, int] = field(default_factory=dict)
-    ticks: Mapping[str, int] = field(default_factory=dict)
-    skips: Sequence[int] = ()
-    left: Mapping[str, RangeSet] = field(default_factory=dict)
-    rebuilds: bool = False
-    owes: RangeSet = field(default_factory=RangeSet)
-    gaps: RangeSet = field(default_factory=RangeSet)
-    reason: str = ""
-
-    def uses(self, key: str) -> bool:
-        """Whether it uses events of a dataset, or ticks of a time leaf, at all."""
-        return key in self.consumes or key in self.ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +127,7 @@ class SuccessEntry:
     table_id: str | None = None
     version: int | None = None
     interval: tuple[int, int] | None = None
-    pins: Mapping[str, Pinned] = field(default_factory=dict)
+    pins: Mapping[str, Pin] = field(default_factory=dict)
     events: Sequence[int] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -350,31 +298,7 @@ def _parse(row: JournalRow, body: dict[str, Any]) -> Entry:
                 asset, uri, ranges, removed, body["whole"], row.table_id, row.version, body["cursor"], extra
             )
         case "claim":
-            return ClaimEntry(
-                asset=asset,
-                run=run,
-                kind=body["kind"],
-                blocks=ranges if body["blocks"] else None,
-                pins=_pins_from(body["pins"]),
-                schedule_date=body["schedule_date"],
-                lease_seconds=body["lease"],
-                invocation=body["invocation"],
-                host=body["host"],
-                planned=body["planned"],
-                processes=tuple((pid, created) for pid, created in body["processes"]),
-                interval=_interval(body["interval"]),
-                cursor=_interval(body["cursor"]),
-                places=tuple(body["places"]),
-                events=tuple(body["events"]),
-                consumes=body["consumes"],
-                ticks=body["ticks"],
-                skips=tuple(body["skips"]),
-                left={key: RangeSet.of(pairs) for key, pairs in body["left"].items()},
-                rebuilds=body["rebuilds"],
-                owes=RangeSet.of(body["owes"]),
-                gaps=RangeSet.of(body["gaps"]),
-                reason=body["reason"],
-            )
+            return _claim_from(row, body, ranges)
         case "renew":
             return RenewEntry(tuple((name, token) for name, token in body["claims"]))
         case "success":
@@ -422,30 +346,63 @@ def _event_body(entry: EventEntry) -> str:
 
 
 def _claim_body(entry: ClaimEntry) -> str:
+    request, consumption = entry.request, entry.request.consumption
     return _body(
         {
-            "kind": entry.kind,
-            "blocks": entry.blocks is not None,
-            "pins": _pins_to(entry.pins),
-            "schedule_date": entry.schedule_date,
+            "kind": request.kind,
+            "blocks": request.blocks is not None,
+            "pins": _pins_to(request.pins),
+            "schedule_date": request.schedule_date,
             "lease": entry.lease_seconds,
             "invocation": entry.invocation,
             "host": entry.host,
             "planned": entry.planned,
             "processes": [list(process) for process in entry.processes],
-            "interval": entry.interval,
-            "cursor": entry.cursor,
-            "places": list(entry.places),
-            "events": list(entry.events),
-            "consumes": dict(entry.consumes),
-            "ticks": dict(entry.ticks),
-            "skips": list(entry.skips),
-            "left": {key: _pairs(ranges) for key, ranges in entry.left.items()},
-            "rebuilds": entry.rebuilds,
-            "owes": _pairs(entry.owes),
-            "gaps": _pairs(entry.gaps),
-            "reason": entry.reason,
+            "interval": request.interval,
+            "cursor": request.cursor,
+            "events": list(request.events),
+            "consumes": dict(consumption.consumes),
+            "ticks": dict(consumption.ticks),
+            "skips": list(consumption.skips),
+            "left": {key: _pairs(ranges) for key, ranges in consumption.remaining.items()},
+            "rebuilds": request.rebuilds,
+            "owes": _pairs(request.owes),
+            "gaps": _pairs(request.gaps),
+            "reason": request.reason,
         }
+    )
+
+
+def _claim_from(row: JournalRow, body: Mapping[str, Any], ranges: RangeSet) -> ClaimEntry:
+    consumption = Consumption(
+        body["consumes"],
+        body["ticks"],
+        tuple(body["skips"]),
+        {key: RangeSet.of(pairs) for key, pairs in body["left"].items()},
+    )
+    request = RunRequest(
+        asset=row.asset or "",
+        kind=body["kind"],
+        blocks=ranges if body["blocks"] else None,
+        schedule_date=body["schedule_date"],
+        reason=body["reason"],
+        interval=_interval(body["interval"]),
+        cursor=_interval(body["cursor"]),
+        pins=_pins_from(body["pins"]),
+        events=tuple(body["events"]),
+        consumption=consumption,
+        rebuilds=body["rebuilds"],
+        owes=RangeSet.of(body["owes"]),
+        gaps=RangeSet.of(body["gaps"]),
+    )
+    return ClaimEntry(
+        request=request,
+        run=row.run or "",
+        lease_seconds=body["lease"],
+        invocation=body["invocation"],
+        host=body["host"],
+        planned=body["planned"],
+        processes=tuple((pid, created) for pid, created in body["processes"]),
     )
 
 
@@ -493,7 +450,7 @@ def _interval(pair: Sequence[int] | None) -> tuple[int, int] | None:
     return None if pair is None else (pair[0], pair[1])
 
 
-def _pins_to(pins: Mapping[str, Pinned]) -> dict[str, Any]:
+def _pins_to(pins: Mapping[str, Pin]) -> dict[str, Any]:
     return {
         name: {
             "uri": pin.uri,
@@ -507,9 +464,9 @@ def _pins_to(pins: Mapping[str, Pinned]) -> dict[str, Any]:
     }
 
 
-def _pins_from(body: Mapping[str, Any]) -> dict[str, Pinned]:
+def _pins_from(body: Mapping[str, Any]) -> dict[str, Pin]:
     return {
-        name: Pinned(
+        name: Pin(
             pin["uri"],
             pin["seq"],
             pin["table_id"],

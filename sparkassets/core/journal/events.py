@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from sparkassets.core.instants import format_instant, instant, unix
-from sparkassets.core.journal.entries import ClaimEntry, Pinned, SuccessEntry, from_row
+from sparkassets.core.journal.entries import ClaimEntry, SuccessEntry, from_row
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.runs import Pin
 
 EVENT_KINDS = ("event", "observed", "target", "success")
 USING_KINDS = ("claim", "success")
@@ -101,10 +102,10 @@ class Uses:
 
     def _runs_for(self, claim: ClaimEntry) -> list[list[str]]:
         """The lists of runs of each event that a claim names."""
-        return [self.triggered[seq] for seq in claim.events if seq in self.triggered]
+        return [self.triggered[seq] for seq in claim.request.events if seq in self.triggered]
 
     def _read(self, success: SuccessEntry) -> None:
-        pins: dict[str, list[Pinned]] = {}
+        pins: dict[str, list[Pin]] = {}
         for pin in success.pins.values():
             pins.setdefault(pin.uri, []).append(pin)
         for uri, read in pins.items():
@@ -124,7 +125,7 @@ def _touched(row: JournalRow) -> RangeSet:
     return RangeSet(tuple(row.starts), tuple(row.ends)) | RangeSet.of(removed)
 
 
-def _reads(pin: Pinned, seq: int, touched: RangeSet) -> bool:
+def _reads(pin: Pin, seq: int, touched: RangeSet) -> bool:
     return pin.seq >= seq and (pin.ranges is None or not touched or pin.ranges.overlaps(touched))
 
 

@@ -45,6 +45,7 @@ from sparkassets.core.journal.state import (
 )
 from sparkassets.core.partitions import RangeSet, StampedRanges
 from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
+from sparkassets.core.runs import RunRequest
 
 T = TypeVar("T")
 
@@ -353,25 +354,26 @@ class _Fold:
         changes: dict[str, object] = {}
         fits = (blocks is None) == (asset.spec.partition is None)
         scheduled = claimed if fits and claimed is not None and claimed.kind == "scheduled" else None
+        using = scheduled.request.consumption if scheduled is not None else None
         failed = asset.failed if scheduled is not None else ()
         if blocks is not None:
             failed = _outside(asset.failed, blocks)
             changes["coverage"] = asset.coverage | blocks
             uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
             cleared = {
-                name: marks.clear(_used(blocks, uris[name], scheduled), through=entry.token)
+                name: marks.clear(using.used(uris[name], blocks) if using is not None else blocks, through=entry.token)
                 for name, marks in asset.stale.items()
             }
             changes["stale"] = {name: marks for name, marks in cleared.items() if marks}
-            changes |= computed(asset, blocks, claimed, through=entry.token)
+            changes |= computed(asset, blocks, claimed.request if claimed else None, through=entry.token)
             changes["partly"] = self._partly(asset, blocks, scheduled)
         if fits and claimed is not None:
             changes |= self._uses(asset, claimed)
         if scheduled is not None:
-            changes["ticks"] = {**asset.ticks, **scheduled.ticks}
+            changes["ticks"] = {**asset.ticks, **scheduled.request.consumption.ticks}
             changes["watermarks"] = {**asset.watermarks, **entry.watermarks}
-            if scheduled.cursor is not None:
-                changes["cursor"] = max(scheduled.cursor, asset.cursor or scheduled.cursor, key=_by_end)
+            if (cursor := scheduled.request.cursor) is not None:
+                changes["cursor"] = max(cursor, asset.cursor or cursor, key=_by_end)
         if entry.interval is not None and self._aligned(entry.uri, entry.asset):
             found = Instance(*entry.interval, row.seq, entry.table_id, entry.version)
             others = [each for each in asset.instances if each.end != found.end]
@@ -404,9 +406,9 @@ class _Fold:
 
     def _uses(self, asset: AssetState, claim: ClaimEntry) -> dict[str, object]:
         """The events that a success uses up; of a backfill those that it answers."""
-        numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in claim.consumes.items()}
+        numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in claim.request.consumption.consumes.items()}
         used: dict[str, object] = {"consumed": {**asset.consumed, **numbers}}
-        return used if claim.blocks is not None else used | {"partly": self._skipped(asset, claim)}
+        return used if claim.blocks is not None else used | {"partly": self._skipped(asset, claim.request)}
 
     def _tried_again(self, name: str) -> None:
         """Forgets the failures for events that are used by now."""
@@ -423,30 +425,38 @@ class _Fold:
 
         ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
         """
-        found = {key: [(n, _left(rest, blocks, key, claim)) for n, rest in asset.partly[key]] for key in asset.partly}
-        if claim is not None and asset.spec.partition is not None:
+        using = claim.request.consumption if claim is not None else None
+        found = {
+            key: [(n, using.kept(key, rest) if using is not None else rest - blocks) for n, rest in items]
+            for key, items in asset.partly.items()
+        }
+        if claim is not None and using is not None and asset.spec.partition is not None:
             end = asset.spec.partition.floor(claim.planned)
-            for key, left in claim.left.items():
+            for key, left in using.remaining.items():
                 over = left.clip(None, end)
-                if key in claim.ticks:
-                    if claim.ticks[key] > asset.ticks.get(key, asset.last.planned if asset.last else 0):
-                        found.setdefault(key, []).append((claim.ticks[key], over))
+                if key in using.ticks:
+                    if using.ticks[key] > asset.ticks.get(key, asset.last.planned if asset.last else 0):
+                        found.setdefault(key, []).append((using.ticks[key], over))
                     continue
                 self._keep(key)
-                before, used = asset.consumed.get(key, 0), claim.consumes.get(key, 0)
+                before, used = asset.consumed.get(key, 0), using.consumes.get(key, 0)
                 refs = (ref for ref in self._dataset(key).recent if before < ref.seq <= used)
                 found.setdefault(key, []).extend((ref.seq, _answering(asset.spec, ref, left, over)) for ref in refs)
         kept = {key: tuple((number, ranges) for number, ranges in items if ranges) for key, items in found.items()}
         return {key: items for key, items in kept.items() if items}
 
-    def _skipped(self, asset: AssetState, claim: ClaimEntry) -> dict[str, Partly]:
-        """The events that an asset without partitions went past, and has still to run for."""
-        found = {}
-        for uri in {*asset.partly, *(claim.consumes if claim.skips else ())}:
+    def _skipped(self, asset: AssetState, request: RunRequest) -> dict[str, Partly]:
+        """The events that an asset without partitions went past, and has still to run for.
+
+        One may be told by its number since the claim only, by a change of the condition: what the run read stays used.
+        """
+        found, using = {}, request.consumption
+        for uri in {*asset.partly, *(using.consumes if using.skips else ())}:
             self._keep(uri)
-            before, used = asset.consumed.get(uri, 0), claim.consumes.get(uri, 0)
-            refs = (ref for ref in self._dataset(uri).recent if before < ref.seq <= used and ref.seq in claim.skips)
-            numbers = [number for number, _ in asset.partly.get(uri, ()) if _remains(number, used, claim)]
+            before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
+            refs = (ref for ref in self._dataset(uri).recent if before < ref.seq <= used and ref.seq in using.skips)
+            told = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
+            numbers = [number for number in told if using.spares(uri, number)]
             numbers += [ref.seq for ref in refs]
             if numbers:
                 found[uri] = tuple((number, RangeSet()) for number in sorted(numbers))
@@ -489,7 +499,7 @@ class _Fold:
     def _failure(self, entry: FailureEntry) -> None:
         asset = self._assets[entry.asset]
         claim = next((link.entry for link in asset.chain if link.token == entry.token), None)
-        planned, events = (claim.planned, tuple(claim.events)) if claim is not None else (0, ())
+        planned, events = (claim.planned, claim.request.events) if claim is not None else (0, ())
         failed = FailedBlocks(
             entry.blocks, entry.token, entry.run, entry.cause, entry.error, entry.invocation, planned, events
         )
@@ -532,32 +542,6 @@ def _inlet(spec: FoldSpec, name: str) -> FoldInlet | None:
 def _kept(asset: AssetState) -> set[str]:
     """The datasets whose events may run the asset."""
     return {*asset.spec.named, *asset.parted}
-
-
-def _used(blocks: RangeSet, key: str, claim: ClaimEntry | None) -> RangeSet:
-    """The part of ``blocks`` for which a run uses up the events of a dataset, or ticks."""
-    if claim is None:
-        return blocks
-    if not claim.uses(key):
-        return RangeSet()  # its condition holds without the part that names it
-    return blocks - claim.left[key] if key in claim.left else blocks
-
-
-def _left(rest: RangeSet, blocks: RangeSet, key: str, claim: ClaimEntry | None) -> RangeSet:
-    """What is left of ``rest`` for an event or a tick after a run of ``blocks``."""
-    if claim is None:
-        return rest - blocks
-    if not claim.uses(key):
-        return rest
-    return rest & claim.left[key] if key in claim.left else RangeSet()
-
-
-def _remains(number: int, used: int, claim: ClaimEntry) -> bool:
-    """Whether an event that is told by its number is unused after a run that used its dataset up to ``used``.
-
-    It may be told so since the claim only, by a change of the condition: what the claim read stays used.
-    """
-    return number not in claim.events and (number > used or number in claim.skips)
 
 
 def _with(partly: Mapping[str, Partly], key: str, items: Mapping[int, RangeSet]) -> dict[str, Partly]:

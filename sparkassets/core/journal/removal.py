@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkassets.core.journal.entries import ClaimEntry
 from sparkassets.core.journal.specs import FoldInlet
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet, StampedRanges
+from sparkassets.core.runs import RunRequest
 
 
 def bereft(asset: AssetState, inlet: FoldInlet, removed: RangeSet, *, computed: RangeSet, seq: int) -> AssetState:
@@ -35,12 +35,12 @@ def restored(asset: AssetState, inlet: FoldInlet, came: RangeSet, *, gone: Range
     return _with(asset, inlet.name, marks.clear(whole, through=_ANY))
 
 
-def computed(asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None, *, through: int) -> dict[str, object]:
+def computed(asset: AssetState, blocks: RangeSet, request: RunRequest | None, *, through: int) -> dict[str, object]:
     """What a success of ``blocks``, claimed at ``through``, leaves of rows that were kept and of what is owed.
 
-    ``claim`` is None where it is not known any more.
+    ``request`` is None where the claim is not known any more.
     """
-    owes, gaps = (claim.owes, claim.gaps) if claim is not None else (RangeSet(), RangeSet())
+    owes, gaps = (request.owes, request.gaps) if request is not None else (RangeSet(), RangeSet())
     kept = {name: marks.clear(blocks, through=through) for name, marks in asset.kept.items()}
     return {
         "kept": {name: marks for name, marks in kept.items() if marks},

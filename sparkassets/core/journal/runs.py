@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkassets.core.instants import instant, unix, zoned
-from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, RunKind, SuccessEntry, from_row
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry, from_row
 from sparkassets.core.journal.rows import JournalRow
-from sparkassets.core.partitions import RangeSet
 from sparkassets.core.phrases import few, joined
+from sparkassets.core.runs import Requested
 
 RUN_KINDS = ("claim", "success", "failure", "unfenced")
 """The kinds of entries that tell of runs."""
@@ -19,7 +19,7 @@ RunStatus = Literal["running", "success", "failed", "cancelled", "lost"]
 
 
 @dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Requested):
     """One run.
 
     Attributes:
@@ -27,24 +27,15 @@ class RunRecord:
         status: ``lost`` when its driver is gone, or another run settled it and nothing of it was in the target.
         started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for
             one that runs or was lost.
-        blocks: None for an asset without partitions.
-        interval: Data interval, Unix seconds.
-        events: Journal numbers of the events that triggered it.
         adopted: The older run that it found in the target and recorded instead of computing.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
-    asset: str
     run: str
     token: int
-    kind: RunKind
     status: RunStatus
     started: int
-    ended: int | None
-    blocks: RangeSet | None
-    interval: tuple[int, int] | None
-    events: tuple[int, ...]
-    reason: str
+    ended: int | None = None
     seconds: float | None = None
     rows: int | None = None
     version: int | None = None
@@ -110,17 +101,11 @@ def _record(
     gone: bool,
 ) -> RunRecord:
     record = RunRecord(
-        asset=claim.asset,
+        claim.request,
         run=claim.run,
         token=row.seq,
-        kind=claim.kind,
         status="lost" if gone else "running",
         started=unix(row.at),
-        ended=None,
-        blocks=claim.blocks,
-        interval=claim.interval,
-        events=tuple(claim.events),
-        reason=claim.reason,
         adopted=adopted,
     )
     match ending:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sparkassets.core.instants import instant, unix
-from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.state import Instance
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.context import PlanningContext
@@ -20,6 +19,7 @@ from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.planner.wording import labels
+from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.timetables import Slot, Timetable
 from sparkassets.core.timetables.align import delta_text
@@ -40,7 +40,7 @@ class Aligned:
         waiting: Why it may not run yet, or never.
     """
 
-    pins: Mapping[str, Pinned] = field(default_factory=dict)
+    pins: Mapping[str, Pin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     waiting: tuple[Waiting, ...] = ()
 
@@ -228,7 +228,7 @@ def _one(
     instance = _instance(context, inlet, end)
     if instance is None:
         return Aligned(waiting=(_wait(context, asset, inlet, which, blocks, slot, ticks=ticks),))
-    pin = Pinned(inlet.uri, instance.seq, instance.table_id, instance.version)
+    pin = Pin(inlet.uri, instance.seq, instance.table_id, instance.version)
     if instance.start != start:  # one run for several intervals
         which = (
             f"run of {context.when(instance.start)}..{context.when(end)}, which is for {which.removeprefix('run of ')}"

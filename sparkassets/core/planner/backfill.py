@@ -14,6 +14,7 @@ from sparkassets.core.planner.news import Causes, causes
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
+from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.errors import InputError
@@ -61,24 +62,22 @@ def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: RangeSet, 
         if not group.aligned.waiting
         for batch in partition.split(group.blocks, limit_of(asset))
     ]
-    runs = [
-        PlannedRun(
+    requests = [
+        RunRequest(
             asset=asset.name,
             kind="backfill",
-            strategy=asset.strategy.name if asset.strategy else "",
-            write=asset.write.name if asset.write else "",
+            blocks=batch,
+            schedule_date=context.now,
             reason=", ".join(
                 [f"backfill of {plural(partition.count(batch), 'partition')}", *aligned.notes, *gated.notes]
             ),
-            blocks=batch,
-            schedule_date=context.now,
             interval=(batch.first, batch.last),
             pins={**context.pins(asset, state, batch), **aligned.pins},
-            recovers=tuple(link.entry.run for link in state.chain),
         )
         for batch, aligned in batches
     ]
-    return Plan(context.now, tuple(runs), tuple(waiting))
+    runs = tuple(PlannedRun.of(request, asset=asset, state=state) for request in requests)
+    return Plan(context.now, runs, tuple(waiting))
 
 
 def plan_backfill_unpartitioned(
@@ -103,21 +102,18 @@ def plan_backfill_unpartitioned(
         return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
     over = f" of {context.when(interval[0])}..{context.when(interval[1])}" if interval is not None else ""
     found = _answers(context, asset, state) if interval is None else None
-    run = PlannedRun(
+    request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        strategy=asset.strategy.name if asset.strategy else "",
-        write=asset.write.name if asset.write else "",
-        reason=", ".join([f"backfill{over}", *aligned.notes, *gated.notes]),
         blocks=None,
         schedule_date=context.now,
+        reason=", ".join([f"backfill{over}", *aligned.notes, *gated.notes]),
         interval=interval,
-        events=found.events if found is not None else (),
-        consumes=found.uses.events if found is not None else {},
         pins={**context.pins(asset, state, None), **aligned.pins},
-        recovers=tuple(link.entry.run for link in state.chain),
+        consumption=Consumption(found.uses.consumption.consumes) if found is not None else Consumption(),
     )
-    return Plan(context.now, (run,), ())
+    events = found.events if found is not None else ()
+    return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state, events=events),), ())
 
 
 def _answers(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Causes | None:

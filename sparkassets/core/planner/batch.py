@@ -14,6 +14,7 @@ from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick
 from sparkassets.core.planner.wording import listing, plural
+from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 
@@ -45,7 +46,7 @@ def _of_blocks(case: Case, course: Course, partition: TimePartition, found: Pend
         run = _run(case, partition, found, candidate, cut)
         taken, coming = taken | cut.blocks, coming | cut.blocks | cut.rest
         last = candidate is course.candidates[-1] and not cut.rest and not _holds(candidate.tick, course.due - taken)
-        runs.append(run if last else replace(run, cursor=None))
+        runs.append(run if last else replace(run, request=replace(run.request, cursor=None)))
     return replace(course, runs=tuple(runs), waiting=tuple(waiting), coming=coming)
 
 
@@ -61,7 +62,7 @@ class _Cut:
     Attributes:
         blocks: Those of the run, at most `limit_of`, the oldest first.
         rest: Left for another run.
-        owes, gaps: As in `PlannedRun`.
+        owes, gaps: As in `RunRequest`.
     """
 
     blocks: RangeSet
@@ -83,33 +84,28 @@ def _run(case: Case, partition: TimePartition, found: Pending, candidate: Candid
     uses = candidate.uses if blocks & candidate.asked else Uses()
     events = context.events(asset, state, {uri: blocks & uses.blocks.get(uri, NOTHING) for uri in uses.named})
     reasons = [_reason(case, partition, found, candidate.tick, blocks), *candidate.notes]
-    return PlannedRun(
+    request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind if state.chain and not blocks & found.due else "scheduled",
-        strategy=asset.strategy.name if asset.strategy else "",
-        write=asset.write.name if asset.write else "",
-        reason=", ".join(reasons),
         blocks=blocks,
         schedule_date=candidate.schedule_date,
+        reason=", ".join(reasons),
         interval=candidate.interval if candidate.tick else context.interval(events, blocks),
         cursor=candidate.cursor,
         pins={**context.pins(asset, state, blocks), **candidate.pins},
-        events=events,
-        consumes=uses.events,
-        ticks=uses.ticks,
-        left={} if candidate.tick else _left(found, uses, blocks),
+        consumption=uses.consumption if candidate.tick else _consumption(found, uses, blocks),
         owes=cut.owes,
         gaps=cut.gaps,
-        recovers=tuple(link.entry.run for link in state.chain),
     )
+    return PlannedRun.of(request, asset=asset, state=state, events=events)
 
 
-def _left(found: Pending, uses: Uses, blocks: RangeSet) -> dict[str, RangeSet]:
-    """What a run of ``blocks`` leaves of the events and ticks that it uses, each for its own time."""
+def _consumption(found: Pending, uses: Uses, blocks: RangeSet) -> Consumption:
+    """What a run of ``blocks`` uses up, each event and tick for its own time."""
     rest, asked = (found.due | found.later) - blocks, blocks & found.due
-    left = {key: rest | (asked - used) for key, used in uses.blocks.items()}
-    left |= {key: RangeSet.always() for key in uses.ticks if key not in left}
-    return {key: ranges for key, ranges in left.items() if ranges}
+    remaining = {key: rest | (asked - used) for key, used in uses.blocks.items()}
+    remaining |= {key: RangeSet.always() for key in uses.consumption.ticks if key not in remaining}
+    return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
 
 
 def _reason(case: Case, partition: TimePartition, found: Pending, tick: Tick | None, blocks: RangeSet) -> str:
@@ -134,23 +130,18 @@ def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
     reasons = [*_takes_over(state), *filter(None, [candidate.reason, *candidate.notes])]
     if any(answered.issuperset(item.events) for item in state.failed):
         reasons.append("failed before")
-    return PlannedRun(
+    request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind if candidate.rescues else "scheduled",
-        strategy=asset.strategy.name if asset.strategy else "",
-        write=asset.write.name if asset.write else "",
-        reason=", ".join(reasons),
         blocks=None,
         schedule_date=candidate.schedule_date,
+        reason=", ".join(reasons),
         interval=candidate.interval,
         cursor=candidate.cursor,
         pins={**context.pins(asset, state, None), **candidate.pins},
-        events=candidate.events,
-        consumes=candidate.uses.events,
-        ticks=candidate.uses.ticks,
-        skips=candidate.skips,
-        recovers=tuple(link.entry.run for link in state.chain),
+        consumption=candidate.uses.consumption,
     )
+    return PlannedRun.of(request, asset=asset, state=state, events=candidate.events)
 
 
 def _takes_over(state: AssetState) -> list[str]:

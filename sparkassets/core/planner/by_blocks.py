@@ -60,7 +60,7 @@ def due_blocks(case: Case, partition: TimePartition, found: Pending) -> Course:
 
 def _rescued(partition: TimePartition, state: AssetState) -> RangeSet:
     """What a run that never ended was to compute."""
-    if not state.chain or state.chain[-1].entry.rebuilds:
+    if not state.chain or state.chain[-1].entry.request.rebuilds:
         return NOTHING  # of a rebuild the table is as it was; who wants it rebuilt asks again
     return partition.cover(state.chain[-1].entry.blocks or NOTHING)
 

@@ -70,7 +70,7 @@ def _instances(case: Case, found: Causes) -> tuple[Candidate, ...]:
     parts = ((part, events) for part, events in own if not any(events <= failing for failing in tried))
     failing = set[int]().union(*tried)
     due = [
-        replace(_of_causes(case.context, part), skips=tuple(sorted(failing - events)))
+        _of_causes(case.context, part.skipping(tuple(sorted(failing - events))))
         for part, events in islice(parts, MOST_RUNS + 1)
     ]
     if len(due) > MOST_RUNS:
@@ -107,17 +107,16 @@ def _idle(
 
 def _rescue(case: Case) -> Candidate:
     """A run that is due only because an older one never ended: it may have to compute what that one should have."""
-    entry, state = case.state.chain[-1].entry, case.state
-    tried = set(entry.events)
+    request, state = case.state.chain[-1].entry.request, case.state
+    tried = set(request.events)
     unused = case.context.unused(state, {*state.spec.listens, *state.parted})  # the condition may not name them by now
     return Candidate(
         EVERYTHING,
-        entry.schedule_date,
-        Uses({}, dict(entry.consumes), dict(entry.ticks)),
-        since=entry.schedule_date,
-        interval=entry.interval,
-        cursor=entry.cursor,
+        request.schedule_date,
+        Uses({}, request.consumption),
+        since=request.schedule_date,
+        interval=request.interval,
+        cursor=request.cursor,
         events=tuple(ref for ref in unused if ref.seq in tried),
-        skips=tuple(entry.skips),
         rescues=True,
     )

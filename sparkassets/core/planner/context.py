@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from sparkassets.core.conditions import Leaf
 from sparkassets.core.instants import instant, zoned
-from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
+from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
 
 EVERYTHING = RangeSet.always()
@@ -103,7 +103,7 @@ class PlanningContext:
             return ()
         return asset.chain
 
-    def pins(self, asset: AssetSpec, state: AssetState, blocks: RangeSet | None) -> dict[str, Pinned]:
+    def pins(self, asset: AssetSpec, state: AssetState, blocks: RangeSet | None) -> dict[str, Pin]:
         """What a run of ``blocks`` reads of each inlet, at the newest version."""
         pins = {}
         for inlet in asset.inlets.values():
@@ -115,11 +115,11 @@ class PlanningContext:
             pins[inlet.name] = self.pin(inlet, ranges, low)
         return pins
 
-    def pin(self, inlet: InletSpec, ranges: RangeSet | None, low: str | None = None) -> Pinned:
+    def pin(self, inlet: InletSpec, ranges: RangeSet | None, low: str | None = None) -> Pin:
         """The inlet at its newest version; others that share its URI have tables of their own."""
         table = self.state.assets.get(inlet.name)
         table_id, version = (table.table_id, table.version) if table is not None else (None, None)
-        return Pinned(inlet.uri, self.dataset(inlet).seq, table_id, version, ranges, low)
+        return Pin(inlet.uri, self.dataset(inlet).seq, table_id, version, ranges, low)
 
     def events(self, asset: AssetSpec, state: AssetState, used: Mapping[str, RangeSet]) -> tuple[EventRef, ...]:
         """The events that a run answers, ascending; ``used`` is dataset to the blocks for which it uses them."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparkassets.core.journal.entries import Pinned
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.context import PlanningContext
@@ -17,6 +16,7 @@ from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick
+from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec
 
 NOTHING = RangeSet()
@@ -52,7 +52,6 @@ class Candidate:
         cursor: The timetable's newest interval that it stands for.
         events: What it answers, of an asset without partitions.
         uses: What it uses up.
-        skips: Numbers of events that it leaves.
         rescues: It is due only because an older run never ended.
         pins: What it reads of aligned inlets.
         notes: What people should know of its inlets.
@@ -69,9 +68,8 @@ class Candidate:
     interval: tuple[int, int] | None = None
     cursor: tuple[int, int] | None = None
     events: tuple[EventRef, ...] = ()
-    skips: tuple[int, ...] = ()
     rescues: bool = False
-    pins: Mapping[str, Pinned] = field(default_factory=dict)
+    pins: Mapping[str, Pin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 

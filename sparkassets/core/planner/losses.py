@@ -53,9 +53,7 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     """The decision with what is known of the asset's table: why it runs, what is lost still, what others changed."""
     loss, runs, notes = state.loss, decision.runs, list(foreign(context, asset, state))
     if loss is not None and not loss.stuck:
-        runs = tuple(
-            replace(run, reason=f"{run.reason}; {loss.reason}") if _repairs(run, loss) else run for run in runs
-        )
+        runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in runs)
         left = loss.ranges - RangeSet.union(run.blocks for run in runs if run.blocks) if loss.ranges else None
         if left or (loss.ranges is None and not runs):
             notes.insert(0, Note(asset.name, f"{loss.reason}; this is missing until it is computed again", left))
@@ -87,6 +85,10 @@ def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) 
         return f"{said}; it stays as it is"
     force = " --partition … --force" if asset.partition is not None else ""
     return f"{said}; it stays as it is until `sparkassets backfill {asset.name}{force}`"
+
+
+def _because(run: PlannedRun, reason: str) -> PlannedRun:
+    return replace(run, request=replace(run.request, reason=f"{run.reason}; {reason}"))
 
 
 def _repairs(run: PlannedRun, loss: Loss) -> bool:

@@ -15,6 +15,7 @@ from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wording import listing, named
+from sparkassets.core.runs import Consumption
 
 Passed = tuple[int, tuple[int, int]]
 """A tick of a time leaf: its instant and its data interval, Unix seconds."""
@@ -26,16 +27,14 @@ class Uses:
 
     Attributes:
         named: Dataset of the leaves that made it true, to how the condition names it.
-        events: Dataset to the number up to which its events are used; those that the condition does not name are used
-            as well.
+        consumption: Events also of datasets that the condition does not name, ticks also of time leaves that are left
+            alone; nothing remains yet.
         blocks: Of a partitioned asset: dataset or time leaf that made it true, or can never have a say, to the time for
             which it is used.
-        ticks: Time leaf to the instant up to which its ticks are used, Unix seconds; also those that are left alone.
     """
 
     named: Mapping[str, str] = field(default_factory=dict)
-    events: Mapping[str, int] = field(default_factory=dict)
-    ticks: Mapping[str, int] = field(default_factory=dict)
+    consumption: Consumption = field(default_factory=Consumption)
     blocks: Mapping[str, RangeSet] = field(default_factory=dict)
 
 
@@ -66,6 +65,11 @@ class Causes:
         """Whether the condition is true."""
         return self.verdict.value
 
+    def skipping(self, numbers: tuple[int, ...]) -> Causes:
+        """These causes for a run that leaves the events of these numbers."""
+        consumption = replace(self.uses.consumption, skips=numbers)
+        return replace(self, uses=replace(self.uses, consumption=consumption))
+
     def one_by_one(self) -> Iterator[Causes]:
         """Each event alone, in order; all together where the condition asks for more than any of some datasets."""
         node = self.verdict.node
@@ -73,9 +77,10 @@ class Causes:
         if not self.events or not all(isinstance(each, Leaf) for each in choices):
             yield self
             return
-        others = {uri: seq for uri, seq in self.uses.events.items() if uri not in self.uses.named}
+        others = {uri: seq for uri, seq in self.uses.consumption.consumes.items() if uri not in self.uses.named}
         for event in self.events:
-            uses = replace(self.uses, events={**others, event.uri: event.seq})
+            consumption = replace(self.uses.consumption, consumes={**others, event.uri: event.seq})
+            uses = replace(self.uses, consumption=consumption)
             yield replace(self, events=(event,), uses=uses, reason=f"{self.uses.named[event.uri]} updated")
 
 
@@ -109,9 +114,9 @@ def verdict_of(
     )
 
 
-def everything(context: PlanningContext, state: AssetState) -> dict[str, int]:
-    """All events that are there, by dataset: what a run uses that no condition asked for."""
-    return {uri: context.state.dataset(uri).seq for uri in state.spec.listens}
+def everything(context: PlanningContext, state: AssetState) -> Consumption:
+    """All events that are there: what a run uses that no condition asked for."""
+    return Consumption({uri: context.state.dataset(uri).seq for uri in state.spec.listens})
 
 
 def uses_of(
@@ -133,11 +138,13 @@ def uses_of(
     before = state.last.planned if state.last else 0
     return Uses(
         refs,
-        {uri: seq for uri, seq in everything(context, state).items() if uri not in kept},
-        {
-            leaf.written: tick[0] if tick is not None and leaf in used else state.ticks.get(leaf.written, before)
-            for leaf, tick in ticks.items()
-        },
+        Consumption(
+            {uri: seq for uri, seq in everything(context, state).consumes.items() if uri not in kept},
+            {
+                leaf.written: tick[0] if tick is not None and leaf in used else state.ticks.get(leaf.written, before)
+                for leaf, tick in ticks.items()
+            },
+        ),
         blocks,
     )
 

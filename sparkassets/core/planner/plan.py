@@ -2,58 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparkassets.core.instants import instant, zoned
-from sparkassets.core.journal.entries import Pinned, RunKind
-from sparkassets.core.journal.state import EventRef
+from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.phrases import few, joined
+from sparkassets.core.runs import Requested, RunRequest
+from sparkassets.core.spec.model import AssetSpec
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedRun:
-    """One run that is due.
+class PlannedRun(Requested):
+    """One run that is due: what a claim holds, and what people see of it besides.
 
     Attributes:
-        blocks: Time that is computed; None for an asset without partitions.
-        reason: Why, for people.
-        interval: Data interval, Unix seconds; None where there is none.
-        schedule_date: The earliest time that it might start, Unix seconds.
-        cursor: The timetable's newest interval that it stands for, Unix seconds.
         events: What triggered it, ascending.
-        consumes: Dataset to the number up to which it uses its events.
-        ticks: Time leaf of the condition to the instant up to which it uses its ticks, Unix seconds.
-        skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
-        left: Dataset or time leaf to the time for which its events or ticks are kept, although they are used.
-        rebuilds: It takes the place of the whole table, its columns with it, although it has blocks.
-        owes: Time before the gaps that it begins to fill which another run has to compute again (lookback).
-        gaps: These gaps, as they are now.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
-    asset: str
-    kind: RunKind
     strategy: str
     write: str
-    reason: str
-    blocks: RangeSet | None
-    schedule_date: int
-    interval: tuple[int, int] | None = None
-    cursor: tuple[int, int] | None = None
-    pins: Mapping[str, Pinned] = field(default_factory=dict)
     events: tuple[EventRef, ...] = ()
-    consumes: Mapping[str, int] = field(default_factory=dict)
-    ticks: Mapping[str, int] = field(default_factory=dict)
-    skips: tuple[int, ...] = ()
-    left: Mapping[str, RangeSet] = field(default_factory=dict)
-    rebuilds: bool = False
-    owes: RangeSet = field(default_factory=RangeSet)
-    gaps: RangeSet = field(default_factory=RangeSet)
     recovers: tuple[str, ...] = ()
     partitions: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(
+        cls, request: RunRequest, *, asset: AssetSpec, state: AssetState, events: tuple[EventRef, ...] = ()
+    ) -> PlannedRun:
+        """The run of ``asset``, whose claims that never ended it settles first."""
+        return cls(
+            replace(request, events=tuple(ref.seq for ref in events)),
+            strategy=asset.strategy.name if asset.strategy else "",
+            write=asset.write.name if asset.write else "",
+            events=events,
+            recovers=tuple(link.entry.run for link in state.chain),
+        )
 
     def __repr__(self) -> str:
         return f"<run {joined(self.asset, few(self.partitions))}: {self.reason}>"

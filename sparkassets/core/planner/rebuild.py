@@ -13,6 +13,7 @@ from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
+from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import AssetSpec
 
 
@@ -43,21 +44,18 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, partition: TimePart
         waiting.append(Waiting(asset.name, reason, None, blocks))
     if waiting:
         return Plan(context.now, (), tuple(waiting))
-    run = PlannedRun(
+    request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        strategy=asset.strategy.name if asset.strategy else "",
-        write=asset.write.name if asset.write else "",
-        reason=", ".join([_reason(asset, partition, blocks, lost), *shared[0].aligned.notes]),
         blocks=blocks,
         schedule_date=context.now,
+        reason=", ".join([_reason(asset, partition, blocks, lost), *shared[0].aligned.notes]),
         interval=(blocks.first, blocks.last),
         pins={**context.pins(asset, state, blocks), **shared[0].aligned.pins},
         rebuilds=True,
-        recovers=tuple(link.entry.run for link in state.chain),
     )
     left = tuple(wait for wait in gated.waiting if wait.blocks is not None and wait.blocks - blocks)
-    return Plan(context.now, (run,), left)
+    return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state),), left)
 
 
 def _reason(asset: AssetSpec, partition: TimePartition, blocks: RangeSet, lost: RangeSet) -> str:

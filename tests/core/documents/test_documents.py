@@ -19,6 +19,7 @@ from sparkassets.core.planner.explain import Node
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.status import AssetStatus, asset_status
 from sparkassets.core.results import RunResult, Summary
+from sparkassets.core.runs import RunRequest
 from sparkassets.errors import Location, Problem
 from tests.builders import Story, asset, at, days, project, source
 
@@ -87,10 +88,10 @@ def test_until_is_an_instant():
 
 
 def test_a_summary(story):
-    done = RunResult("delays", "r1", "scheduled", "success", days("2025-01-01"), "why", 1.23456, rows=9, version=3)
-    failed = RunResult(
-        "report", "r2", "backfill", "failed", None, "why", 2.0, attempts=2, error="boom", details="/x/r2.log"
-    )
+    request = RunRequest("delays", "scheduled", days("2025-01-01"), reason="why")
+    done = RunResult(request, "r1", "success", 1.23456, rows=9, version=3)
+    request = RunRequest("report", "backfill", None, reason="why")
+    failed = RunResult(request, "r2", "failed", 2.0, attempts=2, error="boom", details="/x/r2.log")
     summary = Summary((done, failed), (), (("flights", "vanished"),), interrupted=True)
     assert summary_document(summary, story.project) == {
         "runs": [

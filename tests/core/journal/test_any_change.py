@@ -199,7 +199,7 @@ def test_whatever_changes_it_comes_to_rest_and_uses_no_event_twice(random: Rando
     used: dict[str, list[int]] = {}
     for success, claim in successes(story):
         if success.blocks is None:
-            used.setdefault(success.asset, []).extend(claim.events)
+            used.setdefault(success.asset, []).extend(claim.request.events)
     for name, events in used.items():
         assert len(events) == len(set(events)), f"{name} used an event twice"
     assert not [name for name in story.project.assets if story.state.assets[name].chain]

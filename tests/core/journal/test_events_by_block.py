@@ -13,6 +13,7 @@ from sparkassets.core.journal.events import of_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.runs import Consumption
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
 from tests.builders import Story, asset, clock, days, project, source, timed
@@ -25,6 +26,12 @@ GO = "x-go://go"
 def ran(story: Story) -> list[tuple[list[str], list[int]]]:
     """Runs all that is due; (blocks, numbers of the triggering events) of each run."""
     return [told(story, run) for run in story.run_all()]
+
+
+def by_hand(run: PlannedRun) -> PlannedRun:
+    """The same run as a backfill, which uses nothing up."""
+    request = replace(run.request, kind="backfill", events=(), consumption=Consumption())
+    return replace(run, request=request, events=())
 
 
 def told(story: Story, run: PlannedRun) -> tuple[list[str], list[int]]:
@@ -106,7 +113,7 @@ def test_a_failed_block_is_tried_again_before_the_next_tick(schedule: str | Sche
     assert story.plan(invocation="one").runs == ()
     (again,) = story.plan(invocation="two").runs
     assert story.keys("d", again.blocks) == ["2025-01-01"]
-    assert again.cursor is None
+    assert again.request.cursor is None
     story.succeed("d", story.claim(again, invocation="two"))
     assert story.plan().runs == ()
 
@@ -162,7 +169,7 @@ def test_the_backfill_of_a_block_answers_what_was_left_for_it():
     (run,) = story.plan().runs
     story.succeed("d", story.claim(run))
     (run,) = story.plan().runs
-    story.succeed("d", story.claim(replace(run, kind="backfill", events=(), consumes={}, left={})))
+    story.succeed("d", story.claim(by_hand(run)))
     assert story.state.assets["d"].partly == {}
 
 
@@ -184,7 +191,7 @@ def test_a_tick_is_no_event():
     story.observed("s")
     (run,) = story.plan().runs
     assert run.events == ()
-    assert run.pins["s"].seq == story.state.dataset("x-s").seq
+    assert run.request.pins["s"].seq == story.state.dataset("x-s").seq
 
 
 def test_an_inlet_that_the_condition_does_not_name_is_no_trigger():
@@ -305,8 +312,8 @@ def test_assets_that_share_a_uri_are_read_from_their_own_tables():
     story.observed("a", table_id="A", version=3)
     story.observed("b", table_id="B", version=77)
     (run,) = story.plan().runs
-    assert (run.pins["a"].table_id, run.pins["a"].version) == ("A", 3)
-    assert run.pins["a"].seq == story.state.dataset("x-u://u").seq
+    assert (run.request.pins["a"].table_id, run.request.pins["a"].version) == ("A", 3)
+    assert run.request.pins["a"].seq == story.state.dataset("x-u://u").seq
 
 
 def test_an_update_of_everything_is_not_quiet_either():
@@ -426,7 +433,7 @@ def test_a_recovery_without_blocks_uses_nothing():
     story.observed("h", removed=days("2025-01-01T05", by="hour"))
     second = story.event(GO)
     (run,) = story.plan(gone={lost}).runs
-    assert (told(story, run), run.consumes) == (([], []), {})
+    assert (told(story, run), run.request.consumption.consumes) == (([], []), {})
     story.succeed("d", story.claim(run))
     story.observed("h", "2025-01-01T05")
     assert ran(story) == [(["2025-01-01"], [first, second])]
@@ -451,5 +458,5 @@ def test_failures_for_events_that_are_used_are_forgotten():
     story.observed("a")
     (run,) = story.plan().runs
     story.fail("x", story.claim(run))
-    story.succeed("x", story.claim(replace(run, kind="backfill", events=(), consumes={})))
+    story.succeed("x", story.claim(by_hand(run)))
     assert not story.state.assets["x"].failed

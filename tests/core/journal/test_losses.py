@@ -204,7 +204,7 @@ def test_a_vanished_table_with_a_watermark_is_computed_from_the_start():
     story = latest()
     found(story, "a", GONE)
     (run,) = story.plan().runs
-    assert run.pins["s"].low is None
+    assert run.request.pins["s"].low is None
     assert run.reason == "s updated; its table at /data/a is gone"
 
 
@@ -212,7 +212,7 @@ def test_a_restored_table_goes_on_from_the_watermark_of_the_run_that_is_left():
     story = latest()
     found(story, "a", replace(restored(watermarks={"s": "5"}), lost=None))
     (run,) = story.plan().runs
-    assert run.pins["s"].low == "5"
+    assert run.request.pins["s"].low == "5"
 
 
 STUCK = (
@@ -278,7 +278,7 @@ def test_what_others_changed_is_news_for_consumers_and_stays_as_it_is():
             "`sparkassets backfill a --partition … --force`"
         )
     ]
-    assert story.plan().runs[0].pins["a"].version == 2
+    assert story.plan().runs[0].request.pins["a"].version == 2
     story.run_all()
     assert notes(story), "until it is written anew"
     assert story.state.assets["a"].coverage == days("2025-01-01..2025-01-03")
@@ -405,7 +405,7 @@ def test_nothing_is_ever_computed_from_what_is_lost_and_all_of_it_comes_back(ste
 
 
 def check(story, run):
-    for name in run.pins:
+    for name in run.request.pins:
         state = story.state.assets[name]
         if state.loss is not None:
             assert run.blocks is not None

@@ -358,12 +358,9 @@ class Histories(RuleBasedStateMachine):
     def succeed(self, each: Whole | Daily, which: int) -> None:
         found, newest = each.chain[which], each.chain[-1]
         link = next(link for link in self.story.state.assets[each.name].chain if link.token == found.token)
-        entry, uri = link.entry, PROJECT.assets[each.name].uri
-        seq = self.story.add(
-            SuccessEntry(
-                each.name, uri, entry.run, found.token, newest.token, entry.blocks, "t", 1, entry.interval, entry.pins
-            )
-        )
+        entry, request, uri = link.entry, link.entry.request, PROJECT.assets[each.name].uri
+        head = (each.name, uri, entry.run, found.token, newest.token)
+        seq = self.story.add(SuccessEntry(*head, request.blocks, "t", 1, request.interval, request.pins))
         each.chain.clear()
         if isinstance(each, Whole):
             each.done |= found.takes
@@ -453,7 +450,12 @@ class Histories(RuleBasedStateMachine):
 
     def taken(self, each: Whole, run: PlannedRun) -> set[int]:
         """What the product's numbers use up."""
-        return {seq for uri, number in run.consumes.items() for seq in self.unused(each, uri) if seq <= number}
+        return {
+            seq
+            for uri, number in run.request.consumption.consumes.items()
+            for seq in self.unused(each, uri)
+            if seq <= number
+        }
 
     def teardown(self) -> None:
         """Whatever happened, it comes to rest with everything answered, each once."""
@@ -486,7 +488,7 @@ class Histories(RuleBasedStateMachine):
         claims = {seq: entry for seq, entry in entries if isinstance(entry, ClaimEntry)}
         for _, entry in entries:
             if isinstance(entry, SuccessEntry):
-                yield from claims[entry.token].events
+                yield from claims[entry.token].request.events
 
     def nothing_is_listed_twice(self, each: Whole) -> None:
         listed = list(self.listed(each.name))

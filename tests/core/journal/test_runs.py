@@ -28,7 +28,7 @@ def test_an_open_claim_is_running_and_says_what_it_computes():
     assert run.started == at("2025-01-01")
     assert run.blocks == days("2025-01-01..2025-01-03")
     assert run.interval == (at("2025-01-01"), at("2025-01-04"))
-    assert run.events == (3,)
+    assert run.request.events == (3,)
 
 
 def test_an_open_claim_whose_driver_is_gone_is_lost():

@@ -37,7 +37,7 @@ def test_the_upstream_run_of_a_tick_with_its_delta(case: Any):
     (run,) = story.plan().runs
     assert run.interval is not None
     assert run.interval[0] == at(case["downstream_logical_date"])
-    assert published[run.pins["up"].seq] == at(case["upstream_logical_date"])
+    assert published[run.request.pins["up"].seq] == at(case["upstream_logical_date"])
     seconds = case["execution_delta"]
     delta = f"{'-' if seconds < 0 else ''}{abs(seconds) // 3600}:00:00"
     assert run.reason.endswith(f"reads up's run of {case['upstream_logical_date']}Z (execution delta {delta})")
@@ -70,7 +70,7 @@ def dumped(story: Story, version: int) -> None:
 
 def tables(story: Story) -> list[tuple[list[str], int | None]]:
     """The hours of each run of the table, with the dump's version that it reads."""
-    return [(story.keys(run.asset, run.blocks), run.pins["price_dump"].version) for run in of_table(story)]
+    return [(story.keys(run.asset, run.blocks), run.request.pins["price_dump"].version) for run in of_table(story)]
 
 
 def of_table(story: Story) -> list[PlannedRun]:
@@ -245,7 +245,7 @@ def test_the_backfill_of_an_interval_reads_the_run_of_its_tick():
     story.run_all()
     interval = at("2025-03-18"), at("2025-03-19")
     (run,) = plan_backfill_unpartitioned(story.context(), story.project.assets["down"], interval).runs
-    assert (run.pins["up"].seq, run.pins["up"].version) == (published, 7)
+    assert (run.request.pins["up"].seq, run.request.pins["up"].version) == (published, 7)
     assert run.reason == (
         "backfill of 2025-03-18T00:00Z..2025-03-19T00:00Z, "
         "reads up's run of 2025-03-18T00:00Z (execution delta 0:00:00)"

@@ -71,7 +71,7 @@ def test_a_backfill_is_not_the_run_of_a_tick():
     story.run_all()
     story.now = "2025-02-02T01:00"
     (run,) = plan_backfill_unpartitioned(story.context(), story.project.assets["a"], None).runs
-    assert (run.events, run.consumes) == ((), {})
+    assert (run.events, run.request.consumption.consumes) == ((), {})
 
 
 def test_an_interval_outside_the_bounds_is_refused_unless_forced():

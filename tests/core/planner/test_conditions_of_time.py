@@ -121,7 +121,7 @@ def test_a_day_and_an_update():
     story.observed("a")
     (run,) = story.plan().runs
     assert run.reason == "a updated, @daily at 2025-02-01T00:00Z"
-    assert run.schedule_date == at("2025-02-01")
+    assert run.request.schedule_date == at("2025-02-01")
     assert run.interval == (at("2025-01-31"), at("2025-02-01"))
     story.run("r")
     story.observed("a")
@@ -184,7 +184,7 @@ def test_a_tick_that_comes_while_a_run_is_under_way_counts_for_the_next():
     story.now = "2025-02-01T06:01"
     story.succeed("r", claim)
     (run,) = story.plan().runs
-    assert run.schedule_date == at("2025-02-01T06:00")
+    assert run.request.schedule_date == at("2025-02-01T06:00")
 
 
 def test_two_times_are_used_apart():

@@ -230,4 +230,4 @@ def test_a_timetable_waits_for_what_is_required_and_keeps_its_tick():
     story.observed("s", "2025-01-01T23")
     (run,) = story.plan().runs
     assert run.reason == "0 3 * * * at 2025-01-02T03:00Z: 1 partition missing"
-    assert run.schedule_date == at("2025-01-02T03:00")
+    assert run.request.schedule_date == at("2025-01-02T03:00")

@@ -25,7 +25,7 @@ def test_all_that_is_there_or_wanted_is_one_run_whatever_the_cap():
     story.run_all()
     story.observed("s", "2025-01-06")
     (run,) = rebuilt(story).runs
-    assert (run.blocks, run.rebuilds, run.kind) == (days("2025-01-01..2025-01-06"), True, "backfill")
+    assert (run.blocks, run.request.rebuilds, run.kind) == (days("2025-01-01..2025-01-06"), True, "backfill")
     assert run.reason == "rebuild of 6 partitions in one commit, whatever max_partitions_per_run (2)"
 
 

@@ -50,7 +50,7 @@ def reasons(story: Story) -> list[str]:
 def test_the_interval_of_a_run(value: Any, now: str, expected: str):
     story = story_of(value, now)
     assert intervals(story) == [expected]
-    assert story.plan().runs[0].schedule_date == at(now)
+    assert story.plan().runs[0].request.schedule_date == at(now)
     story.run("a")
     assert intervals(story) == []
 
@@ -87,8 +87,8 @@ def test_rollup_spans_all_missed_intervals():
     story = missed("rollup")
     assert intervals(story) == ["2025-03-18T00:00..2025-03-21T00:00"]
     (run,) = story.plan().runs
-    assert run.cursor == (at("2025-03-20"), at("2025-03-21"))
-    assert run.schedule_date == at("2025-03-21")
+    assert run.request.cursor == (at("2025-03-20"), at("2025-03-21"))
+    assert run.request.schedule_date == at("2025-03-21")
     story.run("a")
     assert intervals(story) == []
 

@@ -1,0 +1,26 @@
+"""What a run reads of one inlet, fixed when it was planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkassets.core.partitions import RangeSet
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The state of an inlet that a run reads.
+
+    Attributes:
+        seq: Newest event of the inlet's dataset when the run was claimed.
+        table_id, version: Position in a Delta inlet; None for files.
+        ranges: The inlet's time that is read; None reads all of it.
+        low: Watermark of ``read: {after: …}`` as text that Spark casts back; None before the first run.
+    """
+
+    uri: str
+    seq: int = 0
+    table_id: str | None = None
+    version: int | None = None
+    ranges: RangeSet | None = None
+    low: str | None = None

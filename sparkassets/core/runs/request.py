@@ -1,0 +1,78 @@
+"""What is asked of one run: the planner makes it, a claim holds it, and all that is told of the run begins with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.runs.consumption import Consumption
+from sparkassets.core.runs.pins import Pin
+
+RunKind = Literal["scheduled", "backfill"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What one run is to compute, from what, why, and what it uses up.
+
+    Attributes:
+        blocks: Time that is computed; None for an asset without partitions.
+        schedule_date: The earliest time that it might start, Unix seconds.
+        reason: Why, for people.
+        interval: Data interval, Unix seconds; None where there is none.
+        cursor: The timetable's newest interval that it stands for, Unix seconds.
+        pins: What it reads, by inlet.
+        events: Numbers of the events that triggered it, ascending.
+        rebuilds: It takes the place of the whole table, its columns with it, although it has blocks; one that never
+            ended leaves the old table, and nothing due.
+        owes: Time before the gaps that it begins to fill which another run has to compute again (lookback).
+        gaps: These gaps, as they were before it.
+    """
+
+    asset: str
+    kind: RunKind
+    blocks: RangeSet | None
+    schedule_date: int = 0
+    reason: str = ""
+    interval: tuple[int, int] | None = None
+    cursor: tuple[int, int] | None = None
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    events: tuple[int, ...] = ()
+    consumption: Consumption = field(default_factory=Consumption)
+    rebuilds: bool = False
+    owes: RangeSet = field(default_factory=RangeSet)
+    gaps: RangeSet = field(default_factory=RangeSet)
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """Anything that is known of one run: what was asked of it, and the parts of that which everybody tells."""
+
+    request: RunRequest
+
+    @property
+    def asset(self) -> str:
+        """Whose run it is."""
+        return self.request.asset
+
+    @property
+    def kind(self) -> RunKind:
+        """Whether the schedule or a person asked for it."""
+        return self.request.kind
+
+    @property
+    def blocks(self) -> RangeSet | None:
+        """Time that is computed; None for an asset without partitions."""
+        return self.request.blocks
+
+    @property
+    def interval(self) -> tuple[int, int] | None:
+        """Data interval, Unix seconds."""
+        return self.request.interval
+
+    @property
+    def reason(self) -> str:
+        """Why, for people."""
+        return self.request.reason
