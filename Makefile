@@ -11,7 +11,7 @@ unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIR
 made = $(shell test -x $(1)/bin/python || echo always)
 
 # The folders whose tests must pass where Spark is not installed.
-CORE_TESTS := $(wildcard tests/core tests/project tests/sources tests/contracts tests/state tests/runtime tests/cli)
+CORE_TESTS := $(wildcard tests/core tests/project tests/sources tests/contracts tests/state tests/runtime tests/app tests/cli)
 
 # Stops with the one line that its argument holds; goes on when that is empty.
 stop_if = $(if $(strip $(1)),$(error $(strip $(1))))

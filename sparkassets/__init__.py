@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sparkassets.app.backfilling import BackfillRequest
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.timetables import RegisteredTimetable, Slot
     from sparkassets.runtime.progress import Progress, RunFailedError
-    from sparkassets.wiring import BackfillRequest, Project
+    from sparkassets.wiring import Project
 
 from sparkassets.errors import (
     InputError,
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 _LAZY = {
-    "BackfillRequest": "sparkassets.wiring",
+    "BackfillRequest": "sparkassets.app.backfilling",
     "Plan": "sparkassets.core.planner.plan",
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",

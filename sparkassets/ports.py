@@ -29,6 +29,9 @@ class Clock(Protocol):
 class Ids(Protocol):
     """Names that never repeat."""
 
+    def invocation_id(self) -> str:
+        """A unique name of one start of a driver."""
+
     def run_id(self, asset: str, at: datetime) -> str:
         """A readable, unique name of one run of ``asset``."""
 

@@ -29,6 +29,10 @@ class SystemClock:
 class RandomIds:
     """Run names such as ``daily_delays-20250321T060000-4f9a1c``."""
 
+    def invocation_id(self) -> str:
+        """A name of one start of a driver that never repeats."""
+        return secrets.token_hex(6)
+
     def run_id(self, asset: str, at: datetime) -> str:
         """A name that never repeats."""
         return f"{asset}-{at:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"

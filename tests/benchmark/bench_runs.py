@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sparkassets import BackfillRequest, Project
 from sparkassets.core.partitions import TimePartition
 from sparkassets.core.spec.model import (
     AssetSpec,
@@ -27,7 +28,6 @@ from sparkassets.core.spec.model import (
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import Replace
 from sparkassets.spark import SparkEngine
-from sparkassets.wiring import BackfillRequest, Project
 from tests.builders import HERE, project
 
 WAVE = 50

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from sparkassets import Project
 from sparkassets.errors import InputError
-from sparkassets.wiring import Project
 
 pytestmark = pytest.mark.usefixtures("shop", "engine")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sparkassets.wiring import Project
+from sparkassets import Project
 
 pytestmark = pytest.mark.usefixtures("shop", "engine")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.wiring import Project
+from sparkassets import Project
 from tests.integration.test_examples import example
 
 PAGE = Path(__file__).parents[2] / "docs/operations.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.wiring import Project
+from sparkassets import Project
 
 pytestmark = pytest.mark.spark
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets import RunFailedError
-from sparkassets.wiring import Project
+from sparkassets import Project, RunFailedError
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 pytestmark = pytest.mark.spark

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from sparkassets.app.adapters import Adapters
 from sparkassets.core.journal.found import Found
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -169,6 +170,10 @@ class FakeIds:
     def __init__(self) -> None:
         self.count = 0
 
+    def invocation_id(self) -> str:
+        self.count += 1
+        return f"i{self.count}"
+
     def run_id(self, asset: str, at: datetime) -> str:
         self.count += 1
         return f"{asset}-{self.count}"
@@ -217,21 +222,40 @@ class World:
         self.store.create(project=self.project.name)
         used = engine or self.engine
 
-        def observer(asset: AssetSpec) -> SourceObserver | None:
-            return self.source(asset.name) if asset.source is not None else None
-
         return Driver(
             project=self.project,
             ledger=Ledger(self.store, project=self.project.name, driver=f"d{self.invocations}", clock=self.clock),
             engine=lambda: used,
-            observer=observer,
+            observer=self.observer,
             targets=self.targets,
             leases=Leases(host=host, alive=lambda _: self.alive, clock=self.clock),
             clock=self.clock,
             ids=self.ids,
             identity=DriverIdentity(f"d{self.invocations}", f"i{self.invocations}"),
             progress=progress or Recorder(),
-            explain_failure=lambda run, error: Explained(
-                said(error).partition(": ")[2] or said(error), "", f"{run}.log"
-            ),
+            explain_failure=explained,
         )
+
+    def observer(self, asset: AssetSpec) -> SourceObserver | None:
+        """Who looks at a source."""
+        return self.source(asset.name) if asset.source is not None else None
+
+    def adapters(self) -> Adapters:
+        """What the use cases reach this world by."""
+        return Adapters(
+            store=self.store,
+            observer=self.observer,
+            targets=lambda: self.targets,
+            engine=lambda _: self.engine,
+            leases=lambda: Leases(host="h", alive=lambda _: self.alive, clock=self.clock),
+            clock=self.clock,
+            ids=self.ids,
+            process=lambda: "h:1",
+            check_storage=lambda: None,
+            explain_failure=explained,
+        )
+
+
+def explained(run: str, error: BaseException) -> Explained:
+    """What a run failed of, and the name of a file."""
+    return Explained(said(error).partition(": ")[2] or said(error), "", f"{run}.log")

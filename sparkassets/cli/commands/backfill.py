@@ -55,7 +55,7 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     With --dry-run the plan goes to stdout, as `sparkassets plan` prints it, and with --downstream what it would make
     due after it, which its gates may keep waiting; else progress and summary as for `sparkassets run`.
     """
-    from sparkassets.wiring import BackfillRequest
+    from sparkassets.app.backfilling import BackfillRequest
 
     project = open_project(folder)
     request = BackfillRequest(asset, partition, interval, downstream=downstream, force=force, rebuild=rebuild)

@@ -1,0 +1,41 @@
+"""What the use cases are given to reach the outside by; `sparkassets.wiring` makes the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.ports import Clock, Engine, Ids, JournalStore, SourceObserver, TargetObserver
+from sparkassets.runtime.leases import Leases
+from sparkassets.runtime.progress import Explained
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """The outside of one project.
+
+    Attributes:
+        observer: Who looks at a source; None for what has nothing to look at.
+        targets: Makes who looks at assets' own tables.
+        engine: Makes what computes: in this session, or in one that it finds or starts.
+        leases: Makes what an invocation sees of other drivers' claims.
+        process: What this process is called in the journal.
+        check_storage: Refuses a project that would write where something else of it is, as the disk has it now.
+        explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
+    """
+
+    store: JournalStore
+    observer: Callable[[AssetSpec], SourceObserver | None]
+    targets: Callable[[], TargetObserver]
+    engine: Callable[[SparkSession | None], Engine]
+    leases: Callable[[], Leases]
+    clock: Clock
+    ids: Ids
+    process: Callable[[], str]
+    check_storage: Callable[[], None]
+    explain_failure: Callable[[str, BaseException], Explained]

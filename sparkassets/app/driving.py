@@ -1,0 +1,153 @@
+"""Doing: runs what is due, and computes a stretch of time again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from sparkassets.app.adapters import Adapters
+from sparkassets.app.backfilling import BackfillRequest, backfill_of, refuse_without_run
+from sparkassets.app.keys import summary_with_keys
+from sparkassets.app.looking import Looking
+from sparkassets.core.results import Summary
+from sparkassets.core.spec.graph import descendants
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.runtime.progress import Progress, RunFailedError, Silent
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.ports import Engine
+    from sparkassets.runtime.driver import Driver
+    from sparkassets.runtime.work import Work
+
+
+class Driving(Looking):
+    """What a project can be told to compute.
+
+    A Spark session that it starts is kept for the next run; `close`, or the end of a ``with``, stops it.
+    """
+
+    def __init__(self, spec: ProjectSpec, adapters: Adapters) -> None:
+        super().__init__(spec, adapters)
+        self._driver: Driver | None = None
+        self._engine: Engine | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops the Spark session that runs started; never one that was there before."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def run(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        at: datetime | str | None = None,
+        select: Collection[str] | None = None,
+        progress: Progress | None = None,
+        check: bool = True,
+    ) -> Summary:
+        """Runs what is due until nothing is.
+
+        Args:
+            spark: The session to run in; None takes the active one, else starts one when something is due.
+            at: Fixes the planner's now.
+            select: Assets that may run; None means all.
+            progress: Is told what happens.
+            check: Whether a failure is raised; without, look at the summary's ``ok``.
+
+        Raises:
+            RunFailedError: A run failed, or a source could not be looked at; it holds the summary.
+            StateError: The state cannot be used.
+            SparkUnavailableError: Something is due and Spark cannot be started.
+        """
+        from sparkassets.runtime.work import Tick
+
+        return self._drive([Tick(select)], spark, at=at, progress=progress, check=check)
+
+    def backfill(
+        self,
+        request: BackfillRequest,
+        spark: SparkSession | None = None,
+        *,
+        at: datetime | str | None = None,
+        progress: Progress | None = None,
+        check: bool = True,
+    ) -> Summary:
+        """Computes what is missing or stale in a stretch of time, or all of it by force; or rebuilds the table.
+
+        Raises:
+            InputError: It makes no sense for the asset, or a rebuild would lose what cannot be computed again.
+            RunFailedError: As of `run`.
+        """
+        from sparkassets.runtime.work import Tick
+
+        if request.rebuild:
+            refuse_without_run(self.plan_backfill(request, at=at))
+        works: list[Work] = [backfill_of(self.asset(request.asset), request)]
+        if request.downstream:
+            works.append(Tick(descendants(self.spec.assets, request.asset)))
+        return self._drive(works, spark, at=at, progress=progress, check=check)
+
+    def stop(self) -> bool:
+        """Asks a `run` in progress to cancel its runs, record that, and return; safe in a signal handler.
+
+        Returns whether one was in progress.
+        """
+        driver = self._driver
+        if driver is not None:
+            driver.stop()
+        return driver is not None
+
+    def _drive(
+        self,
+        works: Sequence[Work],
+        spark: SparkSession | None,
+        *,
+        at: datetime | str | None,
+        progress: Progress | None,
+        check: bool,
+    ) -> Summary:
+        from sparkassets.runtime.driver import Driver, DriverIdentity
+
+        for work in works:
+            for name in work.select or ():
+                self.asset(name)
+        fixed, given = self._fixed(at), self._adapters
+        given.check_storage()  # links may have come since the project was loaded
+        given.store.create(project=self.spec.name)
+        driver = Driver(
+            project=self.spec,
+            ledger=self._ledger("run"),
+            engine=lambda: self._open_engine(spark),
+            observer=given.observer,
+            targets=given.targets(),
+            leases=given.leases(),
+            clock=given.clock,
+            ids=given.ids,
+            identity=DriverIdentity(given.process(), given.ids.invocation_id()),
+            progress=progress or Silent(),
+            explain_failure=given.explain_failure,
+            at=fixed,
+        )
+        self._driver = driver
+        try:
+            summary = summary_with_keys(driver.run(works), self.spec)
+        finally:
+            self._driver = None
+        if check and summary.failures:
+            raise RunFailedError(summary)
+        return summary
+
+    def _open_engine(self, spark: SparkSession | None) -> Engine:
+        if self._engine is None or spark is not None:
+            self._engine = self._adapters.engine(spark)
+        return self._engine

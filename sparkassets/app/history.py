@@ -1,0 +1,62 @@
+"""What the journal tells: events, runs, and its rows as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sparkassets.app.keys import with_keys
+from sparkassets.app.opened import Opened
+from sparkassets.app.records import described, newest
+from sparkassets.core.journal import events, runs
+from sparkassets.core.journal.announce import dataset_of
+from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.runs import RunRecord, RunStatus
+
+
+class History(Opened):
+    """What can be asked of a project's past."""
+
+    def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
+        """Dataset events, oldest first; only the newest ``last``.
+
+        With ``asset``, a name or a dataset URI, those of its dataset, by whatever name they were announced.
+        Of each, besides what it says, the ids of the runs that it ``triggered``, and of those that it was
+        ``included_in``: they read it, and had another cause.
+        """
+
+        def parse(rows: Sequence[JournalRow]) -> list[JournalRow]:
+            return [row for row in rows if events.is_event(row)]
+
+        uri = None if asset is None else dataset_of(self.spec, asset)
+        rows = newest(lambda limit: self.history(kinds=events.EVENT_KINDS, uri=uri, last=limit), parse, last=last)
+        return described(self.spec, self._adapters.store, rows)
+
+    def runs(
+        self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
+    ) -> list[RunRecord]:
+        """Runs in the order of their claims; only the newest ``last``."""
+        gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
+
+        def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
+            found = runs.of_rows(rows, gone)
+            return [with_keys(run, self.spec) for run in found if status in (None, run.status)]
+
+        return newest(lambda limit: self.history(kinds=runs.RUN_KINDS, asset=asset, last=limit), parse, last=last)
+
+    def history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        uri: str | None = None,
+        run: str | None = None,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """Rows of the journal, oldest first; only the newest ``last``."""
+        if asset is not None:
+            self.asset(asset)
+        if not self._adapters.store.exists():
+            return ()
+        self._adapters.store.check(project=self.spec.name)
+        return self._adapters.store.history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)

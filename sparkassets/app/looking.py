@@ -1,0 +1,110 @@
+"""Looking: what would run and why, and what is known of every asset; nothing is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sparkassets.app.backfilling import BackfillRequest, backfill_of, blocks_of
+from sparkassets.app.keys import plan_with_keys
+from sparkassets.app.opened import Opened
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.plan import Plan
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import InputError
+from sparkassets.runtime.news import changed_specs, observe
+from sparkassets.runtime.targets import look_at_targets
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.explain import Node
+    from sparkassets.core.planner.status import AssetStatus
+
+
+class Looking(Opened):
+    """What can be asked of a project as it is now."""
+
+    def plan(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> Plan:
+        """What would run now (or at ``at``), and why the rest would not; looks at sources, records nothing.
+
+        Raises:
+            StateError: The state cannot be used.
+        """
+        return plan_with_keys(plan(self._context(at=at, select=select)), self.spec)
+
+    def plan_backfill(self, request: BackfillRequest, *, at: datetime | str | None = None) -> Plan:
+        """What a backfill would run."""
+        return plan_with_keys(backfill_of(self.asset(request.asset), request).plan(self._context(at=at)), self.spec)
+
+    def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, RangeSet | None]:
+        """What the runs of a plan make due after them, upstream first: asset to partitions, None for the whole."""
+        from sparkassets.core.planner.impact import impact
+
+        updated: dict[str, RangeSet | None] = {run.asset: None for run in plan.runs}
+        for run in plan.runs:
+            if run.blocks is not None:
+                updated[run.asset] = (updated[run.asset] or RangeSet()) | run.blocks
+        return impact(self._context(at=at), updated)
+
+    def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
+        """The whole decision for one asset as a tree."""
+        from sparkassets.core.planner.explain import explain
+
+        spec = self.asset(asset)
+        blocks = blocks_of(spec, partition) if partition is not None else None
+        return explain(self._context(at=at), spec, blocks)
+
+    def status(self, *, at: datetime | str | None = None) -> list[AssetStatus]:
+        """Every asset at a glance, upstream first."""
+        from sparkassets.core.planner.status import asset_status
+
+        context = self._context(at=at)
+        return [asset_status(context, asset) for asset in self.spec.assets.values()]
+
+    def partitions(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
+        """Every partition of an asset that is wanted or there, with its status."""
+        from sparkassets.core.planner.status import grid
+
+        spec, partition = self._partitioned(asset)
+        return list(grid(self._context(at=at), spec, partition))
+
+    def stretches(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
+        """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
+        from sparkassets.core.planner.status import stretches
+
+        spec, partition = self._partitioned(asset)
+        found = stretches(self._context(at=at), spec, partition)
+        return [(partition.labels(time)[0], partition.count(time), status) for time, status in found]
+
+    def _partitioned(self, name: str) -> tuple[AssetSpec, TimePartition]:
+        spec = self.asset(name)
+        if spec.partition is None:
+            raise InputError(f"asset {name!r} has no partitions", hint="`sparkassets status` tells what is known")
+        return spec, spec.partition
+
+    def _context(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> PlanningContext:
+        for name in select or ():
+            self.asset(name)
+        ledger = self._ledger("plan")
+        if self._adapters.store.exists():
+            ledger.open()
+        ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
+        news = observe(self.spec, ledger.state, self._adapters.observer, now=self._adapters.clock.now())
+        over = self._adapters.leases().over(ledger.state, mine=frozenset())
+        found = look_at_targets(self.spec, ledger.state, self._adapters.targets(), gone=over, select=select)
+        state: State = ledger.assume([*news.entries, *found.entries])
+        clock = self._adapters.clock.now()
+        return PlanningContext(
+            self.spec,
+            state,
+            unix(self._fixed(at) or clock),
+            unix(clock),
+            gone=over,
+            select=select,
+            faults=news.faults | found.faults,
+            notes=news.notes,
+        )

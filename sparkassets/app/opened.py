@@ -1,0 +1,57 @@
+"""A project with its state: what every use case begins with."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sparkassets.app.adapters import Adapters
+from sparkassets.core.instants import parse_instant
+from sparkassets.core.journal.state import State
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.runtime.ledger import Ledger
+
+
+class Opened:
+    """A project, and what reaches its state.
+
+    Attributes:
+        spec: The project as its files say it.
+    """
+
+    def __init__(self, spec: ProjectSpec, adapters: Adapters) -> None:
+        self.spec = spec
+        self._adapters = adapters
+
+    def asset(self, name: str) -> AssetSpec:
+        """The asset of that name.
+
+        Raises:
+            InputError: There is none; with did-you-mean.
+        """
+        asset = self.spec.assets.get(name)
+        if asset is None:
+            raise self.spec.no_asset(name)
+        return asset
+
+    def moment(self, at: datetime | str | None = None) -> datetime:
+        """The instant that ``at`` means, by default now; aware, UTC."""
+        return self._fixed(at) or self._adapters.clock.now()
+
+    def _fixed(self, at: datetime | str | None) -> datetime | None:
+        return parse_instant(at, zone=self.spec.timezone) if isinstance(at, str) else at
+
+    def _state(self, what: str) -> State:
+        """What the journal says; nothing where there is none yet."""
+        return self._ledger(what).open() if self._adapters.store.exists() else State()
+
+    def _opened(self, what: str) -> Ledger:
+        """A ledger to write to; makes the journal when there is none yet."""
+        self._adapters.store.create(project=self.spec.name)
+        ledger = self._ledger(what)
+        ledger.open()
+        return ledger
+
+    def _ledger(self, what: str) -> Ledger:
+        """The journal, not yet read; ``what`` is done to it, for its readers."""
+        driver = f"{self._adapters.process()} {what}"
+        return Ledger(self._adapters.store, project=self.spec.name, driver=driver, clock=self._adapters.clock)

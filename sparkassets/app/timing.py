@@ -1,0 +1,66 @@
+"""What time alone tells: the coming runs of an asset, and which runs of two timetables belong together."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sparkassets.app.opened import Opened
+from sparkassets.core.instants import parse_instant
+from sparkassets.core.timetables import Timetable, parse_timetable
+from sparkassets.core.timetables.align import Alignment, aligned, names_no_asset
+from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.preview import Preview
+
+
+class Timing(Opened):
+    """What can be asked of a project's timetables."""
+
+    def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[Preview]:
+        """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on.
+
+        Raises:
+            InputError: ``count`` is not between 1 and `MOST_RUNS`.
+        """
+        from sparkassets.core.planner.preview import MOST_RUNS, preview
+
+        if not 1 <= count <= MOST_RUNS:
+            raise InputError(f"cannot tell the next {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
+        specs = [self.asset(name) for name in assets] or list(self.spec.assets.values())
+        since, known = self.moment(start), self._state("preview").assets
+        paused = {name for name, state in known.items() if state.paused}
+        return [preview(spec, start=since, count=count, paused=spec.name in paused) for spec in specs]
+
+    def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
+        """Which run of ``upstream`` belongs to the run of ``downstream`` at that time.
+
+        Args:
+            upstream: The name of an asset with a timetable, a preset or a cron.
+            downstream: Likewise.
+            at: When the downstream fires, or later; default now.
+
+        Raises:
+            InputError: One is no timetable, or has no run by then.
+        """
+        up, down = self._timetable(upstream), self._timetable(downstream)
+        return aligned(up, down, self.moment(at), names=(upstream, downstream))
+
+    def _timetable(self, text: str) -> Timetable:
+        """That of an asset, or the one that ``text`` is."""
+        if names_no_asset(text):
+            return parse_timetable(text, timezone=self.spec.timezone)
+        spec = self.asset(text)
+        if spec.schedule.timetable is None:
+            from sparkassets.core.planner.preview import untimed
+
+            raise InputError(f"asset {text!r} has no timetable: {untimed(spec)}")
+        return spec.schedule.timetable
+
+
+def align_crons(upstream: str, downstream: str, *, at: datetime | str | None, now: datetime) -> Alignment:
+    """`Timing.align` for two presets or crons in UTC, without a project; at ``now`` where nothing is said."""
+    up, down = (parse_timetable(text, timezone="UTC") for text in (upstream, downstream))
+    moment = parse_instant(at, zone="UTC") if isinstance(at, str) else at
+    return aligned(up, down, moment or now, names=(upstream, downstream))
