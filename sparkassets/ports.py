@@ -310,7 +310,7 @@ class Computation(Protocol):
 
 
 class Engine(Protocol):
-    """Spark, as the runtime sees it. Every method may be called from several threads."""
+    """What computes rows: Spark, as the runtime sees it. Every method may be called from several threads."""
 
     def start(self) -> None:
         """Starts or finds the session; raises `SparkUnavailableError` with one clear line."""
@@ -319,31 +319,46 @@ class Engine(Protocol):
         """Processes that may write for this driver, the Python process first."""
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computation:
-        """Reads the pinned inlets and runs the asset's SQL or function; writes nothing to the target."""
+        """Reads the pinned inlets and runs the asset's SQL or function; writes to no target."""
 
-    def write(self, order: RunOrder, computation: Computation, *, marker: CommitMarker) -> None:
-        """Exactly one commit to the target, stamped; its return proves nothing: look."""
+    def cancel(self, run: str) -> None:
+        """Interrupts the work of one run, computing and writing alike; returns at once."""
 
-    def fence(self, order: RunOrder, computation: Computation | None, *, marker: CommitMarker) -> None:
-        """An empty append, stamped; creates a missing table with the computation's schema.
+    def close(self) -> None:
+        """Stops the session if this engine created it."""
 
-        Raises:
-            FenceConflictError: Someone committed under the same app id meanwhile: look again.
-            TargetMissingError: There is no table, and no computation to take its schema from.
-        """
 
-    def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:
-        """The newest transaction version of ``app_id`` in the target; None without a table or transaction."""
+class Target(Protocol):
+    """One outlet of an asset's runs, with the commits of the asset's application id in it.
 
-    def committed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Committed]:
-        """The data commits of these runs in the target, oldest first.
+    Whoever commits, and wherever the table is, every target keeps the rules of DESIGN section 8: of a version only one
+    commit lands, and none below the newest. Every method may be called from several threads.
+    """
+
+    def transaction_version(self) -> int | None:
+        """The newest version that was committed; None without a table or any commit of the asset's."""
+
+    def committed(self, runs: Sequence[str]) -> Sequence[Committed]:
+        """The data commits of these runs, oldest first.
 
         Raises:
             HistoryGoneError: The history is too short to tell, or the table was restored: ask a person.
         """
 
-    def cancel(self, run: str) -> None:
-        """Interrupts the Spark work of one run; returns at once."""
+    def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
+        """A commit without rows, stamped; creates a missing table with the computation's schema.
 
-    def close(self) -> None:
-        """Stops the session if this engine created it."""
+        Raises:
+            FenceConflictError: Someone committed under the same application id meanwhile: look again.
+            TargetMissingError: There is no table, and no computation to take its schema from.
+        """
+
+    def write(self, computation: Computation, *, marker: CommitMarker) -> None:
+        """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look."""
+
+
+class Outlets(Protocol):
+    """Where assets are written."""
+
+    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[Target]:
+        """The targets of the asset's runs, at least one, always in the same order."""

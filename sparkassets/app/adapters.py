@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import Clock, Engine, Ids, JournalStore, SourceObserver, TargetObserver
+from sparkassets.ports import Clock, Engine, Ids, JournalStore, Outlets, SourceObserver, TargetObserver
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.progress import Explained
 
@@ -22,7 +22,7 @@ class Adapters:
     Attributes:
         observer: Who looks at a source; None for what has nothing to look at.
         targets: Makes who looks at assets' own tables.
-        engine: Makes what computes: in this session, or in one that it finds or starts.
+        computing: Makes what computes, in this session or in one that it finds or starts, and what is written with it.
         leases: Makes what an invocation sees of other drivers' claims.
         process: What this process is called in the journal.
         check_storage: Refuses a project that would write where something else of it is, as the disk has it now.
@@ -32,7 +32,7 @@ class Adapters:
     store: JournalStore
     observer: Callable[[AssetSpec], SourceObserver | None]
     targets: Callable[[], TargetObserver]
-    engine: Callable[[SparkSession | None], Engine]
+    computing: Callable[[SparkSession | None], tuple[Engine, Outlets]]
     leases: Callable[[], Leases]
     clock: Clock
     ids: Ids

@@ -18,7 +18,7 @@ from sparkassets.runtime.progress import Progress, RunFailedError, Silent
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import Engine
+    from sparkassets.ports import Engine, Outlets
     from sparkassets.runtime.driver import Driver
     from sparkassets.runtime.work import Work
 
@@ -32,7 +32,7 @@ class Driving(Looking):
     def __init__(self, spec: ProjectSpec, adapters: Adapters) -> None:
         super().__init__(spec, adapters)
         self._driver: Driver | None = None
-        self._engine: Engine | None = None
+        self._computing: tuple[Engine, Outlets] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -42,9 +42,9 @@ class Driving(Looking):
 
     def close(self) -> None:
         """Stops the Spark session that runs started; never one that was there before."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        if self._computing is not None:
+            self._computing[0].close()
+            self._computing = None
 
     def run(
         self,
@@ -127,7 +127,7 @@ class Driving(Looking):
         driver = Driver(
             project=self.spec,
             ledger=self._ledger("run"),
-            engine=lambda: self._open_engine(spark),
+            computing=lambda: self._ready(spark),
             observer=given.observer,
             targets=given.targets(),
             leases=given.leases(),
@@ -147,7 +147,7 @@ class Driving(Looking):
             raise RunFailedError(summary)
         return summary
 
-    def _open_engine(self, spark: SparkSession | None) -> Engine:
-        if self._engine is None or spark is not None:
-            self._engine = self._adapters.engine(spark)
-        return self._engine
+    def _ready(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+        if self._computing is None or spark is not None:
+            self._computing = self._adapters.computing(spark)
+        return self._computing

@@ -13,12 +13,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal import announce, events
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry, to_row
-from sparkassets.core.journal.state import ClaimState, LastRun, State
+from sparkassets.core.journal.state import ClaimState, EventRef, LastRun, State
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.planner.context import PlanningContext
@@ -27,7 +28,16 @@ from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError, said
-from sparkassets.ports import Clock, Engine, EngineLostError, Ids, RunOrder, SourceObserver, TargetObserver
+from sparkassets.ports import (
+    Clock,
+    Engine,
+    EngineLostError,
+    Ids,
+    Outlets,
+    RunOrder,
+    SourceObserver,
+    TargetObserver,
+)
 from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
@@ -78,13 +88,14 @@ class Driver:
     """One invocation of the runtime.
 
     Attributes:
+        computing: Makes what computes, and what is written to with it, once something is due.
         at: Fixes the planner's now (``--at``); leases and ``settle`` keep the real clock.
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
     """
 
     project: ProjectSpec
     ledger: Ledger
-    engine: Callable[[], Engine]
+    computing: Callable[[], tuple[Engine, Outlets]]
     observer: Callable[[AssetSpec], SourceObserver | None]
     targets: TargetObserver
     leases: Leases
@@ -102,7 +113,7 @@ class Driver:
     _notes: dict[str, str] = field(default_factory=dict)
     _restless: Restless = field(default_factory=Restless)
     _lost: set[str] = field(default_factory=set)
-    _engine: Engine | None = None
+    _computing: tuple[Engine, Outlets] | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _renewed: float = 0.0
     _broken: bool = False
@@ -204,7 +215,7 @@ class Driver:
     # ------------------------------------------------------------------ claiming
 
     def _claim(self, work: Work) -> None:
-        engine = self._start_engine()
+        engine, outlets = self._start_engine()
         claimed: list[tuple[PlannedRun, ClaimEntry]] = []
 
         def decide(state: State) -> Sequence[Entry]:
@@ -223,17 +234,19 @@ class Driver:
         for run, entry in claimed:
             state = self.ledger.state.assets[entry.asset]
             claim, older = state.chain[-1], state.chain[:-1]
-            execution = Execution(engine, self._order(run, claim), older)
+            order = self._order(run, claim)
+            targets = outlets.of(order.asset, app_id=order.app_id)
+            execution = Execution(engine, targets, order, older=older, reorder=partial(self._order, run))
             self._active[claim.token] = _Active(run, claim, execution, self.clock.monotonic())
         self._start_runs()
 
-    def _start_engine(self) -> Engine:
-        if self._engine is None:
+    def _start_engine(self) -> tuple[Engine, Outlets]:
+        if self._computing is None:
             self.progress.starting("Spark")
-            engine = self.engine()
+            engine, outlets = self.computing()
             engine.start()
-            self._engine = engine
-        return self._engine
+            self._computing = engine, outlets
+        return self._computing
 
     def _start_runs(self) -> None:
         running = sum(active.started for active in self._active.values())
@@ -272,7 +285,9 @@ class Driver:
         )
 
     def _order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
+        """What is to be computed for a claim: that of the run, or an older one of its chain."""
         asset, state, request = self.project.assets[run.asset], self.ledger.state, claim.entry.request
+        caused = frozenset(request.events)
         inlets = {name: self.project.assets[name] for name in request.pins}
         return RunOrder(
             asset=asset,
@@ -284,7 +299,7 @@ class Driver:
             inlets=inlets,
             interval=(instant(request.interval[0]), instant(request.interval[1])) if request.interval else None,
             schedule_date=instant(request.schedule_date),
-            events=self._triggering(run),
+            events=self._triggering([ref for ref in run.events if ref.seq in caused]),
             previous_interval=_previous(state.assets[asset.name].last, request.interval),
             rebuilds=request.rebuilds,
             files={
@@ -294,10 +309,10 @@ class Driver:
             },
         )
 
-    def _triggering(self, run: PlannedRun) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    def _triggering(self, refs: Sequence[EventRef]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The events under every name of their dataset, the name of an asset first."""
         found: dict[str, list[Mapping[str, Any]]] = {}
-        for ref in run.events:
+        for ref in refs:
             event = events.with_source_run(ref, announce.partition_of(self.project, asset=ref.asset, uri=ref.uri))
             for key in dict.fromkeys([*filter(None, [ref.asset]), *self._writers.get(ref.uri, ()), ref.uri]):
                 found.setdefault(key, []).append(event)
@@ -393,7 +408,8 @@ class Driver:
         claim, asset = end.active.claim, self.project.assets[end.active.run.asset]
         seconds = self.clock.monotonic() - end.active.since
         match end.outcome:
-            case Done(committed, attempts):
+            case Done(_, attempts):
+                committed = end.outcome.committed
                 chain = state.assets[asset.name].chain
                 found = next((link for link in chain if link.entry.run == committed.run), claim)
                 extra = {**row_counts(committed.operation, committed.metrics), **committed.measures.get("extra", {})}
@@ -439,7 +455,8 @@ class Driver:
     def _result(self, end: _Ended, failure: Explained, recorded: bool) -> RunResult:  # noqa: FBT001  private
         head = self._head(end.active)
         match end.outcome:
-            case Done(committed, attempts) if recorded:
+            case Done(_, attempts) if recorded:
+                committed = end.outcome.committed
                 adopted = committed.run if committed.run != head.run else None
                 rows = row_counts(committed.operation, committed.metrics).get("rows")
                 return replace(

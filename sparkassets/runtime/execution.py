@@ -1,14 +1,15 @@
-"""One claimed run in its target: steps 2 to 6 of the run protocol (DESIGN section 8).
+"""One claimed run in its outlets: steps 2 to 6 of the run protocol (DESIGN section 8).
 
 The rules were model-checked; change none without checking again (`model/suite.py`). In short: fence what older claims
-of the chain may still write, look whether one of them is in, else write exactly one commit, look again whatever the
-write returned, and on failure fence oneself before saying so. What is recorded in the journal is the driver's matter.
+of the chain may still write, look whether one of them is in, else write exactly one commit an outlet, look again
+whatever the write returned, and on failure fence oneself before saying so. A run that is in some of its outlets is
+completed by whoever finds it, from that run's own pins. What is recorded in the journal is the driver's matter.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -17,6 +18,7 @@ from sparkassets.core.journal.entries import FailureCause
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import (
+    CommitKind,
     CommitMarker,
     Committed,
     Computation,
@@ -24,6 +26,7 @@ from sparkassets.ports import (
     FenceConflictError,
     HistoryGoneError,
     RunOrder,
+    Target,
     TargetMissingError,
 )
 
@@ -35,10 +38,19 @@ GRACE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A run is in its target: this one, or an older one of the chain that was found there."""
+    """A run is in all of its outlets: this one, or an older one of the chain that was found there.
 
-    committed: Committed
+    Attributes:
+        commits: Of that run, one in each outlet, in the order of the outlets.
+    """
+
+    commits: tuple[Committed, ...]
     attempts: int
+
+    @property
+    def committed(self) -> Committed:
+        """In the first outlet; what it tells of the run is recorded."""
+        return self.commits[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +84,32 @@ class _SupersededError(Exception):
 
 
 class Execution:
-    """One run, executed in a thread of its own; `cancel` and `supersede` may be called from another."""
+    """One run, executed in a thread of its own; `cancel` and `supersede` may be called from another.
 
-    def __init__(self, engine: Engine, order: RunOrder, older: Sequence[ClaimState]) -> None:
+    Args:
+        engine: Computes the rows.
+        targets: The outlets of the asset.
+        order: The run of the claim.
+        older: The claims before it in the chain, oldest first; nobody has settled them.
+        reorder: The order of one of these, as it was claimed.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        targets: Sequence[Target],
+        order: RunOrder,
+        *,
+        older: Sequence[ClaimState] = (),
+        reorder: Callable[[ClaimState], RunOrder],
+    ) -> None:
         self._engine = engine
+        self._targets = tuple(targets)
         self._order = order
         self._older = tuple(older)
+        self._reorder = reorder
+        self._work = order
+        self._found: tuple[Committed | None, ...] = (None,) * len(self._targets)
         self._wake = threading.Event()
         self._stir = threading.Event()
         self._cancelled = False
@@ -101,19 +133,15 @@ class Execution:
     def _interrupt(self) -> None:
         self._wake.set()
         self._stir.set()
-        self._engine.cancel(self._order.run)
+        self._engine.cancel(self._work.run)
 
     def run(self) -> Outcome:
         """Executes the protocol; never raises, whatever the run's code does."""
         try:
-            if not self._settled:
-                found = self._recover()
-                if found is not None:
-                    return Done(found, 0)
-                self._settled = True
-                if self._order.blocks is not None and not self._order.blocks:
-                    lost = RunError(f"{', '.join(link.entry.run for link in self._older)} never ended and left nothing")
-                    return Failed("lost", lost, fenced=True, attempts=0)
+            if self._older:
+                outcome = self._recover()
+                if outcome is not None:
+                    return outcome
             return Done(self._attempt_until_in(), self._attempts)
         except _SupersededError:
             return Superseded()
@@ -124,35 +152,57 @@ class Execution:
 
     # ------------------------------------------------------------------ steps 2 and 3
 
-    def _recover(self) -> Committed | None:
-        """Fences the older claims and returns the run of them that is in, if any."""
-        self._fence(2 * self._order.token, superseded_from=2 * self._order.token)
-        runs = [link.entry.run for link in self._older]
-        committed = self._engine.committed(self._order.asset, runs, app_id=self._order.app_id)
-        return committed[-1] if committed else None
+    def _recover(self) -> Outcome | None:
+        """Fences the older claims and looks which of their runs is in; None where there is something to write."""
+        self._fence(2 * self._order.token)
+        committed = self._look([link.entry.run for link in self._older])
+        if committed is not None:
+            return Done(committed, 0)
+        begun = next((each.run for each in self._found if each is not None), None)
+        if begun is not None:
+            self._work = next(self._reorder(link) for link in self._older if link.entry.run == begun)
+            return None
+        self._settled = True
+        if self._order.blocks is not None and not self._order.blocks:
+            lost = RunError(f"{', '.join(link.entry.run for link in self._older)} never ended and left nothing")
+            return Failed("lost", lost, fenced=True, attempts=0)
+        return None
 
-    def _fence(self, version: int, *, superseded_from: int) -> None:
-        asset, app_id = self._order.asset, self._order.app_id
-        marker = self._stamp(version, "fence")
-        while True:
-            self._check_superseded()
-            newest = self._engine.transaction_version(asset, app_id)
-            if newest is not None and newest >= superseded_from:
-                if version == 2 * self._order.token:
-                    raise _SupersededError
-                return
-            try:
-                self._engine.fence(self._order, self._computation, marker=marker)
-            except FenceConflictError:
-                continue
-            except TargetMissingError:
-                self._computation = self._engine.compute(self._order, attempt=0)
-                continue
-            return
+    def _fence(self, version: int) -> None:
+        """Keeps every lower version out of every outlet."""
+        marker = self._stamp(self._order, version, "fence")
+        for target in self._targets:
+            fenced = False
+            while not fenced:
+                self._check_superseded()
+                fenced = self._fence_once(target, marker)
+
+    def _fence_once(self, target: Target, marker: CommitMarker) -> bool:
+        """Whether the outlet is fenced now; if not, look again."""
+        newest = target.transaction_version()
+        if newest is not None and newest >= marker.version:
+            if marker.version == 2 * self._order.token:
+                raise _SupersededError
+            return True
+        try:
+            target.fence(self._computation, marker=marker)
+        except FenceConflictError:
+            return False
+        except TargetMissingError:
+            self._computation = self._engine.compute(self._order, attempt=0)
+            return False
+        return True
+
+    def _look(self, runs: Sequence[str]) -> tuple[Committed, ...] | None:
+        """What is in the outlets of the one of these runs that is in any; None where it is not in all of them."""
+        seen = [target.committed(runs) for target in self._targets]
+        self._found = tuple(commits[-1] if commits else None for commits in seen)
+        committed = tuple(each for each in self._found if each is not None)
+        return committed if len(committed) == len(self._targets) else None
 
     # ------------------------------------------------------------------ step 4
 
-    def _attempt_until_in(self) -> Committed:
+    def _attempt_until_in(self) -> tuple[Committed, ...]:
         asset = self._order.asset
         delay = float(asset.retry_delay_seconds)
         attempts = Retrying(
@@ -175,15 +225,15 @@ class Execution:
             return error.retryable
         return issubclass(kind, Exception)
 
-    def _attempt(self) -> Committed:
+    def _attempt(self) -> tuple[Committed, ...]:
         self._check_superseded()
         if self._cancelled:
             raise _CancelledError(INTERRUPTED)
         self._attempts += 1
         error = self._compute_and_write(self._attempts)
-        found = self._find() if self._begun else None
-        if found is not None:
-            return found
+        committed = self._look([self._work.run]) if self._begun else None
+        if committed is not None:
+            return committed
         raise error or RunError(
             f"{self._order.asset.name}: the write returned, but its commit is not in the table's history",
             hint="another writer may have taken its place; look at DESCRIBE HISTORY of the target",
@@ -192,21 +242,15 @@ class Execution:
     def _compute_and_write(self, attempt: int) -> BaseException | None:
         """One attempt in a thread that can be left behind; returns what it raised."""
         raised: list[BaseException] = []
-        ended, mine = threading.Event(), threading.Event()
+        ended, given_up = threading.Event(), threading.Event()
         self._stir.clear()
         if self._wake.is_set():  # by whoever interrupted it just now
             self._stir.set()
 
         def job() -> None:
             try:
-                computation = self._engine.compute(self._order, attempt=attempt)
-                with self._gate:
-                    if mine.is_set():
-                        return  # given up meanwhile: nothing may begin to write any more
-                    self._begun = True
-                    self._computation = computation
-                marker = self._stamp(2 * self._order.token + 1, "data", computation, attempt)
-                self._engine.write(self._order, computation, marker=marker)
+                computation = self._engine.compute(self._work, attempt=attempt)
+                self._write(computation, attempt, given_up)
             except BaseException as error:  # noqa: BLE001  handed to the thread that waits
                 raised.append(error)
             finally:
@@ -221,18 +265,27 @@ class Execution:
             return raised[0] if raised else None
         late = not self._wake.is_set()
         if late:
-            self._engine.cancel(self._order.run)
+            self._engine.cancel(self._work.run)
         ended.wait(GRACE_SECONDS)
         with self._gate:
-            mine.set()
+            given_up.set()
         if late:
             return _TimedOutError(f"{self._order.asset.name}: no result within its timeout of {seconds} s")
         return _CancelledError(INTERRUPTED)
 
-    def _find(self) -> Committed | None:
-        order = self._order
-        committed = self._engine.committed(order.asset, [order.run], app_id=order.app_id)
-        return committed[-1] if committed else None
+    def _write(self, computation: Computation, attempt: int, given_up: threading.Event) -> None:
+        """One commit in every outlet that has none; nothing is begun in the next before it is in this one."""
+        marker = self._stamp(self._work, 2 * self._order.token + 1, "data", computation, attempt)
+        missing = [target for target, found in zip(self._targets, self._found, strict=True) if found is None]
+        for written, target in enumerate(missing):
+            if written and not missing[written - 1].committed([self._work.run]):
+                return
+            with self._gate:
+                if given_up.is_set():
+                    return  # nothing may begin to write any more
+                self._begun = True
+                self._computation = computation
+            target.write(computation, marker=marker)
 
     # ------------------------------------------------------------------ step 6
 
@@ -247,30 +300,37 @@ class Execution:
         if not self._begun:
             return Failed(cause, error, fenced=self._settled, attempts=self._attempts)
         try:
-            own = 2 * self._order.token + 1
-            self._fence(own, superseded_from=own)
-            found = self._find()
+            self._fence(2 * self._order.token + 1)
+            committed = self._look([self._work.run])
         except _SupersededError:
             return Superseded()
-        except BaseException:  # noqa: BLE001  the target is out of reach: the next claim has to fence
+        except BaseException:  # noqa: BLE001  a target is out of reach: the next claim has to fence
             return Failed(cause, error, fenced=False, attempts=self._attempts)
-        return Done(found, self._attempts) if found else Failed(cause, error, fenced=True, attempts=self._attempts)
+        if committed is not None:
+            return Done(committed, self._attempts)
+        return Failed(cause, error, fenced=not any(self._found), attempts=self._attempts)
 
     def _check_superseded(self) -> None:
         if self._superseded:
             raise _SupersededError
 
-    def _stamp(self, version: int, kind: str, computation: Computation | None = None, attempt: int = 0) -> CommitMarker:
-        order = self._order
+    def _stamp(
+        self,
+        order: RunOrder,
+        version: int,
+        kind: CommitKind,
+        computation: Computation | None = None,
+        attempt: int = 0,
+    ) -> CommitMarker:
         partition = order.asset.partition
         blocks = tuple(partition.labels(order.blocks)) if partition is not None and order.blocks is not None else ()
         return CommitMarker(
             app_id=order.app_id,
             version=version,
-            token=order.token,
+            token=self._order.token,
             run=order.run,
             attempt=attempt,
-            kind="data" if kind == "data" else "fence",
+            kind=kind,
             blocks=blocks,
             measures=dict(computation.measures) if computation is not None else {},
         )

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from sparkassets.spark.engine import SparkEngine
+from sparkassets.spark.targets import SparkOutlets
 
-__all__ = ["SparkEngine"]
+__all__ = ["SparkEngine", "SparkOutlets"]

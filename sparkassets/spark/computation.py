@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.ports import Computation, RunOrder
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.reader import ReadInlets
-from sparkassets.spark.target import Target
+from sparkassets.spark.table import TargetTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,13 +23,15 @@ class SparkComputation:
     """Rows that are described but not computed yet.
 
     Attributes:
+        order: What they are the rows of.
         schema: Of the rows; a fence creates a missing table with it.
         target: The table as it was, None where there was none.
     """
 
+    order: RunOrder
     frame: DataFrame
     schema: StructType
-    target: Target | None
+    target: TargetTable | None
     context: Context
     inlets: ReadInlets = field(repr=False)
 
@@ -46,8 +49,15 @@ class SparkComputation:
         return told
 
 
+def own(computation: Computation) -> SparkComputation:
+    """The computation as Spark's engine made it."""
+    if not isinstance(computation, SparkComputation):
+        raise TypeError(f"expected what compute returned, got {type(computation).__name__}")
+    return computation
+
+
 @contextlib.contextmanager
-def held(made: SparkComputation, *, asset: str) -> Iterator[DataFrame]:
+def held(made: SparkComputation) -> Iterator[DataFrame]:
     """The rows as they are to be written.
 
     Where they come from files they are computed once and held, so that the files can be checked after they were read
@@ -72,7 +82,7 @@ def held(made: SparkComputation, *, asset: str) -> Iterator[DataFrame]:
         try:
             kept.count()
         except Exception as error:
-            raise run_error(error, what=asset) from error
+            raise run_error(error, what=made.order.asset.name) from error
         made.inlets.check_files()
         yield kept
     finally:

@@ -10,7 +10,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.spark import sqltext
 from sparkassets.spark.schemas import Differences, differences
-from sparkassets.spark.target import Target, path_of
+from sparkassets.spark.table import TargetTable, path_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,7 +22,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _WIDENING = "delta.enableTypeWidening"
 
 
-def refuse_misfit(asset: AssetSpec, schema: StructType, target: Target) -> None:
+def refuse_misfit(asset: AssetSpec, schema: StructType, target: TargetTable) -> None:
     """Refuses columns that do not fit the target and that the asset's ``schema`` does not let change.
 
     Raises:
@@ -35,7 +35,7 @@ def refuse_misfit(asset: AssetSpec, schema: StructType, target: Target) -> None:
     raise RunError(f"{asset.name}: the result does not fit the target: {told}", hint=_hint(asset, found))
 
 
-def evolving(frame: DataFrame, asset: AssetSpec, target: Target) -> tuple[DataFrame, dict[str, str]]:
+def evolving(frame: DataFrame, asset: AssetSpec, target: TargetTable) -> tuple[DataFrame, dict[str, str]]:
     """The rows in types that the target has or takes, and the writer's options that add and widen its columns."""
     from pyspark.sql import functions as sql
 
@@ -50,14 +50,14 @@ def evolving(frame: DataFrame, asset: AssetSpec, target: Target) -> tuple[DataFr
     return (frame.select(*cast) if narrow else frame), {"mergeSchema": "true"}
 
 
-def to_prepare(asset: AssetSpec, schema: StructType, target: Target) -> Sequence[str]:
+def to_prepare(asset: AssetSpec, schema: StructType, target: TargetTable) -> Sequence[str]:
     """Statements without which Delta does not widen a column; before the rows are written."""
     if target.widens or not any(_widens(want.dataType, have.dataType) for have, want in _changed(schema, target)):
         return ()
     return (f"ALTER TABLE delta.{sqltext.name(path_of(asset))} SET TBLPROPERTIES ('{_WIDENING}' = 'true')",)
 
 
-def _changed(schema: StructType, target: Target) -> Sequence[tuple[StructField, StructField]]:
+def _changed(schema: StructType, target: TargetTable) -> Sequence[tuple[StructField, StructField]]:
     return differences(schema, target.schema).changed
 
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
+from sparkassets.spark.markers import describe
 from sparkassets.spark.own_session import beside
 from sparkassets.spark.schemas import GENERATED, Differences, differences, fills_itself
-from sparkassets.spark.target import Target, describe
+from sparkassets.spark.table import TargetTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +33,7 @@ _INVARIANTS = "delta.invariants"
 made NOT NULL again, but refuses rows by this all the same."""
 
 
-def refuse_broken(asset: str, schema: StructType, target: Target) -> None:
+def refuse_broken(asset: str, schema: StructType, target: TargetTable) -> None:
     """Refuses a new schema that what the table demands of its rows cannot live with.
 
     Raises:
@@ -59,7 +60,7 @@ def refuse_broken(asset: str, schema: StructType, target: Target) -> None:
             )
 
 
-def replacing(frame: DataFrame, target: Target) -> tuple[DataFrame, dict[str, str]]:
+def replacing(frame: DataFrame, target: TargetTable) -> tuple[DataFrame, dict[str, str]]:
     """The rows that take the place of all that are in ``target``, and the writer's options that do it."""
     found = differences(frame.schema, target.schema)
     if not _is_other(found):
@@ -67,7 +68,7 @@ def replacing(frame: DataFrame, target: Target) -> tuple[DataFrame, dict[str, st
     return _described(frame, target), {"overwriteSchema": "true", "partitionOverwriteMode": "static"}
 
 
-def to_restore(session: SparkSession, path: str, schema: StructType, target: Target) -> Sequence[str]:
+def to_restore(session: SparkSession, path: str, schema: StructType, target: TargetTable) -> Sequence[str]:
     """Statements that put back, after the rows are written, what no commit of rows can keep."""
     if not _is_other(differences(schema, target.schema)):
         return ()
@@ -99,7 +100,7 @@ def _is_other(found: Differences) -> bool:
     return bool(found.missing or found.changed)
 
 
-def _described(frame: DataFrame, target: Target) -> DataFrame:
+def _described(frame: DataFrame, target: TargetTable) -> DataFrame:
     """The rows with what the table says of its columns, and with those that it generates."""
     from pyspark.sql import functions as sql
 

@@ -14,7 +14,7 @@ from sparkassets.spark.context import Watermark
 from sparkassets.spark.files import FoundFile, PinnedFiles, read_files
 from sparkassets.spark.predicates import inside
 from sparkassets.spark.schemas import column_type, declared_schema
-from sparkassets.spark.target import table_id
+from sparkassets.spark.table import table_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

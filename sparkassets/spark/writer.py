@@ -14,10 +14,11 @@ from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder, Target
 from sparkassets.spark import evolution, sqltext
 from sparkassets.spark.failures import condition, is_conflict, run_error, tells
 from sparkassets.spark.layouts import alter, refuse_broken, replacing, to_restore
+from sparkassets.spark.markers import describe
 from sparkassets.spark.own_session import checks_blocks
 from sparkassets.spark.predicates import LAID_OUT, inside, refuse_unfit_type
 from sparkassets.spark.schemas import column_type, declared_schema, given_columns, refuse_undeclared, refuse_unwritable
-from sparkassets.spark.target import Target, describe, path_of, target_of
+from sparkassets.spark.table import TargetTable, path_of, table_of
 from sparkassets.spark.violations import violation
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _REMADE = {"overwriteSchema": "true", "partitionOverwriteMode": "static"}
 """A session may be set to replace only the partitions that the new rows have."""
 
 
-def check_schema(session: SparkSession, order: RunOrder, schema: StructType, target: Target | None) -> None:
+def check_schema(session: SparkSession, order: RunOrder, schema: StructType, target: TargetTable | None) -> None:
     """Refuses columns that do not fit, before any row is computed.
 
     Raises:
@@ -54,7 +55,7 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tar
 
 
 def write(
-    order: RunOrder, frame: DataFrame, *, schema: StructType, target: Target | None, marker: CommitMarker
+    order: RunOrder, frame: DataFrame, *, schema: StructType, target: TargetTable | None, marker: CommitMarker
 ) -> None:
     """Commits the rows: replaces exactly the run's blocks or the whole table, or appends.
 
@@ -117,7 +118,7 @@ def fence(session: SparkSession, asset: AssetSpec, schema: StructType | None, *,
         FenceConflictError: Somebody committed meanwhile.
         TargetMissingError: There is no table, and no schema to create it with.
     """
-    target = target_of(asset)
+    target = table_of(asset)
     known = given_columns(target.schema) if target is not None else schema
     if known is None:
         raise TargetMissingError(f"{asset.name}: there is no table at {path_of(asset)} yet")
@@ -139,7 +140,9 @@ def _stamped(frame: DataFrame, marker: CommitMarker) -> DataFrameWriter:
     )
 
 
-def _laid_out(writer: DataFrameWriter, asset: AssetSpec, schema: StructType, target: Target | None) -> DataFrameWriter:
+def _laid_out(
+    writer: DataFrameWriter, asset: AssetSpec, schema: StructType, target: TargetTable | None
+) -> DataFrameWriter:
     """With the folders that the table has, or for a new one those that its partitions suggest."""
     layout = list(target.layout) if target is not None else _new_layout(asset, schema)
     return writer.partitionBy(*layout) if layout and set(schema.names).issuperset(layout) else writer

@@ -28,7 +28,7 @@ from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_iden
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import Engine
+    from sparkassets.ports import Engine, Outlets
 
 
 class Project(Driving, Timing, History, Announcing, Pausing):
@@ -72,7 +72,7 @@ def adapters_of(spec: ProjectSpec) -> Adapters:
         store=DeltaStore(spec.state),
         observer=observer,
         targets=DeltaTargets,
-        engine=partial(_engine, spec),
+        computing=partial(_computing, spec),
         leases=lambda: Leases(host=host_identity(), alive=any_alive, clock=clock),
         clock=clock,
         ids=RandomIds(),
@@ -82,7 +82,8 @@ def adapters_of(spec: ProjectSpec) -> Adapters:
     )
 
 
-def _engine(spec: ProjectSpec, spark: SparkSession | None) -> Engine:
-    from sparkassets.spark import SparkEngine
+def _computing(spec: ProjectSpec, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+    from sparkassets.spark import SparkEngine, SparkOutlets
 
-    return SparkEngine(spec, spark)
+    engine = SparkEngine(spec, spark)
+    return engine, SparkOutlets(engine)

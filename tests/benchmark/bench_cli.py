@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from packaging.requirements import Requirement
 import sparkassets.spark
 from sparkassets import Project
 from sparkassets.core.results import Summary
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import CommitMarker, RunOrder
-from tests.runtime.fakes import FakeEngine
+from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget
 
 ASSETS, SOURCES, DAYS, REPEATS = 100, 10, 28, 7
 UNCOMPILED = "plan, project unseen"
@@ -55,23 +57,32 @@ def write_project(folder: Path) -> None:
         )
 
 
-class LoggingEngine(FakeEngine):
-    """Writes the log of each table, by which it is known when it is looked at, but no rows."""
+class LoggingTarget(FakeTarget):
+    """Writes the log of its table, by which it is known when it is looked at, but no rows."""
 
-    def _commit(self, order: RunOrder, stamp: CommitMarker) -> None:
-        super()._commit(order, stamp)
+    def commit(self, marker: CommitMarker, order: RunOrder | None) -> None:
+        super().commit(marker, order)
+        assert order is not None
         assert order.asset.storage is not None
         log = Path(order.asset.storage.path, "_delta_log")
         log.mkdir(parents=True, exist_ok=True)
-        version = len(self.tables[order.asset.name]) - 1
-        actions = [{"commitInfo": {"operation": "WRITE"}}, {"txn": {"appId": stamp.app_id, "version": stamp.version}}]
+        version = len(self.engine.tables[self.name]) - 1
+        actions = [{"commitInfo": {"operation": "WRITE"}}, {"txn": {"appId": marker.app_id, "version": marker.version}}]
         (log / f"{version:020}.json").write_text("\n".join(json.dumps(action) for action in actions))
+
+
+class LoggingOutlets(FakeOutlets):
+    """Those tables."""
+
+    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[FakeTarget]:
+        return [LoggingTarget(self.engine, asset.name, app_id)]
 
 
 def fill_state(folder: Path) -> Summary:
     """Runs everything with an engine that only pretends, so that the journal is that of a project in use."""
-    engine = LoggingEngine()
+    engine = FakeEngine()
     sparkassets.spark.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
+    sparkassets.spark.SparkOutlets = LoggingOutlets  # type: ignore[assignment, misc]
     return Project.load(folder).run()
 
 

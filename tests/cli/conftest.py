@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sparkassets.cli import main
-from tests.runtime.fakes import FakeEngine, FakeTargets
+from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTargets
 
 
 @pytest.fixture
@@ -13,6 +13,7 @@ def engine(monkeypatch):
     """Stands in for Spark in every invocation of one test."""
     made = FakeEngine()
     monkeypatch.setattr("sparkassets.spark.SparkEngine", lambda *_: made)
+    monkeypatch.setattr("sparkassets.spark.SparkOutlets", FakeOutlets)
     monkeypatch.setattr("sparkassets.wiring.project.DeltaTargets", FakeTargets)  # its tables are nowhere
     return made
 

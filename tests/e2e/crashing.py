@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -17,9 +18,10 @@ from typing import Any, Literal
 import sparkassets.spark
 from sparkassets import Project
 from sparkassets.core.results import RunResult
-from sparkassets.ports import CommitMarker, Computation, RunOrder
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.ports import CommitMarker, Computation, RunOrder, Target
 from sparkassets.runtime.progress import Silent
-from sparkassets.spark import SparkEngine
+from sparkassets.spark import SparkEngine, SparkOutlets
 from sparkassets.spark.computation import SparkComputation
 
 Moment = Literal["claimed", "fenced", "computed", "writing", "written", "recorded"]
@@ -38,33 +40,62 @@ def stop_here(marker: str) -> None:
     time.sleep(600)
 
 
+@dataclass(frozen=True)
+class Stop:
+    """Where the process comes to its end."""
+
+    moment: Moment
+    marker: str
+
+    def at(self, moment: Moment) -> None:
+        """Stops if this is the moment."""
+        if moment == self.moment:
+            stop_here(self.marker)
+
+
 class StoppingEngine(SparkEngine):
     """The real engine, which stops at one moment."""
 
-    def __init__(self, *given: Any, moment: Moment, marker: str) -> None:
+    def __init__(self, *given: Any, stop: Stop) -> None:
         super().__init__(*given)
-        self._moment = moment
-        self._marker = marker
+        self._stop = stop
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computation:
-        self._at("claimed")
+        self._stop.at("claimed")
         return super().compute(order, attempt=attempt)
 
-    def write(self, order: RunOrder, computation: Computation, *, marker: CommitMarker) -> None:
-        self._at("computed")
-        if self._moment == "writing" and isinstance(computation, SparkComputation):
+
+class StoppingTarget:
+    """A real target, which stops at one moment."""
+
+    def __init__(self, target: Target, stop: Stop) -> None:
+        self._target = target
+        self._stop = stop
+        self.transaction_version = target.transaction_version
+        self.committed = target.committed
+
+    def write(self, computation: Computation, *, marker: CommitMarker) -> None:
+        self._stop.at("computed")
+        if self._stop.moment == "writing" and isinstance(computation, SparkComputation):
             endless = computation.frame.where(f"{IN_A_TASK} AND {FOR_EVER}")
             computation = replace(computation, frame=computation.frame.union(endless))
-        super().write(order, computation, marker=marker)
-        self._at("written")
+        self._target.write(computation, marker=marker)
+        self._stop.at("written")
 
-    def fence(self, order: RunOrder, computation: Computation | None, *, marker: CommitMarker) -> None:
-        super().fence(order, computation, marker=marker)
-        self._at("fenced")
+    def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
+        self._target.fence(computation, marker=marker)
+        self._stop.at("fenced")
 
-    def _at(self, moment: Moment) -> None:
-        if moment == self._moment:
-            stop_here(self._marker)
+
+class StoppingOutlets(SparkOutlets):
+    """The real outlets, with targets that stop."""
+
+    def __init__(self, engine: SparkEngine, *, stop: Stop) -> None:
+        super().__init__(engine)
+        self._stop = stop
+
+    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[Target]:
+        return [StoppingTarget(target, self._stop) for target in super().of(asset, app_id=app_id)]
 
 
 class StoppingProgress(Silent):
@@ -79,7 +110,9 @@ class StoppingProgress(Silent):
 
 
 def main(folder: str, asset: str, moment: Moment, marker: str) -> None:
-    sparkassets.spark.SparkEngine = partial(StoppingEngine, moment=moment, marker=marker)  # type: ignore[misc,assignment]
+    stop = Stop(moment, marker)
+    sparkassets.spark.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
+    sparkassets.spark.SparkOutlets = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
     progress = StoppingProgress(marker) if moment == "recorded" else Silent()
     Project.load(folder).run(select=[asset], progress=progress)
 

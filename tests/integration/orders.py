@@ -22,7 +22,8 @@ from sparkassets.core.spec.model import (
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import Replace
 from sparkassets.errors import Location
-from sparkassets.ports import CommitMarker, Computation, Engine, RunOrder
+from sparkassets.ports import CommitMarker, Computation, RunOrder, Target
+from sparkassets.spark import SparkEngine, SparkOutlets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,10 +112,16 @@ def marker(order: RunOrder, computation: Computation | None = None, *, kind: str
     return CommitMarker(order.app_id, kind=kind, **given)  # type: ignore[arg-type]
 
 
-def execute(engine: Engine, order: RunOrder, **more: Any) -> Computation:
+def target(engine: SparkEngine, order: RunOrder) -> Target:
+    """Where a run is written."""
+    (only,) = SparkOutlets(engine).of(order.asset, app_id=order.app_id)
+    return only
+
+
+def execute(engine: SparkEngine, order: RunOrder, **more: Any) -> Computation:
     """One attempt, as the runtime makes it."""
     computation = engine.compute(order, attempt=1)
-    engine.write(order, computation, marker=marker(order, computation, **more))
+    target(engine, order).write(computation, marker=marker(order, computation, **more))
     return computation
 
 
@@ -131,7 +138,7 @@ def rows(spark: SparkSession, asset: AssetSpec, *columns: str) -> list[tuple[Any
     return sorted(tuple(row) for row in frame.selectExpr(*(columns or ("*",))).collect())
 
 
-def computed(engine: Engine, run: RunOrder) -> list[tuple[Any, ...]]:
+def computed(engine: SparkEngine, run: RunOrder) -> list[tuple[Any, ...]]:
     """The rows that a run would write, sorted."""
     frame = engine.compute(run, attempt=1).frame  # type: ignore[attr-defined]
     return sorted(tuple(row) for row in frame.collect())

@@ -9,7 +9,7 @@ import pytest
 
 from sparkassets.errors import RunError
 from sparkassets.processes import started
-from tests.integration.orders import execute, order, rows, sql, table
+from tests.integration.orders import execute, order, rows, sql, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +37,7 @@ def test_a_long_job_is_interrupted_from_another_thread(engine, tmp_path):
     worker.join(30)
     assert time.monotonic() - began < 5
     assert [str(error) for error in raised] == [f"{run.run} was cancelled"]
-    assert engine.transaction_version(report, run.app_id) is None
+    assert target(engine, run).transaction_version() is None
 
 
 def test_a_later_attempt_of_a_cancelled_run_is_not_cancelled(engine, spark, tmp_path):

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from sparkassets.errors import RunError
 from sparkassets.spark import SparkEngine
-from tests.integration.orders import execute, function, order, project, sql, table
+from tests.integration.orders import execute, function, order, project, sql, table, target
 
 folder = Path(sys.argv[1])
 theirs = SparkSession.builder.remote("local[2]").getOrCreate()
@@ -40,7 +40,7 @@ except RunError as error:
 words = table("words", folder, **function(folder, "words", "spark"))
 execute(engine, order(words))
 execute(engine, run := order(words))
-told["committed"] = [found.run == run.run for found in engine.committed(words, [run.run], app_id=run.app_id)]
+told["committed"] = [found.run == run.run for found in target(engine, run).committed([run.run])]
 told["types"] = [str(field.type) for field in DeltaTable(words.storage.path).schema().fields]
 told["words"] = sorted(row[0] for row in theirs.read.format("delta").load(words.storage.path).collect())
 told["kept"] = {key: theirs.conf.get(key) for key in given} == given

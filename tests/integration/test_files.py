@@ -10,7 +10,7 @@ from sparkassets.core.patterns import fingerprint
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location, RunError, SourceError
-from tests.integration.orders import computed, execute, marker, order, span, sql, table
+from tests.integration.orders import computed, execute, marker, order, span, sql, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -161,8 +161,8 @@ def test_files_that_change_while_they_are_read_are_not_written(engine, tmp_path)
     changed = tmp_path / "20130101.csv"
     os.utime(changed, ns=(0, changed.stat().st_mtime_ns + 1))
     with pytest.raises(SourceError, match=r"changed before they were read: 2013-01-01\n"):
-        engine.write(run, computation, marker=marker(run, computation))
-    assert engine.transaction_version(copy, run.app_id) is None
+        target(engine, run).write(computation, marker=marker(run, computation))
+    assert target(engine, run).transaction_version() is None
 
 
 def test_a_folder_that_vanished_is_named(engine, tmp_path):

@@ -15,8 +15,8 @@ from sparkassets.core.runs import Pin
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, HistoryGoneError, TargetMissingError
-from sparkassets.spark.target import describe
-from tests.integration.orders import computed, execute, marker, order, rows, save, sql, table
+from sparkassets.spark.markers import describe
+from tests.integration.orders import computed, execute, marker, order, rows, save, sql, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -33,57 +33,58 @@ def test_the_same_stamp_lands_once(engine, spark, log):
     execute(engine, run)
     execute(engine, run, attempt=2)
     assert len(rows(spark, log)) == 1
-    (committed,) = engine.committed(log, [run.run], app_id=run.app_id)
+    (committed,) = target(engine, run).committed([run.run])
     assert (committed.run, committed.token, committed.attempt, committed.version) == (run.run, run.token, 1, 0)
     assert committed.metrics["numOutputRows"] == 1
     assert committed.table_id == str(DeltaTable(log.storage.path).metadata().id)
-    assert engine.transaction_version(log, run.app_id) == 2 * run.token + 1
+    assert target(engine, run).transaction_version() == 2 * run.token + 1
 
 
 def test_a_fence_keeps_older_runs_out(engine, spark, log):
     first, zombie, newer = order(log), order(log), order(log)
     execute(engine, first)
     computation = engine.compute(zombie, attempt=1)
-    engine.fence(newer, None, marker=marker(newer, kind="fence", version=2 * newer.token))
-    engine.write(zombie, computation, marker=marker(zombie, computation))
+    target(engine, newer).fence(None, marker=marker(newer, kind="fence", version=2 * newer.token))
+    target(engine, zombie).write(computation, marker=marker(zombie, computation))
     assert len(rows(spark, log)) == 1
-    assert engine.committed(log, [zombie.run], app_id=zombie.app_id) == ()
+    assert target(engine, zombie).committed([zombie.run]) == ()
     execute(engine, newer)
-    assert [each.run for each in engine.committed(log, [zombie.run, newer.run], app_id=newer.app_id)] == [newer.run]
+    assert [each.run for each in target(engine, newer).committed([zombie.run, newer.run])] == [newer.run]
 
 
 def test_a_fence_creates_a_missing_table_with_the_schema_and_layout_of_the_run(engine, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(ONE))
     run = order(daily, keys="2013-01-01")
-    engine.fence(run, engine.compute(run, attempt=1), marker=marker(run, kind="fence", version=2 * run.token))
+    target(engine, run).fence(engine.compute(run, attempt=1), marker=marker(run, kind="fence", version=2 * run.token))
     there = DeltaTable(daily.storage.path)
     assert [(each.name, str(each.type)) for each in there.schema().fields] == [
         ("day", 'PrimitiveType("date")'),
         ("n", 'PrimitiveType("integer")'),
     ]
     assert there.metadata().partition_columns == ["day"]
-    assert engine.transaction_version(daily, run.app_id) == 2 * run.token
-    assert engine.committed(daily, [run.run], app_id=run.app_id) == ()
+    assert target(engine, run).transaction_version() == 2 * run.token
+    assert target(engine, run).committed([run.run]) == ()
     execute(engine, run)
-    assert [each.version for each in engine.committed(daily, [run.run], app_id=run.app_id)] == [1]
+    assert [each.version for each in target(engine, run).committed([run.run])] == [1]
 
 
 def test_a_fence_of_a_missing_table_takes_the_declared_columns(engine, tmp_path):
     declared = table("declared", tmp_path, columns={"day": "date", "n": "int"}, **sql(ONE))
     run = order(declared)
-    engine.fence(run, None, marker=marker(run, kind="fence", version=2 * run.token))
-    assert engine.transaction_version(declared, run.app_id) == 2 * run.token
+    target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
+    assert target(engine, run).transaction_version() == 2 * run.token
 
 
 def test_a_fence_without_table_and_schema_asks_for_one(engine, log):
     run = order(log)
     with pytest.raises(TargetMissingError, match=r"^log: there is no table at .*/log yet$"):
-        engine.fence(run, None, marker=marker(run, kind="fence", version=2 * run.token))
+        target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
 
 
 def test_no_table_means_no_transaction_and_no_history(engine, log):
-    assert engine.transaction_version(log, "x/log") is None
-    assert not engine.committed(log, ["log-1"], app_id="x/log")
+    nowhere = target(engine, order(log))
+    assert nowhere.transaction_version() is None
+    assert not nowhere.committed(["log-1"])
 
 
 def test_a_write_in_flight_fails_when_it_is_fenced(engine, spark, log):
@@ -109,7 +110,7 @@ def test_a_write_in_flight_fails_when_it_is_fenced(engine, spark, log):
     worker.start()
     while system.getProperty("test.begun") is None:
         time.sleep(0.1)
-    engine.fence(newer, None, marker=marker(newer, kind="fence", version=2 * newer.token))
+    target(engine, newer).fence(None, marker=marker(newer, kind="fence", version=2 * newer.token))
     system.setProperty("test.leave", "now")
     worker.join(60)
     assert [str(error) for error in raised] == [
@@ -126,7 +127,7 @@ def test_of_two_fences_at_once_one_may_be_told_to_look_again(engine, log):
 
     def fence(run):
         try:
-            engine.fence(run, schema, marker=marker(run, kind="fence", version=2 * run.token))
+            target(engine, run).fence(schema, marker=marker(run, kind="fence", version=2 * run.token))
             said.append("fenced")
         except FenceConflictError as error:
             said.append(str(error))
@@ -147,8 +148,8 @@ def test_commits_of_others_do_not_hide_a_run(engine, log):
     for days in range(10):
         retention = {"delta.logRetentionDuration": f"interval {40 + days} days"}
         DeltaTable(log.storage.path).alter.set_table_properties(retention)
-    assert [each.version for each in engine.committed(log, [run.run], app_id=run.app_id)] == [0]
-    assert engine.committed(log, [run.run], app_id="another/log") == ()
+    assert [each.version for each in target(engine, run).committed([run.run])] == [0]
+    assert target(engine, replace(run, app_id="another/log")).committed([run.run]) == ()
 
 
 def test_a_restore_after_the_commit_asks_a_person(engine, log):
@@ -157,7 +158,7 @@ def test_a_restore_after_the_commit_asks_a_person(engine, log):
     execute(engine, run)
     DeltaTable(log.storage.path).restore(0)
     with pytest.raises(HistoryGoneError) as error:
-        engine.committed(log, [run.run], app_id=run.app_id)
+        target(engine, run).committed([run.run])
     assert str(error.value) == (
         f"log: its table was restored after version 1, which holds run {run.run}\n"
         "  hint: look whether its rows are there, then mark the partitions as done or missing"
@@ -172,9 +173,9 @@ def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
     DeltaTable(log.storage.path).create_checkpoint()
     for version in (0, 1):
         Path(log.storage.path, "_delta_log", f"{version:020}.json").unlink()
-    assert engine.transaction_version(log, run.app_id) == 2 * run.token + 1
+    assert target(engine, run).transaction_version() == 2 * run.token + 1
     with pytest.raises(HistoryGoneError) as error:
-        engine.committed(log, [run.run], app_id=run.app_id)
+        target(engine, run).committed([run.run])
     assert str(error.value) == (
         f"log: its table's log begins at version 2; whether run {run.run} is in it cannot be told\n"
         "  hint: look at the rows, then mark the partitions as done or missing"
@@ -184,17 +185,17 @@ def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
 def test_a_run_that_fenced_itself_is_not_in_however_short_the_log_is(engine, log):
     execute(engine, order(log))
     run = order(log)
-    engine.fence(run, None, marker=marker(run, kind="fence"))
+    target(engine, run).fence(None, marker=marker(run, kind="fence"))
     DeltaTable(log.storage.path).create_checkpoint()
     Path(log.storage.path, "_delta_log", f"{0:020}.json").unlink()
-    assert engine.committed(log, [run.run], app_id=run.app_id) == ()
+    assert target(engine, run).committed([run.run]) == ()
 
 
 def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
     odd = table("odd", tmp_path / "a b+ü", write=Append(), **sql(ONE))
     run = order(odd)
     execute(engine, run)
-    assert [each.version for each in engine.committed(odd, [run.run], app_id=run.app_id)] == [0]
+    assert [each.version for each in target(engine, run).committed([run.run])] == [0]
     copy = table("copy", tmp_path, **sql("SELECT * FROM {{ inlets.odd }}", "odd"))
     assert len(computed(engine, order(copy, odd, pins={"odd": Pin("x", 1, version=0)}))) == 1
     escaped = table("escaped", tmp_path / "a%20b", **sql(ONE))
@@ -222,4 +223,4 @@ def test_what_a_commit_says_of_itself(log):
 
 def test_the_wrong_kind_of_computation_is_a_mistake_of_the_caller(engine, log):
     with pytest.raises(TypeError, match="expected what compute returned, got object"):
-        engine.write(order(log), object(), marker=marker(order(log)))
+        target(engine, order(log)).write(object(), marker=marker(order(log)))

@@ -18,7 +18,7 @@ from sparkassets.errors import RunError
 from sparkassets.spark import SparkEngine
 from sparkassets.spark.own_session import beside, require_utc
 from sparkassets.spark.session import open_session
-from sparkassets.spark.target import target_of
+from sparkassets.spark.table import table_of
 from sparkassets.spark.writer import write
 from tests.integration.orders import execute, marker, order, project, rows, save, sql, table
 
@@ -158,4 +158,4 @@ def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spa
     with pytest.raises(
         RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"
     ):
-        write(run, frame, schema=frame.schema, target=target_of(daily), marker=marker(run))
+        write(run, frame, schema=frame.schema, target=table_of(daily), marker=marker(run))

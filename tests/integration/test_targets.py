@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 from sparkassets.core.partitions import RangeSet
 from sparkassets.ports import Recorded
 from sparkassets.sources import DeltaTargets
-from tests.integration.orders import execute, marker, order, sql, table
+from tests.integration.orders import execute, marker, order, sql, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +41,7 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
 
     assert look() is None
     later = order(daily, keys="2013-01-03")
-    engine.fence(later, None, marker=marker(later, kind="fence", version=2 * later.token))
+    target(engine, later).fence(None, marker=marker(later, kind="fence", version=2 * later.token))
     spark.sql(f"OPTIMIZE {at}")
     spark.sql(f"ALTER TABLE {at} SET TBLPROPERTIES ('a' = 'b')")
     assert (look().kind, look().commits) == ("moved", ())

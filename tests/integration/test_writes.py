@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
-from tests.integration.orders import execute, newest, order, rows, save, span, sql, table
+from tests.integration.orders import execute, newest, order, rows, save, span, sql, table, target
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +34,7 @@ def test_rows_of_other_blocks_that_delta_copies_are_not_those_of_the_run(engine,
     save(spark.read.format("delta").load(flights.storage.path).coalesce(1), daily)
     run = daily_of(flights, daily, "2013-01-02")
     execute(engine, run)
-    (committed,) = engine.committed(daily, [run.run], app_id=run.app_id)
+    (committed,) = target(engine, run).committed([run.run])
     counts = row_counts(committed.operation, committed.metrics)
     assert (counts["rows"], counts["deleted"], counts["copied"]) == (2, 2, 4)
 
@@ -43,10 +43,10 @@ def test_a_shallow_clone_is_a_target_as_any_other(engine, spark, flights, tmp_pa
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
     spark.sql(f"CREATE TABLE delta.`{daily.storage.path}` SHALLOW CLONE delta.`{flights.storage.path}`")
     first, second = daily_of(flights, daily, "2013-01-01"), daily_of(flights, daily, "2013-01-02")
-    assert engine.committed(daily, [first.run], app_id=first.app_id) == ()
+    assert target(engine, first).committed([first.run]) == ()
     for run in (first, second):
         execute(engine, run)
-        (committed,) = engine.committed(daily, [run.run], app_id=run.app_id)
+        (committed,) = target(engine, run).committed([run.run])
         assert committed.run == run.run
     assert len(rows(spark, daily)) == 6
 
@@ -74,7 +74,7 @@ def test_rows_outside_the_blocks_are_named_and_nothing_is_written(engine, spark,
         "  hint: filter them in the query, or join {{ partitions }}"
     )
     assert not error.value.retryable
-    assert engine.transaction_version(daily, run.app_id) is None
+    assert target(engine, run).transaction_version() is None
     assert not there or rows(spark, daily) == [(date(2013, 1, 2), 7)]
 
 

@@ -1,4 +1,4 @@
-"""An engine without Spark that implements the port: tables with transaction versions, as Delta has them."""
+"""An engine and targets without Spark that implement the ports: tables with transaction versions, as Delta has them."""
 
 from __future__ import annotations
 
@@ -30,36 +30,43 @@ from sparkassets.runtime.progress import Explained, Silent
 
 @dataclass
 class Commit:
+    """What is in a table: rows of an order, or a fence without any."""
+
     marker: CommitMarker
-    order: RunOrder
+    order: RunOrder | None
 
 
 @dataclass
 class Result:
+    order: RunOrder
     measures: Mapping[str, Any] = field(default_factory=dict)
 
 
-Hook = Callable[[RunOrder], None]
+Hook = Callable[[RunOrder | None], None]
 
 
 class FakeEngine:
-    """Tables in memory.
+    """Computes nothing; its tables are in memory, and `FakeOutlets` writes to them.
 
     Attributes:
-        hooks: (asset, moment) to what happens there: ``compute``, ``write``, ``written``, ``fence``, ``committed``.
+        tables: What was committed to each.
+        outlets: Asset to the names of its tables; one of the asset's own name where there is nothing else.
+        hooks: (asset, ``compute``), and (table, moment), to what happens there: ``write``, ``written``, ``fence``,
+            ``committed``.
         measures: Asset to what its runs measure, besides watermarks.
         metrics: What Delta tells of every commit.
     """
 
     def __init__(self, tables: dict[str, list[Commit]] | None = None) -> None:
         self.tables = {} if tables is None else tables
+        self.outlets: dict[str, Sequence[str]] = {}
         self.hooks: dict[tuple[str, str], Hook] = {}
         self.measures: dict[str, Mapping[str, Any]] = {}
         self.metrics: Mapping[str, int] = {"numOutputRows": 5}
         self.cancelled: set[str] = set()
         self.started = 0
         self.closed = 0
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def start(self) -> None:
         self.started += 1
@@ -68,33 +75,9 @@ class FakeEngine:
         return [(1, 0.0)]
 
     def compute(self, order: RunOrder, *, attempt: int) -> Result:
-        self._hook(order, "compute")
+        self.hook(order.asset.name, "compute", order)
         watermarks = {name: f"high-{pin.seq}" for name, pin in order.pins.items()}
-        return Result({"watermarks": watermarks, **self.measures.get(order.asset.name, {})})
-
-    def write(self, order: RunOrder, computation: Result, *, marker: CommitMarker) -> None:
-        self._hook(order, "write")
-        self._commit(order, marker)
-        self._hook(order, "written")
-
-    def fence(self, order: RunOrder, computation: Result | None, *, marker: CommitMarker) -> None:
-        self._hook(order, "fence")
-        if order.asset.name not in self.tables and computation is None:
-            raise TargetMissingError(f"{order.asset.name} does not exist")
-        self._commit(order, marker)
-
-    def transaction_version(self, asset: AssetSpec, app_id: str) -> int | None:
-        versions = [c.marker.version for c in self.tables.get(asset.name, []) if c.marker.app_id == app_id]
-        return versions[-1] if versions else None
-
-    def committed(self, asset: AssetSpec, runs: Sequence[str], *, app_id: str) -> Sequence[Committed]:
-        if hook := self.hooks.get((asset.name, "committed")):
-            hook(None)  # type: ignore[arg-type]
-        return [
-            Committed(c.marker.run, c.marker.token, c.marker.attempt, version, "t", c.marker.measures, self.metrics)
-            for version, c in enumerate(self.tables.get(asset.name, []))
-            if c.marker.kind == "data" and c.marker.run in runs and c.marker.app_id == app_id
-        ]
+        return Result(order, {"watermarks": watermarks, **self.measures.get(order.asset.name, {})})
 
     def cancel(self, run: str) -> None:
         self.cancelled.add(run)
@@ -106,15 +89,60 @@ class FakeEngine:
         """The data commits of a table."""
         return [c for c in self.tables.get(name, []) if c.marker.kind == "data"]
 
-    def _commit(self, order: RunOrder, marker: CommitMarker) -> None:
-        with self._lock:
-            newest = self.transaction_version(order.asset, marker.app_id)
-            if newest is None or newest < marker.version:  # Delta skips a lower version in silence
-                self.tables.setdefault(order.asset.name, []).append(Commit(marker, order))
-
-    def _hook(self, order: RunOrder, moment: str) -> None:
-        if hook := self.hooks.get((order.asset.name, moment)):
+    def hook(self, name: str, moment: str, order: RunOrder | None) -> None:
+        if hook := self.hooks.get((name, moment)):
             hook(order)
+
+
+@dataclass
+class FakeTarget:
+    """A table in memory with transaction versions, as Delta has them."""
+
+    engine: FakeEngine
+    name: str
+    app_id: str
+
+    def transaction_version(self) -> int | None:
+        versions = [c.marker.version for c in self.engine.tables.get(self.name, []) if c.marker.app_id == self.app_id]
+        return versions[-1] if versions else None
+
+    def committed(self, runs: Sequence[str]) -> Sequence[Committed]:
+        self.engine.hook(self.name, "committed", None)
+        metrics = self.engine.metrics
+        return [
+            Committed(c.marker.run, c.marker.token, c.marker.attempt, version, "t", c.marker.measures, metrics)
+            for version, c in enumerate(self.engine.tables.get(self.name, []))
+            if c.marker.kind == "data" and c.marker.run in runs and c.marker.app_id == self.app_id
+        ]
+
+    def fence(self, computation: Result | None, *, marker: CommitMarker) -> None:
+        self.engine.hook(self.name, "fence", computation.order if computation else None)
+        if self.name not in self.engine.tables and computation is None:
+            raise TargetMissingError(f"{self.name} does not exist")
+        self.commit(marker, None)
+
+    def write(self, computation: Result, *, marker: CommitMarker) -> None:
+        self.engine.hook(self.name, "write", computation.order)
+        self.commit(marker, computation.order)
+        self.engine.hook(self.name, "written", computation.order)
+
+    def commit(self, marker: CommitMarker, order: RunOrder | None) -> None:
+        """A lower version is skipped in silence, as Delta skips it."""
+        with self.engine.lock:
+            newest = self.transaction_version()
+            if newest is None or newest < marker.version:
+                self.engine.tables.setdefault(self.name, []).append(Commit(marker, order))
+
+
+@dataclass
+class FakeOutlets:
+    """The tables of an engine without Spark."""
+
+    engine: FakeEngine
+
+    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[FakeTarget]:
+        names = self.engine.outlets.get(asset.name, (asset.name,))
+        return [FakeTarget(self.engine, name, app_id) for name in names]
 
 
 class FakeSource:
@@ -225,7 +253,7 @@ class World:
         return Driver(
             project=self.project,
             ledger=Ledger(self.store, project=self.project.name, driver=f"d{self.invocations}", clock=self.clock),
-            engine=lambda: used,
+            computing=lambda: (used, FakeOutlets(used)),
             observer=self.observer,
             targets=self.targets,
             leases=Leases(host=host, alive=lambda _: self.alive, clock=self.clock),
@@ -246,7 +274,7 @@ class World:
             store=self.store,
             observer=self.observer,
             targets=lambda: self.targets,
-            engine=lambda _: self.engine,
+            computing=lambda _: (self.engine, FakeOutlets(self.engine)),
             leases=lambda: Leases(host="h", alive=lambda _: self.alive, clock=self.clock),
             clock=self.clock,
             ids=self.ids,

@@ -13,7 +13,7 @@ from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.runtime.work import Backfill, Rebuild, Tick
 from sparkassets.state import MemoryStore
 from tests.builders import asset, at, days, project, source
-from tests.runtime.fakes import FakeEngine, Recorder, World
+from tests.runtime.fakes import FakeEngine, FakeTarget, Recorder, World
 
 
 def world(*assets, **more) -> World:
@@ -263,7 +263,7 @@ def test_a_failed_write_is_fenced_by_its_own_version():
     (fence,) = w.engine.tables["a"]
     assert (fence.marker.kind, fence.marker.version) == ("fence", 2 * fence.marker.token + 1)
     late = replace(fence.marker, kind="data", attempt=1)
-    w.engine._commit(fence.order, late)
+    FakeTarget(w.engine, "a", late.app_id).commit(late, None)
     assert w.engine.data("a") == [], "a write that comes late is skipped"
 
 

@@ -1,0 +1,38 @@
+"""What a commit says of itself in its ``userMetadata``, written and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sparkassets.ports import CommitMarker
+
+
+def describe(marker: CommitMarker) -> str:
+    """The ``userMetadata`` of a stamped commit."""
+    told = {
+        "app": marker.app_id,
+        "version": marker.version,
+        "epoch": marker.token,
+        "run": marker.run,
+        "attempt": marker.attempt,
+        "kind": marker.kind,
+        "blocks": list(marker.blocks),
+        "measures": dict(marker.measures),
+    }
+    return json.dumps(told, separators=(",", ":"), sort_keys=True)
+
+
+def told(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
+    """What the commit says of itself, if it is one of this app id."""
+    try:
+        said = json.loads(commit.get("userMetadata") or "null")
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) and said.get("app") == app_id else None
+
+
+def is_fence(commit: Mapping[str, Any]) -> bool:
+    """Whether the commit keeps older runs out and has no rows, whoever made it."""
+    return '"kind":"fence"' in (commit.get("userMetadata") or "")

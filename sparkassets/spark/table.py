@@ -1,0 +1,119 @@
+"""What a table's own log tells, read without a JVM: its schema, its layout, its newest commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import RunError
+from sparkassets.spark.markers import is_fence
+from sparkassets.spark.schemas import spark_schema
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql.types import StructType
+
+_CHECK = "delta.constraints."
+_CLONED_FROM_NOWHERE = "integer `-1`"
+"""The version that a clone's first commit says it was written after."""
+_MOST_FENCES = 64
+"""A table with more commits than this is not asked whether they are all fences."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTable:
+    """An asset's own table as it is now.
+
+    Attributes:
+        table_id: Survives everything but the table's deletion.
+        layout: Columns that its folders are named by.
+        constraints: Name to expression of its CHECK constraints.
+        clustered: Whether it may be laid out by clustering columns.
+        widens: Whether Delta may widen types of its columns.
+        bare: Nothing but fences is in it: the run that made it failed, so its columns bind nobody.
+    """
+
+    table_id: str
+    version: int
+    schema: StructType
+    layout: tuple[str, ...]
+    constraints: Mapping[str, str] = field(default_factory=dict)
+    clustered: bool = False
+    widens: bool = False
+    bare: bool = False
+
+
+def path_of(asset: AssetSpec) -> str:
+    """Where the asset is."""
+    if asset.storage is None:
+        raise RunError(f"{asset.name} has no path")
+    return asset.storage.path
+
+
+def table_id(asset: AssetSpec) -> str | None:
+    """The id of the asset's table, None when there is none; its history, which a clone does not tell, is not asked."""
+    table = open_table(path_of(asset))
+    return None if table is None else str(table.metadata().id)
+
+
+def table_of(asset: AssetSpec) -> TargetTable | None:
+    """The asset's table, None when there is none."""
+    table = open_table(path_of(asset))
+    if table is None:
+        return None
+    metadata = table.metadata()
+    return TargetTable(
+        str(metadata.id),
+        table.version(),
+        schema=spark_schema(table.schema().to_json()),
+        layout=tuple(metadata.partition_columns),
+        constraints=_constraints(metadata.configuration),
+        clustered="clustering" in (table.protocol().writer_features or ()),
+        widens=metadata.configuration.get("delta.enableTypeWidening") == "true",
+        bare=_is_bare(table),
+    )
+
+
+def open_table(path: str) -> DeltaTable | None:
+    """The table at the path, None when there is none."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    if "%" in path:
+        raise RunError(
+            f"the path {path} holds a '%', which Delta's libraries take for an escape", hint="rename the folder"
+        )
+    try:
+        return DeltaTable(path)
+    except TableNotFoundError:
+        return None
+
+
+def newest_commits(table: DeltaTable, limit: int) -> Sequence[Mapping[str, Any]]:
+    """The newest commits, the newest first.
+
+    Of a shallow clone the oldest one is that of the cloning, which deltalake cannot parse.
+    """
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return table.history(limit)
+    except DeltaError as error:
+        if _CLONED_FROM_NOWHERE not in str(error):
+            raise
+    later = table.history(min(limit, table.version())) if table.version() else []
+    return [*later, {"version": 0, "operation": "CLONE"}]
+
+
+def _constraints(properties: Mapping[str, str | None]) -> dict[str, str]:
+    found = properties.items()
+    return {key.removeprefix(_CHECK): text for key, text in found if key.startswith(_CHECK) and text is not None}
+
+
+def _is_bare(table: DeltaTable) -> bool:
+    if table.version() >= _MOST_FENCES or not is_fence(newest_commits(table, 1)[0]):
+        return False
+    commits = newest_commits(table, table.version() + 1)
+    return len(commits) == table.version() + 1 and all(map(is_fence, commits))

@@ -1,0 +1,24 @@
+"""Where assets are written, a file for each kind of target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.ports import Target
+from sparkassets.spark.targets.at_path import PathTarget
+
+if TYPE_CHECKING:
+    from sparkassets.spark.engine import SparkEngine
+
+
+class SparkOutlets:
+    """Targets that are written where an engine computes; implements `ports.Outlets`."""
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self._workplace = engine.workplace
+
+    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[Target]:
+        """The one table of the asset."""
+        return (PathTarget(self._workplace, asset, app_id=app_id),)

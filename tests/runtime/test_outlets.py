@@ -1,0 +1,199 @@
+"""Runs with two outlets: all of them are published, or none, whoever ends first (DESIGN section 8, steps 2 to 6)."""
+
+import threading
+
+import pytest
+
+from sparkassets.runtime import execution
+from sparkassets.runtime.work import Tick
+from sparkassets.state import MemoryStore
+from tests.builders import asset, project, source
+from tests.runtime.fakes import FakeEngine, World
+
+BOTH = ("train", "test")
+
+
+def world(**more) -> World:
+    """The asset ``a`` is written to two tables; its inlet has its first day."""
+    w = World(project(source("s"), asset("a", "s", **{"retries": 0, **more})), MemoryStore())
+    w.engine.outlets["a"] = BOTH
+    w.tell("s", "2025-01-01")
+    return w
+
+
+def dead(w: World) -> FakeEngine:
+    """The engine of a driver whose process is about to die; its tables are those of the others."""
+    engine = FakeEngine(w.engine.tables)
+    engine.outlets = w.engine.outlets
+    return engine
+
+
+def dying(w: World, name: str, moment: str) -> None:
+    """A driver whose run comes to that moment of that table and never returns."""
+    reached, engine = threading.Event(), dead(w)
+
+    def stuck(order):
+        reached.set()
+        threading.Event().wait()
+
+    engine.hooks[name, moment] = stuck
+    threading.Thread(target=w.driver(engine=engine).run, args=([Tick()],), daemon=True).start()
+    assert reached.wait(10)
+
+
+def kinds(w: World) -> list[list[str]]:
+    return [[commit.marker.kind for commit in w.engine.tables.get(name, [])] for name in BOTH]
+
+
+def orders(w: World) -> list[list[tuple[str, str]]]:
+    """Of every outlet the runs and blocks that are in it."""
+    return [[(c.marker.run, str(c.order.blocks)) for c in w.engine.data(name)] for name in BOTH]
+
+
+def recorded(w: World) -> list[tuple[str, str | None]]:
+    return [(row.kind, row.run) for row in w.store.history(asset="a") if row.kind in ("success", "failure", "unfenced")]
+
+
+def test_one_run_is_one_commit_in_every_outlet():
+    w = world()
+    (result,) = w.driver().run([Tick()]).runs
+    assert (result.status, result.adopted) == ("success", None)
+    (train,), (test,) = (w.engine.data(name) for name in BOTH)
+    assert train == test
+    assert recorded(w) == [("success", "a-1")]
+
+
+@pytest.mark.parametrize(("name", "moment"), [("train", "written"), ("test", "write")])
+def test_who_finds_a_run_in_some_outlets_publishes_it_in_the_others_from_its_own_pins(name, moment):
+    w = world()
+    dying(w, name, moment)
+    pinned = w.engine.data("train")[0].order.pins
+    w.tell("s", "2025-01-01", "2025-01-02")
+    results = w.driver().run([Tick()]).runs
+    assert [(result.status, result.adopted) for result in results] == [("success", "a-1"), ("success", None)]
+    first, second = orders(w)
+    assert first == second
+    assert [run for run, _ in first] == ["a-1", "a-3"]
+    assert w.engine.data("test")[0].order.pins == pinned
+    assert w.engine.data("test")[0].marker.token > w.engine.data("train")[0].marker.token
+    assert recorded(w) == [("success", "a-1"), ("success", "a-3")]
+
+
+def test_a_run_that_is_in_every_outlet_is_recorded_without_computing():
+    w = world()
+    dying(w, "test", "written")
+    computed = []
+    w.engine.hooks["a", "compute"] = computed.append
+    (result,) = w.driver().run([Tick()]).runs
+    assert (result.adopted, computed) == ("a-1", [])
+    assert kinds(w) == [["data", "fence"], ["data", "fence"]]
+
+
+def test_a_run_that_is_in_no_outlet_leaves_fences_in_all():
+    w = world()
+    dying(w, "train", "write")
+    assert w.driver().run([Tick()]).ok
+    assert kinds(w) == [["fence", "data"], ["fence", "data"]]
+    assert recorded(w) == [("success", "a-2")]
+
+
+def test_the_next_attempt_writes_only_what_is_missing():
+    w = world(retries=1, retry_delay_seconds=0)
+    tried = []
+
+    def flaky(order):
+        tried.append(order.run)
+        if len(tried) == 1:
+            raise OSError("gone for a moment")
+
+    w.engine.hooks["test", "write"] = flaky
+    (result,) = w.driver().run([Tick()]).runs
+    assert (result.status, result.attempts) == ("success", 2)
+    assert kinds(w) == [["data"], ["data"]]
+    assert [w.engine.data(name)[0].marker.attempt for name in BOTH] == [1, 2]
+
+
+def test_a_run_that_fails_between_its_outlets_stays_for_the_next_claim():
+    w = world()
+
+    def broken(order):
+        raise OSError("disk full")
+
+    w.engine.hooks["test", "write"] = broken
+    (result,) = w.driver().run([Tick()]).runs
+    assert result.status == "failed"
+    assert kinds(w) == [["data"], ["fence"]]
+    assert recorded(w) == [("unfenced", "a-1")]
+    w.engine.hooks.clear()
+    (result,) = w.driver().run([Tick()]).runs
+    assert (result.status, result.adopted) == ("success", "a-1")
+    assert [[run for run, _ in each] for each in orders(w)] == [["a-1"], ["a-1"]]
+    assert recorded(w) == [("unfenced", "a-1"), ("success", "a-1")]
+    assert w.driver().run([Tick()]).runs == ()
+
+
+def test_completing_a_run_may_fail_as_well_and_is_tried_again():
+    w = world()
+    dying(w, "train", "written")
+
+    def broken(order):
+        raise OSError("not now")
+
+    w.engine.hooks["a", "compute"] = broken
+    assert [result.status for result in w.driver().run([Tick()]).runs] == ["failed"]
+    w.engine.hooks.clear()
+    assert [result.adopted for result in w.driver().run([Tick()]).runs] == ["a-1"]
+    assert recorded(w) == [("unfenced", "a-2"), ("success", "a-1")]
+    assert [[run for run, _ in each] for each in orders(w)] == [["a-1"], ["a-1"]]
+
+
+def test_a_failure_before_the_first_commit_is_fenced_in_every_outlet():
+    w = world()
+
+    def broken(order):
+        raise OSError("disk full")
+
+    w.engine.hooks["train", "write"] = broken
+    w.driver().run([Tick()])
+    assert kinds(w) == [["fence"], ["fence"]]
+    assert recorded(w) == [("failure", "a-1")]
+
+
+def test_a_zombie_that_is_skipped_in_one_outlet_begins_in_no_other():
+    w = world()
+    go, waiting, begun, zombie = threading.Event(), threading.Event(), [], dead(w)
+
+    def late(order):
+        waiting.set()
+        go.wait(10)
+
+    zombie.hooks["train", "write"] = late
+    zombie.hooks["test", "write"] = begun.append
+    driver = threading.Thread(target=w.driver(engine=zombie).run, args=([Tick()],), daemon=True)
+    driver.start()
+    assert waiting.wait(10)
+    assert w.driver().run([Tick()]).ok
+    go.set()
+    driver.join(10)
+    assert begun == []
+    assert [[run for run, _ in each] for each in orders(w)] == [["a-2"], ["a-2"]]
+
+
+def test_an_attempt_that_was_given_up_begins_in_no_other_outlet(monkeypatch):
+    monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
+    w = world(timeout_seconds=0.05)
+    go, begun, threads = threading.Event(), [], []
+
+    def slow(order):
+        threads.append(threading.current_thread())
+        go.wait(10)
+
+    w.engine.hooks["train", "written"] = slow
+    w.engine.hooks["test", "write"] = begun.append
+    (result,) = w.driver().run([Tick()]).runs
+    assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
+    go.set()
+    threads[0].join(10)
+    assert begun == []
+    assert kinds(w) == [["data"], ["fence"]]
+    assert recorded(w) == [("unfenced", "a-1")]
