@@ -1,0 +1,169 @@
+"""What every target promises the run protocol, whoever commits; each kind gives a table and inherits the tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import pytest
+
+from sparkassets.ports import CommitMarker, Computation, FenceConflictError, RunOrder, Target, TargetMissingError
+
+
+class Table(Protocol):
+    """A table to which every run of its asset adds one row; it is not there before the first commit."""
+
+    def order(self) -> RunOrder:
+        """The next run, with a higher token than any before."""
+
+    def target(self, order: RunOrder) -> Target:
+        """The table as an outlet of the run; made anew for every call, as drivers do."""
+
+    def compute(self, order: RunOrder) -> Computation:
+        """The run's row."""
+
+    def rows(self) -> int:
+        """How many there are for a reader of today."""
+
+
+def data(order: RunOrder, **more: Any) -> CommitMarker:
+    given = {"token": order.token, "run": order.run, "attempt": 1, "kind": "data", **more}
+    return CommitMarker(order.app_id, 2 * order.token + 1, **given)
+
+
+def fence(order: RunOrder, *, own: bool = False) -> CommitMarker:
+    return CommitMarker(order.app_id, 2 * order.token + own, token=order.token, run=order.run, attempt=0, kind="fence")
+
+
+class TargetContract:
+    """The tests; a subclass has a fixture ``table``."""
+
+    def write(self, table: Table, order: RunOrder, **more: Any) -> None:
+        table.target(order).write(table.compute(order), marker=data(order, **more))
+
+    def fence(self, table: Table, order: RunOrder, *, own: bool = False) -> None:
+        table.target(order).fence(table.compute(order), marker=fence(order, own=own))
+
+    def found(self, table: Table, *orders: RunOrder) -> list[str]:
+        """The runs that are in, as the newest of them sees it."""
+        return [each.run for each in table.target(orders[-1]).committed([order.run for order in orders])]
+
+    def test_nothing_is_in_a_table_that_is_not_there(self, table):
+        order = table.order()
+        assert table.target(order).transaction_version() is None
+        assert self.found(table, order) == []
+
+    def test_a_fence_of_a_table_that_is_not_there_needs_a_computation(self, table):
+        order = table.order()
+        with pytest.raises(TargetMissingError):
+            table.target(order).fence(None, marker=fence(order))
+        assert table.target(order).transaction_version() is None
+
+    def test_a_fence_makes_the_table_and_lets_its_own_run_write(self, table):
+        order = table.order()
+        self.fence(table, order)
+        assert table.target(order).transaction_version() == 2 * order.token
+        assert (self.found(table, order), table.rows()) == ([], 0)
+        self.write(table, order)
+        assert (self.found(table, order), table.rows()) == ([order.run], 1)
+
+    def test_a_table_that_is_there_is_fenced_without_a_computation(self, table):
+        first, second = table.order(), table.order()
+        self.write(table, first)
+        table.target(second).fence(None, marker=fence(second))
+        assert table.target(second).transaction_version() == 2 * second.token
+        assert (self.found(table, first, second), table.rows()) == ([first.run], 1)
+
+    def test_a_commit_tells_what_was_stamped_on_it(self, table):
+        order = table.order()
+        measures = {"watermarks": {"s": "7"}, "extra": {"note": "ü"}}
+        self.write(table, order, attempt=3, blocks=("2025-01-01",), measures=measures)
+        (committed,) = table.target(order).committed([order.run])
+        assert (committed.run, committed.token, committed.attempt) == (order.run, order.token, 3)
+        assert committed.measures == measures
+        assert committed.metrics["numOutputRows"] >= 1
+
+    def test_a_version_lands_once(self, table):
+        order = table.order()
+        self.write(table, order)
+        self.write(table, order, attempt=2)
+        self.fence(table, order, own=True)
+        (committed,) = table.target(order).committed([order.run])
+        assert (committed.attempt, table.rows()) == (1, 1)
+
+    def test_the_same_fence_again_changes_nothing(self, table):
+        order = table.order()
+        self.fence(table, order)
+        self.fence(table, order)
+        assert table.target(order).transaction_version() == 2 * order.token
+        self.write(table, order)
+        assert table.rows() == 1
+
+    def test_a_lower_version_is_skipped_in_silence(self, table):
+        first, zombie, newer = table.order(), table.order(), table.order()
+        self.write(table, first)
+        late = table.compute(zombie)
+        self.fence(table, newer)
+        table.target(zombie).write(late, marker=data(zombie))
+        self.fence(table, zombie)
+        assert table.target(zombie).transaction_version() == 2 * newer.token
+        assert (self.found(table, zombie, newer), table.rows()) == ([], 1)
+        self.write(table, newer)
+        assert (self.found(table, zombie, newer), table.rows()) == ([newer.run], 2)
+
+    def test_a_run_that_fenced_itself_lands_no_more(self, table):
+        order = table.order()
+        late = table.compute(order)
+        self.fence(table, order, own=True)
+        table.target(order).write(late, marker=data(order))
+        assert (self.found(table, order), table.rows()) == ([], 0)
+
+    def test_a_run_is_found_behind_the_fence_of_the_next(self, table):
+        first, dead, newer = table.order(), table.order(), table.order()
+        self.write(table, first)
+        self.write(table, dead)
+        self.fence(table, newer)
+        assert self.found(table, dead, newer) == [dead.run]
+
+    def test_what_another_application_commits_is_its_own(self, table):
+        ours, theirs = table.order(), replace(table.order(), app_id="another/log")
+        self.write(table, ours)
+        self.write(table, theirs)
+        assert table.rows() == 2
+        assert self.found(table, ours) == [ours.run]
+        assert table.target(ours).transaction_version() == 2 * ours.token + 1
+        assert not table.target(replace(ours, app_id=theirs.app_id)).committed([ours.run])
+
+    def test_of_two_fences_at_once_the_table_holds_the_higher_after_a_second_look(self, table):
+        self.write(table, table.order())
+        orders = [table.order(), table.order()]
+        errors: list[BaseException] = []
+        threads = [threading.Thread(target=self._fence_until, args=(table, order, errors)) for order in orders]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert errors == []
+        assert table.target(orders[0]).transaction_version() == 2 * orders[1].token
+        self.write(table, orders[0])
+        assert table.rows() == 1
+
+    def _fence_until(self, table: Table, order: RunOrder, errors: list[BaseException]) -> None:
+        """As the protocol does: a conflict means to look again, and a higher version that nothing is left to do."""
+        target = table.target(order)
+        try:
+            while (target.transaction_version() or 0) < 2 * order.token:
+                try:
+                    target.fence(None, marker=fence(order))
+                except FenceConflictError:
+                    continue
+        except BaseException as error:  # noqa: BLE001  handed to the test
+            errors.append(error)
+
+
+def one_of(targets: Sequence[Target]) -> Target:
+    """The target of an asset with one outlet."""
+    (only,) = targets
+    return only
