@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.timetables import RegisteredTimetable, Slot
+    from sparkassets.ports import JournalCommit, Sink
     from sparkassets.runtime.progress import Progress, RunFailedError
     from sparkassets.wiring import Project
 
@@ -25,6 +26,7 @@ from sparkassets.errors import (
 __all__ = [
     "BackfillRequest",
     "InputError",
+    "JournalCommit",
     "Plan",
     "PlannedRun",
     "Progress",
@@ -33,6 +35,7 @@ __all__ = [
     "RunError",
     "RunFailedError",
     "RunResult",
+    "Sink",
     "Slot",
     "SourceError",
     "SparkAssetsError",
@@ -45,6 +48,7 @@ __all__ = [
 
 _LAZY = {
     "BackfillRequest": "sparkassets.app.backfilling",
+    "JournalCommit": "sparkassets.ports",
     "Plan": "sparkassets.core.planner.plan",
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",
@@ -52,6 +56,7 @@ _LAZY = {
     "RegisteredTimetable": "sparkassets.core.timetables.registered",
     "RunFailedError": "sparkassets.runtime.progress",
     "RunResult": "sparkassets.core.results",
+    "Sink": "sparkassets.ports",
     "Slot": "sparkassets.core.timetables.base",
     "Summary": "sparkassets.core.results",
     "Waiting": "sparkassets.core.planner.plan",

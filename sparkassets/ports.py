@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from sparkassets.core.journal.entries import ClaimEntry, Numbered
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.runs import Pin
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError
 from sparkassets.processes import Process
 
@@ -107,6 +109,41 @@ class JournalStore(Protocol):
 
     def maintain(self) -> None:
         """Checkpoints, compacts and expires as the growth rules of section 8 ask; safe beside other drivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCommit:
+    """Entries that this process committed, and what they changed.
+
+    Attributes:
+        project: Whose assets name the partitions of what is told.
+        entries: In the order of the journal; at least one.
+        before, after: The assets that they are about, as known before and after them, by name.
+    """
+
+    project: ProjectSpec
+    entries: Sequence[Numbered]
+    before: Mapping[str, AssetState]
+    after: Mapping[str, AssetState]
+
+    def claim(self, token: int) -> ClaimEntry | None:
+        """The claim with that fence token, of a run that these entries begin or end; its pins say what is read."""
+        chains = (link for known in (self.before, self.after) for state in known.values() for link in state.chain)
+        return next((link.entry for link in chains if link.token == token), None)
+
+
+class Sink(Protocol):
+    """Is told what this process commits to the journal, after it stands: once, in order, on a thread of its own.
+
+    What others commit is told by them. Whatever a sink raises, and however long it takes, no run is touched by it.
+    It is to change nothing of what it is given.
+    """
+
+    def committed(self, commit: JournalCommit) -> None:
+        """These entries are in the journal."""
+
+    def ended(self) -> None:
+        """The invocation that committed them is over; what was kept back, to be sent as one, is to be sent now."""
 
 
 # --------------------------------------------------------------------------- sources

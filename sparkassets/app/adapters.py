@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import Clock, Engine, Ids, JournalStore, Outlets, SourceObserver, TargetObserver
+from sparkassets.ports import Clock, Engine, Ids, JournalStore, Outlets, Sink, SourceObserver, TargetObserver
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.progress import Explained
 
@@ -27,6 +27,7 @@ class Adapters:
         process: What this process is called in the journal.
         check_storage: Refuses a project that would write where something else of it is, as the disk has it now.
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
+        sinks: Are told what is committed to the journal.
     """
 
     store: JournalStore
@@ -39,3 +40,4 @@ class Adapters:
     process: Callable[[], str]
     check_storage: Callable[[], None]
     explain_failure: Callable[[str, BaseException], Explained]
+    sinks: Sequence[Sink] = ()

@@ -73,10 +73,10 @@ class Announcing(Opened):
     ) -> list[dict[str, Any]]:
         if not entries:
             return []
-        ledger = self._opened("events add")
-        found = announce(ledger, self._adapters.store, entries, before=lambda state: changed_specs(self.spec, state))
-        ledger.tidy()
-        told = described(self.spec, self._adapters.store, [each.row for each in found])
+        store = self._adapters.store
+        with self._opened("events add") as ledger:
+            found = announce(ledger, store, entries, before=lambda state: changed_specs(self.spec, state))
+        told = described(self.spec, store, [each.row for each in found])
         for each, event in zip(found, told, strict=True):
             if each.known and on_known is not None:
                 on_known(event)

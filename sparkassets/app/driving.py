@@ -140,7 +140,8 @@ class Driving(Looking):
         )
         self._driver = driver
         try:
-            summary = summary_with_keys(driver.run(works), self.spec)
+            with self._telling():
+                summary = summary_with_keys(driver.run(works), self.spec)
         finally:
             self._driver = None
         if check and summary.failures:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 from sparkassets.app.adapters import Adapters
@@ -9,6 +12,7 @@ from sparkassets.core.instants import parse_instant
 from sparkassets.core.journal.state import State
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.sinks import Sinks
 
 
 class Opened:
@@ -21,6 +25,7 @@ class Opened:
     def __init__(self, spec: ProjectSpec, adapters: Adapters) -> None:
         self.spec = spec
         self._adapters = adapters
+        self._sinks = Sinks(adapters.sinks, project=spec, note=_warn)
 
     def asset(self, name: str) -> AssetSpec:
         """The asset of that name.
@@ -44,14 +49,31 @@ class Opened:
         """What the journal says; nothing where there is none yet."""
         return self._ledger(what).open() if self._adapters.store.exists() else State()
 
-    def _opened(self, what: str) -> Ledger:
-        """A ledger to write to; makes the journal when there is none yet."""
+    @contextmanager
+    def _opened(self, what: str) -> Iterator[Ledger]:
+        """A ledger to write to, made where there is none yet; left in order, and with the sinks told."""
         self._adapters.store.create(project=self.spec.name)
         ledger = self._ledger(what)
         ledger.open()
-        return ledger
+        with self._telling():
+            yield ledger
+            ledger.tidy()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """An invocation that commits: at its end the sinks are waited for, for a while."""
+        try:
+            yield
+        finally:
+            self._sinks.end()
 
     def _ledger(self, what: str) -> Ledger:
         """The journal, not yet read; ``what`` is done to it, for its readers."""
         driver = f"{self._adapters.process()} {what}"
-        return Ledger(self._adapters.store, project=self.spec.name, driver=driver, clock=self._adapters.clock)
+        store, clock = self._adapters.store, self._adapters.clock
+        return Ledger(store, project=self.spec.name, driver=driver, clock=clock, tell=self._sinks.tell)
+
+
+def _warn(text: str) -> None:
+    with suppress(Warning):  # where warnings are errors
+        warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -53,7 +53,6 @@ class Pausing(Opened):
                 *(PauseEntry(name, paused) for name, asset in known if (asset is not None and asset.paused) != paused),
             ]
 
-        ledger = self._opened("pause" if paused else "resume")
-        rows = ledger.commit(decide)
-        ledger.tidy()
+        with self._opened("pause" if paused else "resume") as ledger:
+            rows = ledger.commit(decide)
         return [row.asset for row in rows if row.kind in ("pause", "resume") and row.asset is not None]

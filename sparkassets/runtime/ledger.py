@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sparkassets.core.journal.entries import Entry, to_row
+from sparkassets.core.journal.entries import Entry, Numbered, to_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.snapshot import decode, encode
@@ -20,18 +20,28 @@ CARE_EVERY = 32
 """Commits after which the store is asked to care for its files; when nothing is due that is a look at its logs."""
 
 
+Tell = Callable[[Sequence[Numbered], State, State], None]
+"""Is told of a commit after it stands: its entries, the state before and the state after."""
+
+
 class Ledger:
     """A driver's view of the journal; used by one thread.
+
+    Args:
+        tell: Is given what this ledger has committed, with the state before and after it; returns at once.
 
     Attributes:
         state: Folded up to the last entry this driver has seen.
     """
 
-    def __init__(self, store: JournalStore, *, project: str, driver: str, clock: Clock) -> None:
+    def __init__(
+        self, store: JournalStore, *, project: str, driver: str, clock: Clock, tell: Tell | None = None
+    ) -> None:
         self._store = store
         self._project = project
         self._driver = driver
         self._clock = clock
+        self._tell = tell
         self._snapshot_seq = 0
         self._cared_for = 0
         self.state = State()
@@ -68,7 +78,12 @@ class Ledger:
             except JournalConflictError:
                 self.refresh()
                 continue
-            self.state = fold(self.state, rows, commit=self.state.commit + 1)
+            before, self.state = self.state, fold(self.state, rows, commit=self.state.commit + 1)
+            if self._tell is not None:
+                numbered = [
+                    Numbered(entry, row.seq, row.at, row.driver) for entry, row in zip(entries, rows, strict=True)
+                ]
+                self._tell(numbered, before, self.state)
             return rows
 
     def assume(self, entries: Sequence[Entry]) -> State:

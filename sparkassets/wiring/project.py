@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_iden
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import Engine, Outlets
+    from sparkassets.ports import Engine, Outlets, Sink
 
 
 class Project(Driving, Timing, History, Announcing, Pausing):
@@ -40,11 +40,18 @@ class Project(Driving, Timing, History, Announcing, Pausing):
     >>> Project.load("conf").run(spark)  # doctest: +SKIP
     """
 
-    def __init__(self, spec: ProjectSpec) -> None:
-        super().__init__(spec, adapters_of(spec))
+    def __init__(self, spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> None:
+        super().__init__(spec, adapters_of(spec, sinks=sinks))
 
     @classmethod
-    def load(cls, folder: str | Path = "conf", *, env: Mapping[str, str] | None = None, tables: bool = False) -> Self:
+    def load(
+        cls,
+        folder: str | Path = "conf",
+        *,
+        env: Mapping[str, str] | None = None,
+        tables: bool = False,
+        sinks: Sequence[Sink] = (),
+    ) -> Self:
         """Reads and checks the project in ``folder``.
 
         Args:
@@ -52,6 +59,7 @@ class Project(Driving, Timing, History, Announcing, Pausing):
             env: Variables for ``${…}``; by default the process's own.
             tables: Whether sources on a local disk are looked for, and Delta tables asked for their columns, too: who
                 has no folder is in the warnings of ``spec``.
+            sinks: Are told what this process commits to the journal, each on a thread of its own.
 
         Raises:
             SpecError: Something is wrong with its files; holds every problem.
@@ -62,10 +70,10 @@ class Project(Driving, Timing, History, Announcing, Pausing):
             spec = load(Path(folder), variables, tables=table_columns)
         if tables and (missing := missing_storage(spec)):
             spec = replace(spec, warnings=(*spec.warnings, *missing))
-        return cls(spec)
+        return cls(spec, sinks=sinks)
 
 
-def adapters_of(spec: ProjectSpec) -> Adapters:
+def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
     """What this machine reaches the project's state, sources and tables by; nothing is opened yet."""
     clock = SystemClock()
     return Adapters(
@@ -79,6 +87,7 @@ def adapters_of(spec: ProjectSpec) -> Adapters:
         process=process_name,
         check_storage=partial(check_storage, spec),
         explain_failure=partial(explain_failure, spec),
+        sinks=sinks,
     )
 
 

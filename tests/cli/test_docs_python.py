@@ -7,11 +7,11 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import sparkassets
-from sparkassets import Project
+from sparkassets import Project, RunError
 from tests.documents import blocks, page
 
 pytestmark = pytest.mark.usefixtures("shop", "engine")
-LOOK, RUN = blocks("docs/python.md", "python")
+LOOK, RUN, SINK = blocks("docs/python.md", "python")
 
 
 def test_looking_and_announcing(capsys):
@@ -30,6 +30,17 @@ def test_running(monkeypatch):
     done = {}
     exec(compile(RUN.text, "docs/python.md", "exec"), done)  # noqa: S102  our own page
     assert [run.asset for run in done["summary"].runs] == ["daily_revenue", "best_shops"]
+
+
+def test_a_sink_is_told_of_a_failure(engine, capsys):
+    def broken(order):
+        raise RunError("no such shop")
+
+    engine.hooks["daily_revenue", "compute"] = broken
+    done = {}
+    exec(compile(SINK.text, "docs/python.md", "exec"), done)  # noqa: S102  our own page
+    assert not done["project"].run(check=False).ok
+    assert capsys.readouterr().out == "daily_revenue: no such shop\n"
 
 
 def test_the_methods_are_there():

@@ -19,6 +19,7 @@ from sparkassets.ports import (
     Observation,
     Recorded,
     RunOrder,
+    Sink,
     SourceObserver,
     TargetMissingError,
 )
@@ -233,6 +234,7 @@ class World:
     ids: FakeIds = field(default_factory=FakeIds)
     alive: bool = False
     invocations: int = 0
+    sinks: tuple[Sink, ...] = ()
 
     def source(self, name: str) -> FakeSource:
         return self.sources.setdefault(name, FakeSource())
@@ -281,6 +283,7 @@ class World:
             process=lambda: "h:1",
             check_storage=lambda: None,
             explain_failure=explained,
+            sinks=self.sinks,
         )
 
 

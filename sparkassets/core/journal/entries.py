@@ -172,6 +172,21 @@ _Others = SpecEntry | EventEntry | ObservedEntry | ClaimEntry | RenewEntry | Suc
 Entry = _Others | TargetEntry
 
 
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """An entry at its place in the journal.
+
+    Attributes:
+        seq: Ascending by one through the whole journal.
+        at: When it was decided, by its driver's clock; for people, never for order. Aware, UTC.
+    """
+
+    entry: Entry
+    seq: int
+    at: datetime
+    driver: str
+
+
 def to_row(entry: Entry, *, seq: int, at: datetime, driver: str) -> JournalRow:
     """The row of an entry."""
     head: dict[str, Any] = {"seq": seq, "at": at, "driver": driver}
