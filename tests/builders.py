@@ -9,17 +9,19 @@ from typing import Any
 
 from sparkassets.core.conditions import AnyOf, Leaf, parse_condition
 from sparkassets.core.instants import instant, parse_instant, unix
+from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     Entry,
     EventEntry,
     FailureEntry,
+    Numbered,
     ObservedEntry,
     SpecEntry,
     SuccessEntry,
-    to_row,
 )
 from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import Overlap, RangeSet, TimePartition
@@ -137,6 +139,7 @@ class Story:
 
     Attributes:
         now: The planner's time.
+        entries: All of them; ``rows`` has them as a store would.
         clock: When entries are recorded, and the real time of the planner; None for entries of 2025-01-01 and a planner
             whose real time is ``now``.
     """
@@ -146,18 +149,18 @@ class Story:
         self.now = now
         self.clock: str | None = None
         self.state = State("journal")
-        self.rows: list[Any] = []
+        self.entries: list[Numbered] = []
+        self.rows: list[JournalRow] = []
         self.add(*(SpecEntry(item.name, fold_spec(item, spec)) for item in spec.assets.values()))
 
     def add(self, *entries: Entry) -> int:
         """Records entries in one commit; returns the number of the last."""
         when = instant(at(self.clock)) if self.clock else datetime(2025, 1, 1, tzinfo=UTC)
-        rows = [
-            to_row(entry, seq=seq, at=when, driver="test")
-            for seq, entry in enumerate(entries, start=self.state.seq + 1)
-        ]
-        self.rows += rows
-        self.state = fold(self.state, rows, commit=self.state.commit + 1)
+        first = self.state.seq + 1
+        numbered = [Numbered(entry, seq, when, "test") for seq, entry in enumerate(entries, start=first)]
+        self.entries += numbered
+        self.rows += map(to_row, numbered)
+        self.state = fold(self.state, numbered, commit=self.state.commit + 1)
         return self.state.seq
 
     def observed(self, name: str, *keys: str, **more: Any) -> int:

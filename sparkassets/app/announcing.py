@@ -76,7 +76,7 @@ class Announcing(Opened):
         store = self._adapters.store
         with self._opened("events add") as ledger:
             found = announce(ledger, store, entries, before=lambda state: changed_specs(self.spec, state))
-        told = described(self.spec, store, [each.row for each in found])
+        told = described(self.spec, store, [each.recorded for each in found])
         for each, event in zip(found, told, strict=True):
             if each.known and on_known is not None:
                 on_known(event)

@@ -10,8 +10,11 @@ from sparkassets.app.opened import Opened
 from sparkassets.app.records import described, newest
 from sparkassets.core.journal import events, runs
 from sparkassets.core.journal.announce import dataset_of
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.entries import Numbered
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
+from sparkassets.core.journal.state import EventRef
 
 
 class History(Opened):
@@ -25,12 +28,12 @@ class History(Opened):
         ``included_in``: they read it, and had another cause.
         """
 
-        def parse(rows: Sequence[JournalRow]) -> list[JournalRow]:
-            return [row for row in rows if events.is_event(row)]
+        def parse(rows: Sequence[JournalRow]) -> list[Numbered]:
+            return [each for each in map(from_row, rows) if EventRef.of(each) is not None]
 
         uri = None if asset is None else dataset_of(self.spec, asset)
-        rows = newest(lambda limit: self.history(kinds=events.EVENT_KINDS, uri=uri, last=limit), parse, last=last)
-        return described(self.spec, self._adapters.store, rows)
+        found = newest(lambda limit: self.history(kinds=events.EVENT_KINDS, uri=uri, last=limit), parse, last=last)
+        return described(self.spec, self._adapters.store, found)
 
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
@@ -39,7 +42,7 @@ class History(Opened):
         gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
-            found = runs.of_rows(rows, gone)
+            found = runs.of_entries(map(from_row, rows), gone)
             return [with_keys(run, self.spec) for run in found if status in (None, run.status)]
 
         return newest(lambda limit: self.history(kinds=runs.RUN_KINDS, asset=asset, last=limit), parse, last=last)

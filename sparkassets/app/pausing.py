@@ -54,5 +54,5 @@ class Pausing(Opened):
             ]
 
         with self._opened("pause" if paused else "resume") as ledger:
-            rows = ledger.commit(decide)
-        return [row.asset for row in rows if row.kind in ("pause", "resume") and row.asset is not None]
+            recorded = ledger.commit(decide)
+        return [each.entry.asset for each in recorded if isinstance(each.entry, PauseEntry)]

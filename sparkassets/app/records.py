@@ -7,7 +7,10 @@ from typing import Any, TypeVar
 
 from sparkassets.core.journal import events
 from sparkassets.core.journal.announce import partition_of
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.entries import Numbered
 from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.ports import JournalStore
 
@@ -35,17 +38,19 @@ def newest(
         limit *= 4
 
 
-def described(spec: ProjectSpec, store: JournalStore, rows: Sequence[JournalRow]) -> list[dict[str, Any]]:
-    """The events of these rows, with the runs that used them."""
-    if not rows:
+def described(spec: ProjectSpec, store: JournalStore, entries: Sequence[Numbered]) -> list[dict[str, Any]]:
+    """The events of these entries, with the runs that used them."""
+    found = [(each, ref) for each in entries if (ref := EventRef.of(each)) is not None]
+    if not found:
         return []
-    later = store.history(kinds=events.USING_KINDS, after_seq=min(row.seq for row in rows))
-    uses = events.Uses(sorted({row.seq: row for row in rows}.values(), key=lambda row: row.seq), later)
+    refs = {ref.seq: ref for _, ref in found}
+    later = store.history(kinds=events.USING_KINDS, after_seq=min(refs))
+    uses = events.Uses([refs[seq] for seq in sorted(refs)], map(from_row, later))
     return [
         {
-            **events.of_row(row, partition_of(spec, asset=row.asset, uri=row.uri)),
-            "triggered": uses.triggered[row.seq],
-            "included_in": uses.included_in[row.seq],
+            **events.of_entry(each, ref, partition_of(spec, asset=ref.asset, uri=ref.uri)),
+            "triggered": uses.triggered[ref.seq],
+            "included_in": uses.included_in[ref.seq],
         }
-        for row in rows
+        for each, ref in found
     ]

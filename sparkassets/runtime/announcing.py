@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from sparkassets.core.journal.entries import Entry, EventEntry
-from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.entries import Entry, EventEntry, Numbered
 from sparkassets.core.journal.state import State
 from sparkassets.ports import JournalStore
 from sparkassets.runtime.ledger import Ledger
@@ -23,11 +23,11 @@ class Announced:
     """What became of an event.
 
     Attributes:
-        row: Its own row, or the first one of its id.
+        recorded: Its own entry, or the first one of its id.
         known: Its id was known already, so it was not recorded again.
     """
 
-    row: JournalRow
+    recorded: Numbered
     known: bool
 
 
@@ -40,7 +40,7 @@ def announce(
 ) -> list[Announced]:
     """Records the events, in one commit; returns what became of each, in their order.
 
-    An event with an id that the dataset's events know already is not recorded again: its row is the first one's. This
+    An event with an id that the dataset's events know already is not recorded again: its entry is the first one's. This
     is decided against exactly the journal before the commit, so it holds for any number of processes.
 
     Args:
@@ -63,12 +63,12 @@ def announce(
                 taken.add((entry.uri, entry.id))
         return [*before(state), *fresh]
 
-    recorded = [row for row in ledger.commit(decide) if row.kind == "event"]
-    rows = dict(zip(map(id, fresh), recorded, strict=True))
-    first = known.rows | {identity: row for row in recorded if (identity := _identity(row)) is not None}
+    recorded = [each for each in ledger.commit(decide) if isinstance(each.entry, EventEntry)]
+    own = dict(zip(map(id, fresh), recorded, strict=True))
+    first = known.first | {identity: each for each in recorded if (identity := _identity(each)) is not None}
     return [
-        Announced(rows[id(entry)], known=False)
-        if id(entry) in rows
+        Announced(own[id(entry)], known=False)
+        if id(entry) in own
         else Announced(first[entry.uri, entry.id or ""], known=True)
         for entry in entries
     ]
@@ -78,20 +78,21 @@ class _Known:
     """The events with one of some ids; every look reads on where the last one ended."""
 
     def __init__(self, store: JournalStore, ids: Collection[str]) -> None:
-        self.rows: dict[EventIdentity, JournalRow] = {}
+        self.first: dict[EventIdentity, Numbered] = {}
         self._store = store
         self._ids = sorted(ids)
         self._read = 0
 
-    def read(self, seq: int) -> dict[EventIdentity, JournalRow]:
+    def read(self, seq: int) -> dict[EventIdentity, Numbered]:
         """Those up to the entry ``seq`` at least."""
         for at in range(0, len(self._ids), _AT_ONCE):
             ids = self._ids[at : at + _AT_ONCE]
             for row in self._store.history(kinds=("event",), ids=ids, after_seq=self._read):
-                self.rows.setdefault((row.uri or "", row.id or ""), row)
+                self.first.setdefault((row.uri or "", row.id or ""), from_row(row))
         self._read = seq
-        return self.rows
+        return self.first
 
 
-def _identity(row: JournalRow) -> EventIdentity | None:
-    return None if row.id is None else (row.uri or "", row.id)
+def _identity(numbered: Numbered) -> EventIdentity | None:
+    entry = numbered.entry
+    return (entry.uri, entry.id) if isinstance(entry, EventEntry) and entry.id is not None else None

@@ -18,7 +18,8 @@ from typing import Any
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal import announce, events
-from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, RenewEntry, SuccessEntry, to_row
+from sparkassets.core.journal.codec import to_row
+from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
 from sparkassets.core.journal.state import ClaimState, EventRef, LastRun, State
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.patterns import PathPattern
@@ -200,8 +201,7 @@ class Driver:
             return [*news.entries, *found.entries]
 
         self.ledger.refresh()
-        rows = self.ledger.commit(decide)
-        self._lost |= losses_in(rows)
+        self._lost |= losses_in(self.ledger.commit(decide))
 
     def _wait_for_lease(self) -> bool:
         """Waits while it is in doubt whether a claim's driver is alive; returns whether to look again."""
@@ -281,7 +281,7 @@ class Driver:
             invocation=self.identity.invocation,
             host=self.leases.host,
             planned=unix(self._now()),
-            processes=engine.processes(),
+            processes=tuple(engine.processes()),
         )
 
     def _order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
@@ -366,8 +366,8 @@ class Driver:
                         entries += [entry, *_emitted(entry, end.outcome)]
             return entries
 
-        rows = self.ledger.commit(decide)
-        recorded = {row.asset for row in rows if row.kind != "event"}
+        entries = (each.entry for each in self.ledger.commit(decide))
+        recorded = {entry.asset for entry in entries if isinstance(entry, SuccessEntry | FailureEntry)}
         for end in ended:
             self._broken |= isinstance(end.outcome, Failed) and issubclass(type(end.outcome.error), EngineLostError)
             del self._active[end.active.claim.token]
@@ -389,7 +389,7 @@ class Driver:
         try:
             entry = self._outcome_entry(end, self.ledger.state, Explained())
             for each in [entry, *_emitted(entry, end.outcome)] if entry is not None else ():
-                to_row(each, seq=0, at=self.clock.now(), driver="")
+                to_row(Numbered(each, 0, self.clock.now(), ""))
         except Exception as error:  # noqa: BLE001  whatever its measures hold
             lost = RunError(f"{end.active.run.asset}: what the run told of itself cannot be recorded: {said(error)}")
             return _Ended(end.active, Failed("error", lost, fenced=False, attempts=end.outcome.attempts))

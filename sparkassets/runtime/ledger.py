@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sparkassets.core.journal.entries import Entry, Numbered, to_row
+from sparkassets.core.journal.codec import from_row, to_row
+from sparkassets.core.journal.entries import Entry, Numbered
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError
@@ -52,43 +52,39 @@ class Ledger:
         self._snapshot_seq = image.snapshot_seq
         self._cared_for = image.commit
         state = decode(image.snapshot, journal_id=image.journal_id)
-        self.state = fold(state, image.tail, commit=image.commit)
+        self.state = fold(state, map(from_row, image.tail), commit=image.commit)
         return self.state
 
     def refresh(self) -> State:
         """Folds what other drivers committed meanwhile."""
         commit, rows = self._store.read_after(self.state.seq)
         if rows or commit != self.state.commit:
-            self.state = fold(self.state, rows, commit=commit)
+            self.state = fold(self.state, map(from_row, rows), commit=commit)
         return self.state
 
-    def commit(self, decide: Callable[[State], Sequence[Entry]]) -> Sequence[JournalRow]:
+    def commit(self, decide: Callable[[State], Sequence[Entry]]) -> Sequence[Numbered]:
         """Appends what ``decide`` makes of the state, in one commit; decides again when another driver was first.
 
         ``decide`` must be a function of the state alone: each entry is then valid against exactly the state before
-        it, for any number of drivers. Returns the rows, empty when it decided on nothing.
+        it, for any number of drivers. Returns the entries with their numbers, empty when it decided on nothing.
         """
         while True:
-            entries = decide(self.state)
+            entries = self._numbered(decide(self.state))
             if not entries:
                 return ()
-            rows = self._rows(entries)
             try:
-                self._store.append(rows, after=self.state.commit)
+                self._store.append([to_row(each) for each in entries], after=self.state.commit)
             except JournalConflictError:
                 self.refresh()
                 continue
-            before, self.state = self.state, fold(self.state, rows, commit=self.state.commit + 1)
+            before, self.state = self.state, fold(self.state, entries, commit=self.state.commit + 1)
             if self._tell is not None:
-                numbered = [
-                    Numbered(entry, row.seq, row.at, row.driver) for entry, row in zip(entries, rows, strict=True)
-                ]
-                self._tell(numbered, before, self.state)
-            return rows
+                self._tell(entries, before, self.state)
+            return entries
 
     def assume(self, entries: Sequence[Entry]) -> State:
         """The state as it would be after ``entries``, which are not recorded."""
-        return fold(self.state, self._rows(entries), commit=self.state.commit) if entries else self.state
+        return fold(self.state, self._numbered(entries), commit=self.state.commit) if entries else self.state
 
     def tidy(self, *, ending: bool = False) -> None:
         """Writes a snapshot when the tail has grown enough to be worth it, and lets the store care for its files."""
@@ -100,6 +96,6 @@ class Ledger:
             self._store.maintain()
         self._cared_for = self.state.commit
 
-    def _rows(self, entries: Sequence[Entry]) -> list[JournalRow]:
+    def _numbered(self, entries: Sequence[Entry]) -> list[Numbered]:
         now, first = self._clock.now(), self.state.seq + 1
-        return [to_row(entry, seq=seq, at=now, driver=self._driver) for seq, entry in enumerate(entries, start=first)]
+        return [Numbered(entry, seq, now, self._driver) for seq, entry in enumerate(entries, start=first)]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from sparkassets.core.journal.entries import Entry, from_row
+from sparkassets.core.journal.entries import Entry, Numbered
 from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.losses import entry_of
-from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
@@ -68,9 +67,9 @@ def look_at_targets(
     return News(entries, faults, {})
 
 
-def losses_in(rows: Iterable[JournalRow]) -> set[str]:
-    """The assets of which the journal's new rows tell a loss."""
-    entries = (from_row(row) for row in rows if row.kind == "target")
+def losses_in(recorded: Iterable[Numbered]) -> set[str]:
+    """The assets of which the journal's new entries tell a loss."""
+    entries = (each.entry for each in recorded)
     return {entry.asset for entry in entries if isinstance(entry, TargetEntry) and entry.found.is_loss}
 
 

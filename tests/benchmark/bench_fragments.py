@@ -12,9 +12,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.journal.entries import ObservedEntry, to_row
+from sparkassets.core.journal.entries import Numbered, ObservedEntry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import Overlap, RangeSet, TimePartition, WindowMapping
@@ -38,10 +37,10 @@ def every_second(count: int, size: int = HOUR, *, first: int = 0) -> RangeSet:
     return RangeSet.of((START + (2 * k + first) * size, START + (2 * k + first + 1) * size) for k in range(count))
 
 
-def rows(entries: list[ObservedEntry], after: int) -> list[JournalRow]:
-    """The entries as the journal has them."""
+def numbered(entries: list[ObservedEntry], after: int) -> list[Numbered]:
+    """The entries at their places in the journal."""
     when = datetime(2025, 1, 1, tzinfo=UTC)
-    return [to_row(entry, seq=seq, at=when, driver="bench") for seq, entry in enumerate(entries, start=after + 1)]
+    return [Numbered(entry, seq, when, "bench") for seq, entry in enumerate(entries, start=after + 1)]
 
 
 def hourly(count: int) -> Story:
@@ -52,10 +51,10 @@ def hourly(count: int) -> Story:
     return story
 
 
-def observations(story: Story, ranges: RangeSet) -> list[JournalRow]:
+def observations(story: Story, ranges: RangeSet) -> list[Numbered]:
     """One for each of the ranges."""
     uri = story.project.assets["s"].uri
-    return rows([ObservedEntry("s", uri, RangeSet.span(*pair)) for pair in ranges.pairs()], story.state.seq)
+    return numbered([ObservedEntry("s", uri, RangeSet.span(*pair)) for pair in ranges.pairs()], story.state.seq)
 
 
 def two_hundred(count: int) -> Callable[[], object]:

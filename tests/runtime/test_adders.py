@@ -6,7 +6,8 @@ import subprocess
 import sys
 from collections import Counter
 
-from sparkassets.core.journal.entries import ClaimEntry, from_row
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.entries import ClaimEntry, EventEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
 from sparkassets.runtime.work import Tick
@@ -34,18 +35,19 @@ def test_a_thousand_events_of_four_processes_are_all_accounted_for(tmp_path):
     w.driver().run([Tick()])
     rows = DeltaStore(state).history()
     events = [row.seq for row in rows if row.kind == "event"]
-    ids = {from_row(row).id for row in rows if row.kind == "event"}
+    entries = list(map(from_row, rows))
+    ids = {each.entry.id for each in entries if isinstance(each.entry, EventEntry)}
     assert (len(events), len(ids)) == (ADDERS * EACH, ADDERS * EACH)
     assert runs > 2, "it ran while they wrote"
     succeeded = {row.run for row in rows if row.kind == "success"}
-    claims = [entry for row in rows if row.kind == "claim" and isinstance(entry := from_row(row), ClaimEntry)]
+    claims = [each.entry for each in entries if isinstance(each.entry, ClaimEntry)]
     for name in ("all", "days"):
         used = Counter(
             seq for claim in claims if claim.asset == name and claim.run in succeeded for seq in claim.request.events
         )
         assert sorted(used) == events, name
         assert set(used.values()) == {1}, name
-    whole = fold(State(w.store.read(project=PROJECT.name).journal_id), rows, commit=0)
+    whole = fold(State(w.store.read(project=PROJECT.name).journal_id), entries, commit=0)
     assert whole.assets["days"].coverage == days("2025-01-01..2025-01-28")
     assert [ref.seq for ref in whole.dataset("x-s").recent] == [events[-1]], "the newest only"
     assert w.driver().run([Tick()]).runs == ()

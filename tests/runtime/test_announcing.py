@@ -15,7 +15,7 @@ def opened(store):
 
 
 def added(ledger, store, *entries):
-    return [each.row.seq for each in announce(ledger, store, entries, before=lambda _: [])]
+    return [each.recorded.seq for each in announce(ledger, store, entries, before=lambda _: [])]
 
 
 def test_events_without_an_id_are_all_recorded_in_one_commit():
@@ -45,7 +45,7 @@ def test_two_at_once_record_an_id_once():
         return []
 
     found = announce(late, store, [EventEntry("a", id="2"), EventEntry("a", id="1")], before=meanwhile)
-    assert [(each.row.seq, each.known) for each in found] == [(3, False), (2, True)]
+    assert [(each.recorded.seq, each.known) for each in found] == [(3, False), (2, True)]
     assert again == [[1, 2]]
     assert [row.seq for row in store.history()] == [1, 2, 3]
 
@@ -63,7 +63,7 @@ def test_a_conflict_reads_only_what_is_new():
             early.commit(lambda _: [pending.pop()])
         return []
 
-    assert [each.row.seq for each in announce(late, store, [EventEntry("a", id="2")], before=meanwhile)] == [2]
+    assert [each.recorded.seq for each in announce(late, store, [EventEntry("a", id="2")], before=meanwhile)] == [2]
     assert looks == [0, 0]
 
 

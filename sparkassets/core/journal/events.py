@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
-from sparkassets.core.instants import format_instant, instant, unix
-from sparkassets.core.journal.entries import ClaimEntry, SuccessEntry, from_row
-from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.instants import format_instant, instant
+from sparkassets.core.journal.entries import ClaimEntry, EventEntry, Numbered, SuccessEntry
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.runs import Pin
@@ -44,24 +42,9 @@ def of_ref(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
     }
 
 
-def is_event(row: JournalRow) -> bool:
-    """Whether a row of `EVENT_KINDS` announces anything; what moves a mere position does not."""
-    if row.kind == "target":
-        return bool(json.loads(row.body)["event"])
-    if row.kind != "observed" or row.starts:
-        return True
-    body = json.loads(row.body)
-    return bool(body["removed"] or body["whole"])
-
-
-def of_row(row: JournalRow, partition: TimePartition | None) -> dict[str, Any]:
-    """The event of a journal row."""
-    body = json.loads(row.body)
-    ranges = _touched(row)
-    extra = json.loads(row.extra) if row.extra else {}
-    at = body.get("at")
-    ref = EventRef(row.seq, row.uri or "", row.asset, unix(row.at) if at is None else at, ranges, extra, row.run, None)
-    return {**of_ref(ref, partition), "id": row.id}
+def of_entry(numbered: Numbered, ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
+    """The event of an entry, with the id by which whoever announced it tells it from others."""
+    return {**of_ref(ref, partition), "id": numbered.entry.id if isinstance(numbered.entry, EventEntry) else None}
 
 
 class Uses:
@@ -74,7 +57,7 @@ class Uses:
             first success that pinned its dataset at the event or later, and read what it touched.
     """
 
-    def __init__(self, events: Iterable[JournalRow], later: Iterable[JournalRow]) -> None:
+    def __init__(self, events: Iterable[EventRef], later: Iterable[Numbered]) -> None:
         """Goes through ``later``, all entries of `USING_KINDS` after the first of ``events``, ascending by ``seq``."""
         self.triggered: dict[int, list[str]] = {}
         self.included_in: dict[int, list[str]] = {}
@@ -82,14 +65,14 @@ class Uses:
         self._touched: dict[int, RangeSet] = {}
         self._numbers: dict[str, list[int]] = {}
         self._unread: dict[tuple[str, str], list[int]] = {}
-        for row in events:
-            self.triggered[row.seq], self.included_in[row.seq] = [], []
-            self._touched[row.seq] = _touched(row)
-            self._numbers.setdefault(row.uri or "", []).append(row.seq)
-        for row in later:
-            match from_row(row):
+        for ref in events:
+            self.triggered[ref.seq], self.included_in[ref.seq] = [], []
+            self._touched[ref.seq] = ref.ranges
+            self._numbers.setdefault(ref.uri, []).append(ref.seq)
+        for numbered in later:
+            match numbered.entry:
                 case ClaimEntry() as claim:
-                    self._claimed[row.seq] = claim
+                    self._claimed[numbered.seq] = claim
                     for runs in self._runs_for(claim):
                         runs.append(claim.run)
                 case SuccessEntry() as success:
@@ -117,12 +100,6 @@ class Uses:
                 elif success.run not in self.triggered[seq]:
                     self.included_in[seq].append(success.run)
             self._unread[key] = unread
-
-
-def _touched(row: JournalRow) -> RangeSet:
-    """What an event updated or removed; empty for the whole dataset."""
-    removed = json.loads(row.body)["removed"] if row.kind == "observed" else []
-    return RangeSet(tuple(row.starts), tuple(row.ends)) | RangeSet.of(removed)
 
 
 def _reads(pin: Pin, seq: int, touched: RangeSet) -> bool:

@@ -7,30 +7,26 @@ history"). The fold goes by the specs in the journal, not by the checkout's.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TypeVar
 
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
-    Entry,
     EventEntry,
     FailureEntry,
+    Numbered,
     ObservedEntry,
     PauseEntry,
     RenewEntry,
     SpecEntry,
     SuccessEntry,
-    from_row,
 )
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.losses import after_look, after_success, replaced_under
 from sparkassets.core.journal.removal import bereft, computed, restored
-from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.state import (
     AssetState,
@@ -53,15 +49,11 @@ INSTANCES = 1000
 """Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
 
 
-def fold(state: State, rows: Iterable[JournalRow], *, commit: int) -> State:
-    """The state after ``rows`` (ascending by ``seq``), as of journal commit ``commit``.
-
-    Raises:
-        StateError: A row is damaged or of a newer format.
-    """
+def fold(state: State, entries: Iterable[Numbered], *, commit: int) -> State:
+    """The state after ``entries`` (ascending by ``seq``), as of journal commit ``commit``."""
     work = _Fold(state)
-    for row in rows:
-        work.apply(from_row(row), row)
+    for numbered in entries:
+        work.apply(numbered)
     return work.result(commit)
 
 
@@ -88,23 +80,24 @@ class _Fold:
             self._marked(name)
         return State(self._journal_id, self._seq, commit, self._assets, self._datasets, self._consumers, self._keepers)
 
-    def apply(self, entry: Entry, row: JournalRow) -> None:
-        self._seq = row.seq
+    def apply(self, numbered: Numbered) -> None:
+        self._seq, entry = numbered.seq, numbered.entry
         match entry:
             case SpecEntry(asset, spec):
-                self._spec(asset, spec, row)
+                self._spec(asset, spec, numbered)
             case EventEntry():
-                self._publish(_ref(row, entry.ranges, entry.interval, entry.at), row)
+                self._publish(numbered)
             case ObservedEntry():
-                self._observed(entry, row)
+                self._observed(entry, numbered)
             case TargetEntry():
-                self._found(entry, row)
+                self._found(entry, numbered)
+                self._publish(numbered, whole=entry.whole)
             case ClaimEntry():
-                self._claim(entry, row)
+                self._claim(entry, numbered)
             case RenewEntry(claims):
-                self._renew(claims, row.seq)
+                self._renew(claims, numbered.seq)
             case SuccessEntry():
-                self._success(entry, row)
+                self._success(entry, numbered)
             case FailureEntry():
                 self._failure(entry)
             case PauseEntry(asset, paused):
@@ -112,13 +105,13 @@ class _Fold:
 
     # ------------------------------------------------------------------ specs
 
-    def _spec(self, name: str, spec: FoldSpec, row: JournalRow) -> None:
+    def _spec(self, name: str, spec: FoldSpec, numbered: Numbered) -> None:
         old = self._marked(name)
         if old is None:
             asset = AssetState(name, spec)
         elif old.spec.storage != spec.storage or (spec.storage is None and old.spec.uri != spec.uri):
             # what was computed stands elsewhere: at the new place nothing is there yet
-            asset = AssetState(name, spec, chain=old.chain, paused=old.paused, placed=row.seq)
+            asset = AssetState(name, spec, chain=old.chain, paused=old.paused, placed=numbered.seq)
             if not self._shared(spec.uri, name):
                 self._datasets[spec.uri] = replace(self._dataset(spec.uri), coverage=RangeSet(), gone=RangeSet())
         else:
@@ -132,14 +125,14 @@ class _Fold:
         self._assets[name] = replace(asset, stale=stale, kept=kept)
         for inlet in spec.inlets:
             if inlet.name in asset.kept and inlet.name not in kept:  # `rerun` now: what was removed counts after all
-                self._overlay(name, inlet, asset.kept[inlet.name].ranges(), seq=row.seq)
+                self._overlay(name, inlet, asset.kept[inlet.name].ranges(), seq=numbered.seq)
         self._listen(name, old)
         for inlet in spec.inlets:
             if old is not None and _inlet(old.spec, inlet.name) is None and asset.coverage:
                 # an inlet that came new: what was computed without it is out of date
                 dataset = self._dataset(inlet.uri)
                 if dataset.seq:
-                    self._mark_stale(name, inlet, dataset.coverage, seq=row.seq, whole=inlet.mapping is None)
+                    self._mark_stale(name, inlet, dataset.coverage, seq=numbered.seq, whole=inlet.mapping is None)
 
     def _naming(self, asset: AssetState, before: FoldSpec | None) -> AssetState:
         """With what it has not used of the datasets that its condition names no more, or names again, or anew.
@@ -228,7 +221,7 @@ class _Fold:
 
     # ------------------------------------------------------------------ events
 
-    def _observed(self, entry: ObservedEntry, row: JournalRow) -> None:
+    def _observed(self, entry: ObservedEntry, numbered: Numbered) -> None:
         asset = self._assets.get(entry.asset)
         if asset is not None:
             position = {**asset.position, **entry.cursor}
@@ -238,20 +231,22 @@ class _Fold:
                 table_id=entry.table_id or asset.table_id,
                 version=entry.version if entry.version is not None else asset.version,
             )
-        if entry.is_event:
-            self._publish(_ref(row, entry.changed | entry.removed), row, removed=entry.removed, whole=entry.whole)
+        self._publish(numbered, removed=entry.removed, whole=entry.whole)
 
-    def _found(self, entry: TargetEntry, row: JournalRow) -> None:
+    def _found(self, entry: TargetEntry, numbered: Numbered) -> None:
+        self._marked(entry.asset)
         before = self._assets[entry.asset]
-        after = self._assets[entry.asset] = after_look(before, entry, row.seq)
+        after = self._assets[entry.asset] = after_look(before, entry, numbered.seq)
         gone = before.coverage - after.coverage
         if gone and not self._shared(entry.uri, entry.asset):  # else others may hold it; theirs are not lost
             dataset = self._dataset(entry.uri)
             self._datasets[entry.uri] = replace(dataset, coverage=dataset.coverage - gone)
-        if entry.is_event:
-            self._publish(_ref(row, entry.changed), row, whole=entry.whole)
 
-    def _publish(self, ref: EventRef, row: JournalRow, *, removed: RangeSet | None = None, whole: bool = False) -> None:
+    def _publish(self, numbered: Numbered, *, removed: RangeSet | None = None, whole: bool = False) -> None:
+        """The event of an entry, if it tells of one, reaches its dataset and all that reads it."""
+        ref = EventRef.of(numbered)
+        if ref is None:
+            return
         dataset = self._datasets.get(ref.uri) or DatasetState(ref.uri)
         consumers, keepers = self._consumers.get(ref.uri, ()), self._keepers.get(ref.uri, ())
         growing = self._growing.get(ref.uri) or GrowingRanges(dataset.coverage)
@@ -266,9 +261,9 @@ class _Fold:
             dataset,
             gone=gone,
             seq=ref.seq,
-            at=unix(row.at),
+            at=unix(numbered.at),
             recent=dataset.recent if keepers else (),
-            touched=self._unsettled(dataset.touched, consumers, changed, unix(row.at)),
+            touched=self._unsettled(dataset.touched, consumers, changed, unix(numbered.at)),
         )
         if not keepers:
             self._fresh[ref.uri] = [ref]
@@ -328,9 +323,9 @@ class _Fold:
 
     # ------------------------------------------------------------------ runs
 
-    def _claim(self, entry: ClaimEntry, row: JournalRow) -> None:
+    def _claim(self, entry: ClaimEntry, numbered: Numbered) -> None:
         asset = self._assets[entry.asset]
-        claim = ClaimState(row.seq, entry, row.driver, unix(row.at), row.seq)
+        claim = ClaimState(numbered.seq, entry, numbered.driver, unix(numbered.at), numbered.seq)
         self._assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
 
     def _renew(self, claims: Sequence[tuple[str, int]], seq: int) -> None:
@@ -340,14 +335,14 @@ class _Fold:
                 chain = tuple(replace(link, renewed=seq) if link.token == claim else link for link in asset.chain)
                 self._assets[name] = replace(asset, chain=chain)
 
-    def _success(self, entry: SuccessEntry, row: JournalRow) -> None:
+    def _success(self, entry: SuccessEntry, numbered: Numbered) -> None:
         self._marked(entry.asset)
         asset = self._assets[entry.asset]
         if entry.token < asset.placed:  # it wrote where the asset was before
             self._assets[entry.asset] = replace(asset, chain=())
             return
         if (replaced := replaced_under(asset, entry)) is not None:
-            self._found(replaced, row)
+            self._found(replaced, numbered)
             asset = self._assets[entry.asset]
         claimed = next((link.entry for link in asset.chain if link.token == entry.token), None)
         blocks = entry.blocks
@@ -375,7 +370,7 @@ class _Fold:
             if (cursor := scheduled.request.cursor) is not None:
                 changes["cursor"] = max(cursor, asset.cursor or cursor, key=_by_end)
         if entry.interval is not None and self._aligned(entry.uri, entry.asset):
-            found = Instance(*entry.interval, row.seq, entry.table_id, entry.version)
+            found = Instance(*entry.interval, numbered.seq, entry.table_id, entry.version)
             others = [each for each in asset.instances if each.end != found.end]
             changes["instances"] = tuple(sorted([*others, found], key=lambda each: each.end)[-INSTANCES:])
         rows = entry.extra.get("rows")
@@ -388,17 +383,17 @@ class _Fold:
             failed=failed,
             last=LastRun(
                 run=entry.run,
-                seq=row.seq,
-                at=unix(row.at),
+                seq=numbered.seq,
+                at=unix(numbered.at),
                 rows=rows if isinstance(rows, int) else None,
                 interval=latest,
                 invocation=claimed.invocation if claimed else "",
                 planned=claimed.planned if claimed else 0,
             ),
-            **after_success(asset, entry, row.seq),
+            **after_success(asset, entry, numbered.seq),
             **changes,  # type: ignore[arg-type]  # keys are AssetState's own fields
         )
-        self._publish(_ref(row, blocks or RangeSet(), entry.interval), row, whole=blocks is None)
+        self._publish(numbered, whole=blocks is None)
         for uri in asset.spec.named:
             self._forget(uri)
         if blocks is None and self._assets[entry.asset].failed:
@@ -580,9 +575,3 @@ def _outside(failed: tuple[FailedBlocks, ...], blocks: RangeSet) -> tuple[Failed
         if ranges:
             rest.append(replace(item, ranges=ranges))
     return tuple(rest)
-
-
-def _ref(row: JournalRow, ranges: RangeSet, interval: tuple[int, int] | None = None, at: int | None = None) -> EventRef:
-    extra = MappingProxyType(json.loads(row.extra)) if row.extra else MappingProxyType({})
-    when = unix(row.at) if at is None else at
-    return EventRef(row.seq, row.uri or "", row.asset, when, ranges, extra, row.run, interval)

@@ -79,6 +79,12 @@ class TargetEntry:
         return RangeSet.union(commit.ranges for commit in self.found.commits)
 
     @property
+    def extra(self) -> dict[str, Any]:
+        """What its event tells people."""
+        commits = self.found.commits
+        return {"operations": [each.operation for each in commits], "versions": [each.version for each in commits]}
+
+    @property
     def is_event(self) -> bool:
         """Whether the data that consumers read is other data now."""
         return bool(self.changed) or (self.whole and bool(self.found.commits))

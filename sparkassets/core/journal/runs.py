@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkassets.core.instants import instant, unix, zoned
-from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry, from_row
-from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, Numbered, SuccessEntry
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested
 
@@ -53,29 +52,29 @@ class RunRecord(Requested):
         return f"<run {joined(self.run, few(self.partitions))} of {started}: {self.status}{rows}{error}>"
 
 
-def of_rows(rows: Iterable[JournalRow], gone: Collection[int] = ()) -> list[RunRecord]:
-    """The runs that were claimed in ``rows``, in the order of their claims.
+def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[RunRecord]:
+    """The runs that were claimed in ``entries``, in the order of their claims.
 
     Args:
-        rows: Ascending by ``seq``, of `RUN_KINDS`; whatever happened after the first of them is among them.
+        entries: Ascending by ``seq``, of `RUN_KINDS`; whatever happened after the first of them is among them.
         gone: Fence tokens of open claims whose driver is gone.
     """
-    claims: list[tuple[ClaimEntry, JournalRow]] = []
-    endings: dict[int, tuple[SuccessEntry | FailureEntry, JournalRow]] = {}
+    claims: list[tuple[ClaimEntry, Numbered]] = []
+    endings: dict[int, tuple[SuccessEntry | FailureEntry, Numbered]] = {}
     adopted: dict[int, str] = {}
     settled: dict[str, int] = {}
-    for row in rows:
-        match from_row(row):
+    for numbered in entries:
+        match numbered.entry:
             case ClaimEntry() as claim:
-                claims.append((claim, row))
+                claims.append((claim, numbered))
             case SuccessEntry() as success:
-                endings[success.token] = success, row
+                endings[success.token] = success, numbered
                 settled[success.asset] = success.recorder
                 if success.recorder != success.token:
                     adopted[success.recorder] = success.run
-                    endings[success.recorder] = success, row
+                    endings[success.recorder] = success, numbered
             case FailureEntry() as failure:
-                endings[failure.token] = failure, row
+                endings[failure.token] = failure, numbered
                 if failure.fenced:
                     settled[failure.asset] = failure.token
             case _:
@@ -83,19 +82,19 @@ def of_rows(rows: Iterable[JournalRow], gone: Collection[int] = ()) -> list[RunR
     return [
         _record(
             claim,
-            row,
-            endings.get(row.seq),
-            adopted=adopted.get(row.seq),
-            gone=row.seq in gone or row.seq <= settled.get(claim.asset, 0),
+            numbered,
+            endings.get(numbered.seq),
+            adopted=adopted.get(numbered.seq),
+            gone=numbered.seq in gone or numbered.seq <= settled.get(claim.asset, 0),
         )
-        for claim, row in claims
+        for claim, numbered in claims
     ]
 
 
 def _record(
     claim: ClaimEntry,
-    row: JournalRow,
-    ending: tuple[SuccessEntry | FailureEntry, JournalRow] | None,
+    numbered: Numbered,
+    ending: tuple[SuccessEntry | FailureEntry, Numbered] | None,
     *,
     adopted: str | None,
     gone: bool,
@@ -103,9 +102,9 @@ def _record(
     record = RunRecord(
         claim.request,
         run=claim.run,
-        token=row.seq,
+        token=numbered.seq,
         status="lost" if gone else "running",
-        started=unix(row.at),
+        started=unix(numbered.at),
         adopted=adopted,
     )
     match ending:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sparkassets.core.instants import instant, unix
-from sparkassets.core.journal.entries import ClaimEntry, from_row, to_row
+from sparkassets.core.journal.codec import from_row, to_row
+from sparkassets.core.journal.entries import ClaimEntry, Numbered
 from sparkassets.core.journal.found import commits_from, commits_to
 from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
 from sparkassets.core.journal.specs import FoldSpec
@@ -222,7 +223,7 @@ def _pair(pair: Sequence[int] | None) -> tuple[int, int] | None:
 
 
 def _chain_to(link: ClaimState) -> dict[str, Any]:
-    row = to_row(link.entry, seq=link.token, at=instant(link.at), driver=link.driver)
+    row = to_row(Numbered(link.entry, link.token, instant(link.at), link.driver))
     return {
         "epoch": link.token,
         "run": row.run,
@@ -248,7 +249,7 @@ def _chain_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
         ends=tuple(link["ends"]),
         body=link["claim"],
     )
-    entry = from_row(row)
+    entry = from_row(row).entry
     if not isinstance(entry, ClaimEntry):  # pragma: no cover  the kind is set above
         raise TypeError("not a claim")
     return ClaimState(row.seq, entry, row.driver, unix(row.at), link["renewed"], link["status"])

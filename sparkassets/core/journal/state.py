@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sparkassets.core.journal.entries import ClaimEntry, FailureCause
-from sparkassets.core.journal.found import ForeignCommit
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.entries import (
+    ClaimEntry,
+    EventEntry,
+    FailureCause,
+    Numbered,
+    ObservedEntry,
+    SuccessEntry,
+)
+from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import RangeSet, StampedRanges
 
@@ -34,6 +42,25 @@ class EventRef:
     extra: Mapping[str, Any]
     run: str | None
     interval: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, numbered: Numbered) -> EventRef | None:
+        """The event that an entry tells of; None where it tells of none, such as of a mere move of a position."""
+        entry, at, run, interval = numbered.entry, unix(numbered.at), None, None
+        match entry:
+            case EventEntry():
+                ranges, run, interval = entry.ranges, entry.run, entry.interval
+                at = entry.at if entry.at is not None else at
+            case SuccessEntry():
+                ranges, run, interval = entry.blocks or RangeSet(), entry.run, entry.interval
+            case ObservedEntry() if entry.is_event:
+                ranges = entry.changed | entry.removed
+            case TargetEntry() if entry.is_event:
+                ranges = entry.changed
+            case _:
+                return None
+        extra = dict(sorted(entry.extra.items()))  # as the store has them
+        return cls(numbered.seq, entry.uri, entry.asset, at, ranges, extra, run, interval)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sparkassets.core.documents.problems import problems_document
 from sparkassets.core.documents.runs import run_document
 from sparkassets.core.documents.status import standing, status_document
 from sparkassets.core.documents.summary import summary_document
-from sparkassets.core.journal.runs import RUN_KINDS, of_rows
+from sparkassets.core.journal.runs import of_entries
 from sparkassets.core.planner.explain import Node
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.status import AssetStatus, asset_status
@@ -136,7 +136,7 @@ def test_a_summary(story):
 
 def test_a_run_of_the_journal(story):
     story.succeed("delays", story.claim(story.plan().runs[0]), version=7, seconds=2.5, extra={"rows": 12})
-    (run,) = of_rows([row for row in story.rows if row.kind in RUN_KINDS])
+    (run,) = of_entries(story.entries)
     assert run_document(run, story.project) == {
         "run": "delays-5",
         "asset": "delays",
@@ -238,7 +238,7 @@ def test_problems():
 def test_every_document_is_made_of_what_json_has(story):
     story.run("delays")
     context = story.context()
-    runs = of_rows([row for row in story.rows if row.kind in RUN_KINDS])
+    runs = of_entries(story.entries)
     documents = [
         plan_document(story.plan(), story.project),
         [run_document(run, story.project) for run in runs],

@@ -7,8 +7,10 @@ import pytest
 
 from sparkassets.core.conditions import parse_condition
 from sparkassets.core.journal.announce import announced, announced_lines, dataset_of, partition_of
-from sparkassets.core.journal.entries import EventEntry, from_row, to_row
-from sparkassets.core.journal.events import of_row
+from sparkassets.core.journal.codec import from_row, to_row
+from sparkassets.core.journal.entries import EventEntry, Numbered
+from sparkassets.core.journal.events import of_entry
+from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, clock, days, project, source
@@ -129,9 +131,9 @@ def test_when_it_happened():
 
 def test_a_row_keeps_all_of_it():
     entry = EventEntry("x-a", "a", days("2025-01-01"), {"n": 1}, "id-1", 1_700_000_000, "run-1", (1, 2))
-    row = to_row(entry, seq=5, at=datetime(2025, 1, 1, tzinfo=UTC), driver="d")
-    assert from_row(row) == entry
-    assert of_row(row, None) == {
+    numbered = Numbered(entry, 5, datetime(2025, 1, 1, tzinfo=UTC), "d")
+    assert from_row(to_row(numbered)) == numbered
+    assert of_entry(numbered, EventRef.of(numbered), None) == {
         "seq": 5,
         "asset": "a",
         "uri": "x-a",

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
-from sparkassets.core.journal.entries import ClaimEntry, PauseEntry, SuccessEntry, from_row
+from sparkassets.core.journal.entries import ClaimEntry, PauseEntry, SuccessEntry
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.planner.explain import explain
@@ -174,11 +174,10 @@ class History:
 
 def successes(story: Story) -> Iterator[tuple[SuccessEntry, ClaimEntry]]:
     """Each success with the claim that it records."""
-    claims = {row.seq: entry for row in story.rows if isinstance(entry := from_row(row), ClaimEntry)}
-    for row in story.rows:
-        entry = from_row(row)
-        if isinstance(entry, SuccessEntry):
-            yield entry, claims[entry.token]
+    claims = {each.seq: each.entry for each in story.entries if isinstance(each.entry, ClaimEntry)}
+    for each in story.entries:
+        if isinstance(each.entry, SuccessEntry):
+            yield each.entry, claims[each.entry.token]
 
 
 @settings(

@@ -9,9 +9,11 @@ import pytest
 
 from sparkassets.core.conditions import parse_condition
 from sparkassets.core.instants import Duration
-from sparkassets.core.journal.events import of_row
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.events import of_entry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode, encode
+from sparkassets.core.journal.state import EventRef
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.runs import Consumption
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, StorageLocation
@@ -335,14 +337,15 @@ def test_a_deletion_is_an_update_of_what_is_gone():
     deleted = story.observed("s", removed=gone)
     changed = story.observed("s", "2025-01-01")
     assert [ref.ranges for ref in story.state.dataset("x-s").recent if ref.seq == deleted] == [gone]
-    (row,) = [row for row in story.rows if row.seq == deleted]
-    assert of_row(row, story.project.assets["s"].partition)["partitions"] == ["2025-01-03"]
+    (entry,) = [each for each in story.entries if each.seq == deleted]
+    ref = EventRef.of(entry)
+    assert of_entry(entry, ref, story.project.assets["s"].partition)["partitions"] == ["2025-01-03"]
     assert due(story) == [(["2025-01-01"], [changed])]
 
 
 def test_the_fold_in_pieces_is_the_fold_in_one():
     story = either(together=False)
-    whole = fold(decode([], journal_id="journal"), story.rows, commit=story.state.commit)
+    whole = fold(decode([], journal_id="journal"), map(from_row, story.rows), commit=story.state.commit)
     assert whole == story.state
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.entries import ObservedEntry, to_row
+from sparkassets.core.journal.entries import Numbered, ObservedEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
@@ -27,9 +27,9 @@ def story() -> Story:
     return Story(made, now="2045-01-01")
 
 
-def rows(entries, after):
+def numbered(entries, after):
     when = datetime(2025, 1, 1, tzinfo=UTC)
-    return [to_row(entry, seq=seq, at=when, driver="d") for seq, entry in enumerate(entries, start=after + 1)]
+    return [Numbered(entry, seq, when, "d") for seq, entry in enumerate(entries, start=after + 1)]
 
 
 @given(st.lists(st.tuples(spans, spans, st.booleans()), max_size=6))
@@ -38,7 +38,7 @@ def test_many_entries_at_once_are_each_alone(steps):
     uri = told.project.assets["s"].uri
     entries = [ObservedEntry("s", uri, hours(came), hours(gone), whole) for came, gone, whole in steps]
     each = told.state
-    more = rows(entries, told.state.seq)
+    more = numbered(entries, told.state.seq)
     for row in more:
         each = fold(each, [row], commit=9)
     assert fold(told.state, more, commit=9) == replace(each, commit=9)
@@ -53,7 +53,7 @@ def fragmented(count):
         told.state, assets={name: replace(each, coverage=there) for name, each in told.state.assets.items()}
     )
     gaps = [hours([(2 * k + 1, 1)]) for k in range(0, count, count // 40)][:40]
-    return told.state, rows([ObservedEntry("s", "x-s", gap) for gap in gaps], told.state.seq)
+    return told.state, numbered([ObservedEntry("s", "x-s", gap) for gap in gaps], told.state.seq)
 
 
 def test_the_calls_of_a_fold_follow_its_entries():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode
 from sparkassets.core.spec.model import AssetSpec, StorageLocation
@@ -56,7 +57,7 @@ def test_onto_a_uri_that_has_events_of_its_own():
     runs = story.run_all()
     assert [ref.seq for run in runs if run.asset == "x" for ref in run.events] == [ours]
     assert [ref.seq for run in runs if run.asset == "y" for ref in run.events] == [*theirs]
-    assert fold(decode([], journal_id="journal"), story.rows, commit=story.state.commit) == story.state
+    assert fold(decode([], journal_id="journal"), map(from_row, story.rows), commit=story.state.commit) == story.state
 
 
 def test_one_of_two_that_shared_it():

@@ -17,7 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from sparkassets.core.conditions import parse_condition
 from sparkassets.core.instants import Duration
-from sparkassets.core.journal.entries import ClaimEntry, EventEntry, PauseEntry, SpecEntry, SuccessEntry, from_row
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.entries import ClaimEntry, EventEntry, PauseEntry, SpecEntry, SuccessEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.specs import fold_spec
@@ -411,10 +412,10 @@ class Histories(RuleBasedStateMachine):
     @rule(cut=st.integers(0, 1000), whole=st.booleans())
     def a_restart(self, cut: int, *, whole: bool) -> None:
         """The next driver reads a snapshot and the tail after it, or all of the journal."""
-        before, rows = self.story.state, self.story.rows
-        cut = 0 if whole else cut % (len(rows) + 1)
-        head = fold(State("journal"), rows[:cut], commit=before.commit)
-        again = fold(decode(encode(head), journal_id="journal"), rows[cut:], commit=before.commit)
+        before, entries = self.story.state, list(map(from_row, self.story.rows))
+        cut = 0 if whole else cut % (len(entries) + 1)
+        head = fold(State("journal"), entries[:cut], commit=before.commit)
+        again = fold(decode(encode(head), journal_id="journal"), entries[cut:], commit=before.commit)
         assert again.assets == before.assets
         assert again.datasets == before.datasets
         assert (again.consumers, again.keepers) == (before.consumers, before.keepers)
@@ -484,7 +485,7 @@ class Histories(RuleBasedStateMachine):
 
     def listed(self, name: str) -> Iterator[int]:
         """The events that triggered the runs that succeeded, by the journal."""
-        entries = [(row.seq, from_row(row)) for row in self.story.rows if row.asset == name]
+        entries = [(each.seq, each.entry) for each in self.story.entries if getattr(each.entry, "asset", None) == name]
         claims = {seq: entry for seq, entry in entries if isinstance(entry, ClaimEntry)}
         for _, entry in entries:
             if isinstance(entry, SuccessEntry):

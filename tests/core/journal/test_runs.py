@@ -1,7 +1,7 @@
 """Runs as people see them: claims joined with how they ended."""
 
 from sparkassets.core.journal.entries import FailureEntry, SuccessEntry
-from sparkassets.core.journal.runs import RUN_KINDS, of_rows
+from sparkassets.core.journal.runs import of_entries
 from tests.builders import Story, asset, at, days, project, source
 
 
@@ -12,7 +12,7 @@ def told(*assets):
 
 
 def runs(story, gone=()):
-    return of_rows([row for row in story.rows if row.kind in RUN_KINDS], gone)
+    return of_entries(story.entries, gone)
 
 
 def claim(story):
@@ -91,4 +91,4 @@ def test_an_ending_without_its_claim_is_left_to_a_longer_look():
     story = told()
     token = claim(story)
     story.succeed("delays", token)
-    assert of_rows([row for row in story.rows if row.kind == "success"]) == []
+    assert of_entries([each for each in story.entries if isinstance(each.entry, SuccessEntry)]) == []

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.snapshot import decode, encode
@@ -47,11 +48,12 @@ def told(steps) -> Story:
 @given(STEPS, st.integers(0, 200))
 def test_a_snapshot_anywhere_changes_nothing(steps, cut):
     story = told(steps)
-    head, tail = story.rows[:cut], story.rows[cut:]
+    entries = list(map(from_row, story.rows))
+    head, tail = entries[:cut], entries[cut:]
     first = fold(State("journal"), head, commit=7)
     restored = decode(encode(first), journal_id="journal")
     again = fold(restored, tail, commit=story.state.commit)
-    whole = fold(State("journal"), story.rows, commit=story.state.commit)
+    whole = fold(State("journal"), map(from_row, story.rows), commit=story.state.commit)
     if head:
         assert restored == first
     assert again.assets == whole.assets
@@ -97,4 +99,4 @@ def test_a_damaged_entry_is_refused_with_its_number(change, text):
 
     row: JournalRow = replace(story.rows[-1], **change)
     with pytest.raises(StateError, match=text):
-        fold(story.state, [row], commit=9)
+        from_row(row)

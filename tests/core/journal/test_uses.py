@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from sparkassets.core.journal.entries import EventEntry, SuccessEntry
-from sparkassets.core.journal.events import EVENT_KINDS, USING_KINDS, Uses
+from sparkassets.core.journal.events import Uses
+from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import Schedule
 from tests.builders import Story, asset, days, project, source
 
@@ -16,9 +17,9 @@ GUIDED = project(
 
 
 def uses(story):
-    found = [row for row in story.rows if row.kind in EVENT_KINDS]
-    later = [row for row in story.rows if row.kind in USING_KINDS and row.seq > found[0].seq]
-    return Uses(found, later)
+    refs = [ref for each in story.entries if (ref := EventRef.of(each)) is not None]
+    later = [each for each in story.entries if each.seq > refs[0].seq]
+    return Uses(refs, later)
 
 
 def test_a_run_was_triggered_by_what_it_was_claimed_for():

@@ -1,0 +1,196 @@
+"""Entries as rows of the journal, and rows as entries.
+
+The columns that people query (asset, uri, run, ranges, version, extra) stand in the row itself, the rest in its JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sparkassets.core.journal.codec import runs
+from sparkassets.core.journal.codec.values import (
+    body_to,
+    columns_from,
+    columns_to,
+    extra_from,
+    extra_to,
+    interval_from,
+    pairs_to,
+)
+from sparkassets.core.journal.entries import (
+    ClaimEntry,
+    Entry,
+    EventEntry,
+    FailureEntry,
+    Numbered,
+    ObservedEntry,
+    PauseEntry,
+    RenewEntry,
+    SpecEntry,
+    SuccessEntry,
+)
+from sparkassets.core.journal.found import TargetEntry, found_from, found_to
+from sparkassets.core.journal.rows import FORMAT, JournalRow
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.partitions import RangeSet
+from sparkassets.errors import StateError
+
+Body = Mapping[str, Any]
+
+
+def to_row(numbered: Numbered) -> JournalRow:
+    """The row of an entry."""
+    columns = _WRITTEN[type(numbered.entry)](numbered.entry)
+    body = body_to(columns.pop("body"))
+    return JournalRow(seq=numbered.seq, at=numbered.at, driver=numbered.driver, body=body, **columns)
+
+
+def from_row(row: JournalRow) -> Numbered:
+    """The entry of a row.
+
+    Raises:
+        StateError: The row is damaged, or was written by a newer version.
+    """
+    try:
+        body = json.loads(row.body)
+        version = body["v"]
+        if version > FORMAT:
+            raise StateError(
+                f"journal entry {row.seq} has format {version}, this version of sparkassets reads up to {FORMAT}",
+                hint="upgrade sparkassets",
+            )
+        return Numbered(_READ.get(row.kind, _unknown)(row, body), row.seq, row.at, row.driver)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise StateError(
+            f"journal entry {row.seq} (kind {row.kind!r}) is damaged: {error}",
+            hint="restore the journal's folder from a copy, or go back to an earlier version of the Delta table",
+        ) from error
+
+
+def _spec_to(entry: SpecEntry) -> dict[str, Any]:
+    return {"kind": "spec", "asset": entry.asset, "uri": entry.spec.uri, "body": entry.spec.to_json()}
+
+
+def _spec_from(row: JournalRow, body: Body) -> SpecEntry:
+    return SpecEntry(row.asset or "", FoldSpec.from_json(body))
+
+
+def _event_to(entry: EventEntry) -> dict[str, Any]:
+    told = {"at": entry.at, "interval": entry.interval}
+    return {
+        "kind": "event",
+        "asset": entry.asset,
+        "uri": entry.uri,
+        "run": entry.run,
+        "id": entry.id,
+        **columns_to(entry.ranges),
+        "extra": extra_to(entry.extra),
+        "body": {key: value for key, value in told.items() if value is not None},
+    }
+
+
+def _event_from(row: JournalRow, body: Body) -> EventEntry:
+    return EventEntry(
+        uri=row.uri or "",
+        asset=row.asset,
+        ranges=columns_from(row),
+        extra=extra_from(row),
+        id=row.id,
+        at=body.get("at"),
+        run=row.run,
+        interval=interval_from(body.get("interval")),
+    )
+
+
+def _observed_to(entry: ObservedEntry) -> dict[str, Any]:
+    return {
+        "kind": "observed",
+        "asset": entry.asset,
+        "uri": entry.uri,
+        **columns_to(entry.changed),
+        "table_id": entry.table_id,
+        "version": entry.version,
+        "extra": extra_to(entry.extra),
+        "body": {"removed": pairs_to(entry.removed), "whole": entry.whole, "cursor": dict(entry.cursor)},
+    }
+
+
+def _observed_from(row: JournalRow, body: Body) -> ObservedEntry:
+    return ObservedEntry(
+        asset=row.asset or "",
+        uri=row.uri or "",
+        changed=columns_from(row),
+        removed=RangeSet.of(body["removed"]),
+        whole=body["whole"],
+        table_id=row.table_id,
+        version=row.version,
+        cursor=body["cursor"],
+        extra=extra_from(row),
+    )
+
+
+def _target_to(entry: TargetEntry) -> dict[str, Any]:
+    return {
+        "kind": "target",
+        "asset": entry.asset,
+        "uri": entry.uri,
+        **columns_to(entry.changed),
+        "table_id": entry.found.table_id,
+        "version": entry.found.version,
+        "extra": extra_to(entry.extra),
+        "body": found_to(entry),
+    }
+
+
+def _target_from(row: JournalRow, body: Body) -> TargetEntry:
+    return found_from(row.asset or "", row.uri or "", body, table_id=row.table_id, version=row.version)
+
+
+def _renew_to(entry: RenewEntry) -> dict[str, Any]:
+    return {"kind": "renew", "body": {"claims": [list(claim) for claim in entry.claims]}}
+
+
+def _renew_from(_: JournalRow, body: Body) -> RenewEntry:
+    return RenewEntry(tuple((name, token) for name, token in body["claims"]))
+
+
+def _pause_to(entry: PauseEntry) -> dict[str, Any]:
+    return {"kind": "pause" if entry.paused else "resume", "asset": entry.asset, "body": {}}
+
+
+def _pause_from(row: JournalRow, _: Body) -> PauseEntry:
+    return PauseEntry(row.asset or "", row.kind == "pause")
+
+
+def _unknown(row: JournalRow, _: Body) -> Entry:
+    raise ValueError(f"unknown kind {row.kind!r}")
+
+
+_WRITTEN: Mapping[type[Entry], Callable[[Any], dict[str, Any]]] = {
+    SpecEntry: _spec_to,
+    EventEntry: _event_to,
+    ObservedEntry: _observed_to,
+    TargetEntry: _target_to,
+    ClaimEntry: runs.claim_to,
+    RenewEntry: _renew_to,
+    SuccessEntry: runs.success_to,
+    FailureEntry: runs.failure_to,
+    PauseEntry: _pause_to,
+}
+"""By kind of entry: the columns of its row, and the body as an object."""
+
+_READ: Mapping[str, Callable[[JournalRow, Body], Entry]] = {
+    "spec": _spec_from,
+    "event": _event_from,
+    "observed": _observed_from,
+    "target": _target_from,
+    "claim": runs.claim_from,
+    "renew": _renew_from,
+    "success": runs.success_from,
+    "failure": runs.failure_from,
+    "unfenced": runs.failure_from,
+    "pause": _pause_from,
+    "resume": _pause_from,
+}

@@ -1,0 +1,172 @@
+"""Claims and how they ended, as columns and JSON of a row, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparkassets.core.journal.codec.values import (
+    columns_from,
+    columns_to,
+    extra_from,
+    extra_to,
+    interval_from,
+    pairs_to,
+    pins_from,
+    pins_to,
+)
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry
+from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.runs import Consumption, RunRequest
+
+
+def claim_to(entry: ClaimEntry) -> dict[str, Any]:
+    """The columns of a claim, its body as an object."""
+    request, consumption = entry.request, entry.request.consumption
+    body = {
+        "kind": request.kind,
+        "blocks": request.blocks is not None,
+        "pins": pins_to(request.pins),
+        "schedule_date": request.schedule_date,
+        "lease": entry.lease_seconds,
+        "invocation": entry.invocation,
+        "host": entry.host,
+        "planned": entry.planned,
+        "processes": [list(process) for process in entry.processes],
+        "interval": request.interval,
+        "cursor": request.cursor,
+        "events": list(request.events),
+        "consumes": dict(consumption.consumes),
+        "ticks": dict(consumption.ticks),
+        "skips": list(consumption.skips),
+        "left": {key: pairs_to(ranges) for key, ranges in consumption.remaining.items()},
+        "rebuilds": request.rebuilds,
+        "owes": pairs_to(request.owes),
+        "gaps": pairs_to(request.gaps),
+        "reason": request.reason,
+    }
+    return {"kind": "claim", "asset": entry.asset, "run": entry.run, **columns_to(entry.blocks), "body": body}
+
+
+def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
+    """The claim of a row."""
+    consumption = Consumption(
+        body["consumes"],
+        body["ticks"],
+        tuple(body["skips"]),
+        {key: RangeSet.of(pairs) for key, pairs in body["left"].items()},
+    )
+    request = RunRequest(
+        asset=row.asset or "",
+        kind=body["kind"],
+        blocks=_blocks(row, body),
+        schedule_date=body["schedule_date"],
+        reason=body["reason"],
+        interval=interval_from(body["interval"]),
+        cursor=interval_from(body["cursor"]),
+        pins=pins_from(body["pins"]),
+        events=tuple(body["events"]),
+        consumption=consumption,
+        rebuilds=body["rebuilds"],
+        owes=RangeSet.of(body["owes"]),
+        gaps=RangeSet.of(body["gaps"]),
+    )
+    return ClaimEntry(
+        request=request,
+        run=row.run or "",
+        lease_seconds=body["lease"],
+        invocation=body["invocation"],
+        host=body["host"],
+        planned=body["planned"],
+        processes=tuple((pid, created) for pid, created in body["processes"]),
+    )
+
+
+def success_to(entry: SuccessEntry) -> dict[str, Any]:
+    """The columns of a success, its body as an object."""
+    return {
+        "kind": "success",
+        "asset": entry.asset,
+        "uri": entry.uri,
+        "run": entry.run,
+        **columns_to(entry.blocks),
+        "table_id": entry.table_id,
+        "version": entry.version,
+        "extra": extra_to(entry.extra),
+        "body": {
+            "epoch": entry.token,
+            "recorder": entry.recorder,
+            "blocks": entry.blocks is not None,
+            "interval": entry.interval,
+            "pins": pins_to(entry.pins),
+            "events": list(entry.events),
+            "watermarks": dict(entry.watermarks),
+            "attempt": entry.attempt,
+            "seconds": round(entry.seconds, 3),
+        },
+    }
+
+
+def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
+    """The success of a row."""
+    return SuccessEntry(
+        asset=row.asset or "",
+        uri=row.uri or "",
+        run=row.run or "",
+        token=body["epoch"],
+        recorder=body["recorder"],
+        blocks=_blocks(row, body),
+        table_id=row.table_id,
+        version=row.version,
+        interval=interval_from(body["interval"]),
+        pins=pins_from(body["pins"]),
+        events=tuple(body["events"]),
+        watermarks=body["watermarks"],
+        extra=extra_from(row),
+        attempt=body["attempt"],
+        seconds=body["seconds"],
+    )
+
+
+def failure_to(entry: FailureEntry) -> dict[str, Any]:
+    """The columns of a failure, its body as an object."""
+    return {
+        "kind": "failure" if entry.fenced else "unfenced",
+        "asset": entry.asset,
+        "run": entry.run,
+        **columns_to(entry.blocks),
+        "body": {
+            "epoch": entry.token,
+            "blocks": entry.blocks is not None,
+            "cause": entry.cause,
+            "error": entry.error,
+            "invocation": entry.invocation,
+            "attempts": entry.attempts,
+            "details": entry.details,
+            "hint": entry.hint,
+            "seconds": round(entry.seconds, 3),
+        },
+    }
+
+
+def failure_from(row: JournalRow, body: Mapping[str, Any]) -> FailureEntry:
+    """The failure of a row."""
+    return FailureEntry(
+        asset=row.asset or "",
+        run=row.run or "",
+        token=body["epoch"],
+        blocks=_blocks(row, body),
+        cause=body["cause"],
+        error=body["error"],
+        invocation=body["invocation"],
+        fenced=row.kind == "failure",
+        attempts=body["attempts"],
+        details=body["details"],
+        hint=body["hint"],
+        seconds=body["seconds"],
+    )
+
+
+def _blocks(row: JournalRow, body: Mapping[str, Any]) -> RangeSet | None:
+    return columns_from(row) if body["blocks"] else None

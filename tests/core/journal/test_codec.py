@@ -1,0 +1,224 @@
+"""What a driver folds of its own is what any other reads in the store."""
+
+from datetime import UTC, datetime
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.journal.codec import from_row, to_row
+from sparkassets.core.journal.entries import (
+    ClaimEntry,
+    EventEntry,
+    FailureEntry,
+    Numbered,
+    ObservedEntry,
+    PauseEntry,
+    RenewEntry,
+    SpecEntry,
+    SuccessEntry,
+)
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.runs import Consumption, Pin, RunRequest
+from sparkassets.core.spec.model import InletSpec
+from tests.builders import Story, asset, days, project, source
+
+PROJECT = project(
+    source("s"),
+    source("d", by=None),
+    asset("a", "s"),
+    asset("w", InletSpec("a", "", None, on_removed="keep"), by="week"),
+    asset("r", "w", "d", by=None, schedule="w & d"),
+)
+
+texts = st.text(st.characters(codec="utf-8"), max_size=5)
+numbers = st.integers(0, 1 << 40)
+maybe = st.one_of
+intervals = maybe(st.none(), st.tuples(numbers, numbers))
+sets = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 9)), max_size=4).map(
+    lambda pairs: RangeSet.of((start, start + size) for start, size in pairs)
+)
+blocks = maybe(st.none(), sets)
+json_values = st.recursive(
+    maybe(st.none(), st.booleans(), numbers, st.floats(allow_nan=False), texts),
+    lambda inner: maybe(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
+    max_leaves=5,
+)
+extras = st.dictionaries(texts, json_values, max_size=3)
+pins = st.dictionaries(
+    texts,
+    st.builds(Pin, texts, numbers, maybe(st.none(), texts), maybe(st.none(), numbers), blocks, maybe(st.none(), texts)),
+    max_size=2,
+)
+tuples = st.lists(numbers, max_size=3).map(tuple)
+consumptions = st.builds(
+    Consumption,
+    st.dictionaries(texts, numbers, max_size=2),
+    st.dictionaries(texts, numbers, max_size=2),
+    tuples,
+    st.dictionaries(texts, sets, max_size=2),
+)
+requests = st.builds(
+    RunRequest,
+    asset=texts,
+    kind=st.sampled_from(["scheduled", "backfill"]),
+    blocks=blocks,
+    schedule_date=numbers,
+    reason=texts,
+    interval=intervals,
+    cursor=intervals,
+    pins=pins,
+    events=tuples,
+    consumption=consumptions,
+    rebuilds=st.booleans(),
+    owes=sets,
+    gaps=sets,
+)
+found = st.builds(
+    Found,
+    st.sampled_from(["moved", "changed", "restored", "replaced", "gone", "back"]),
+    texts,
+    maybe(st.none(), sets),
+    maybe(st.none(), texts),
+    maybe(st.none(), numbers),
+    maybe(st.none(), texts),
+    maybe(st.none(), st.dictionaries(texts, texts, max_size=2)),
+    st.lists(st.builds(ForeignCommit, numbers, texts, maybe(st.none(), numbers), sets), max_size=2).map(tuple),
+)
+seconds = st.integers(0, 10_000).map(lambda thousandths: thousandths / 1000)
+ENTRIES = maybe(
+    st.sampled_from([SpecEntry(item.name, fold_spec(item, PROJECT)) for item in PROJECT.assets.values()]),
+    st.builds(
+        EventEntry,
+        uri=texts,
+        asset=maybe(st.none(), texts),
+        ranges=sets,
+        extra=extras,
+        id=maybe(st.none(), texts),
+        at=maybe(st.none(), numbers),
+        run=maybe(st.none(), texts),
+        interval=intervals,
+    ),
+    st.builds(
+        ObservedEntry,
+        asset=texts,
+        uri=texts,
+        changed=sets,
+        removed=sets,
+        whole=st.booleans(),
+        table_id=maybe(st.none(), texts),
+        version=maybe(st.none(), numbers),
+        cursor=extras,
+        extra=extras,
+    ),
+    st.builds(
+        ClaimEntry,
+        requests,
+        run=texts,
+        lease_seconds=numbers,
+        invocation=texts,
+        host=texts,
+        planned=numbers,
+        processes=st.lists(st.tuples(numbers, st.floats(0, 1e12)), max_size=2).map(tuple),
+    ),
+    st.builds(RenewEntry, st.lists(st.tuples(texts, numbers), max_size=2).map(tuple)),
+    st.builds(
+        SuccessEntry,
+        asset=texts,
+        uri=texts,
+        run=texts,
+        token=numbers,
+        recorder=numbers,
+        blocks=blocks,
+        table_id=maybe(st.none(), texts),
+        version=maybe(st.none(), numbers),
+        interval=intervals,
+        pins=pins,
+        events=tuples,
+        watermarks=st.dictionaries(texts, texts, max_size=2),
+        extra=extras,
+        attempt=numbers,
+        seconds=seconds,
+    ),
+    st.builds(
+        FailureEntry,
+        asset=texts,
+        run=texts,
+        token=numbers,
+        blocks=blocks,
+        cause=st.sampled_from(["error", "timeout", "cancelled", "lost", "changed"]),
+        error=texts,
+        invocation=texts,
+        fenced=st.booleans(),
+        attempts=numbers,
+        details=texts,
+        hint=texts,
+        seconds=seconds,
+    ),
+    st.builds(PauseEntry, texts, st.booleans()),
+    st.builds(
+        TargetEntry, texts, texts, found, st.booleans(), st.booleans(), st.dictionaries(texts, texts, max_size=2)
+    ),
+)
+
+
+@given(ENTRIES, numbers)
+def test_an_entry_of_any_kind_is_read_as_it_was_written(entry, seq):
+    numbered = Numbered(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d")
+    assert from_row(to_row(numbered)) == numbered
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["s", "gone", "d", "event", "run", "fail", "unfenced", "claim", "renew", "pause", "lost"]),
+        st.integers(1, 28),
+        extras,
+    ),
+    max_size=25,
+)
+
+
+def told(steps) -> Story:
+    """A history with entries of every kind."""
+    story = Story(PROJECT)
+    for what, number, extra in steps:
+        day = f"2025-01-{number:02}"
+        match what:
+            case "s":
+                story.observed("s", day, cursor={str(number): extra}, extra=extra, table_id="t", version=number)
+            case "gone":
+                story.observed("s", removed=days(day))
+            case "d":
+                story.observed("d", extra=extra)
+            case "event":
+                story.add(EventEntry("x-d", "d", extra=extra, id=day, at=number))
+            case "pause":
+                story.add(PauseEntry("r", number % 2 == 0))
+            case "lost":
+                loss = Found("gone", f"its table is gone {number}", None)
+                story.add(TargetEntry("a", "a", loss, whole=False))
+            case "renew":
+                held = [(each.name, each.chain[-1].token) for each in story.state.assets.values() if each.chain]
+                story.add(RenewEntry(held))
+            case _ if runs := story.plan(invocation="i").runs:
+                end(story, what, story.claim(runs[number % len(runs)]), extra)
+    return story
+
+
+def end(story: Story, what: str, claim: int, extra) -> None:
+    """A run that was claimed comes to an end, or does not."""
+    name = next(entry.entry.asset for entry in story.entries if entry.seq == claim)
+    if what == "run":
+        story.succeed(name, claim, watermarks={"s": str(claim)}, extra=extra)
+    elif what in ("fail", "unfenced"):
+        story.fail(name, claim, fenced=what == "fail")
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_folding_entries_is_folding_their_rows(steps):
+    story = told(steps)
+    assert fold(State("journal"), map(from_row, story.rows), commit=story.state.commit) == story.state
