@@ -158,4 +158,4 @@ def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spa
     with pytest.raises(
         RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"
     ):
-        write(run, frame, schema=frame.schema, target=table_of(daily), marker=marker(run))
+        write(run, frame, schema=frame.schema, table=table_of(daily), marker=marker(run))

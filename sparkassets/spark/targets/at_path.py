@@ -57,7 +57,7 @@ class PathTarget:
             SourceError: Files changed while they were read; nothing was written.
         """
         made = own(computation)
-        there = made.target or table_of(self._asset)
+        table = made.target or table_of(self._asset)
         with self._workplace.work(made.order) as (_, work), held(made) as frame:
             work.check(made.order.run)
-            writer.write(made.order, frame, schema=made.schema, target=there, marker=marker)
+            writer.write(made.order, frame, schema=made.schema, table=table, marker=marker)

@@ -1,0 +1,112 @@
+"""The blocks of a run as a condition on its rows: who lies outside is refused before anything is published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sparkassets.core.instants import instant, zone
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import RunError
+from sparkassets.ports import RunOrder
+from sparkassets.spark import sqltext
+from sparkassets.spark.failures import tells
+from sparkassets.spark.predicates import inside, refuse_unfit_type
+from sparkassets.spark.schemas import column_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+_OUTSIDE = "sparkassets: outside the blocks of the run"
+_REFUSED_BY_DELTA = "DELTA_REPLACE_WHERE_MISMATCH"
+_SHOWN = 5
+_NULL = "NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of one run.
+
+    Attributes:
+        ranges: Their time.
+        column: Whose values tell of a row which block it is of, as the result has it.
+        kind: Its type, as ``simpleString``.
+        predicate: Holds for the rows of the blocks and for no others.
+    """
+
+    asset: str
+    partition: TimePartition
+    ranges: RangeSet
+    column: str
+    kind: str
+    predicate: str
+
+    def guarded(self, frame: DataFrame) -> DataFrame:
+        """The same rows, of which one outside the blocks fails the job that computes it.
+
+        Delta checks ``replaceWhere`` itself, nulls included, but only where there is a table.
+        """
+        from pyspark.sql import functions as sql
+
+        name, message = sqltext.name(self.column), sqltext.text(_OUTSIDE)
+        guard = sql.expr(f"CASE WHEN {self.predicate} THEN {name} ELSE raise_error({message}) END")
+        return frame.withColumn(self.column, guard)
+
+    def refused(self, error: Exception, frame: DataFrame) -> RunError | None:
+        """The refusal of rows outside the blocks, with the first values that do not belong; None of another error."""
+        if not tells(error, _OUTSIDE) and not tells(error, _REFUSED_BY_DELTA):
+            return None
+        zoned = self.kind == "timestamp" and self.partition.timezone != "UTC"
+        name, zone_name = sqltext.name(self.column), self.partition.timezone if zoned else "UTC"
+        value = f"unix_micros({name})" if zoned else f"CAST({name} AS STRING)"
+        strangers = frame.filter(f"NOT coalesce(({self.predicate}), false)").selectExpr(f"{value} AS value").distinct()
+        values = [row[0] for row in strangers.orderBy("value").limit(_SHOWN + 1).collect()]
+        told = [_NULL if each is None else _local(each, zone_name) if zoned else each for each in values]
+        shown = ", ".join(told[:_SHOWN]) + (", …" if len(told) > _SHOWN else "")
+        labels = ", ".join(self.partition.labels(self.ranges))
+        hint = "filter them in the query, or join {{ partitions }}"
+        if zoned:
+            hint = (
+                f"a TIMESTAMP is an instant, here shown in {zone_name}, and midnight of UTC is none there: "
+                f"where a day is meant, CAST({self.column} AS DATE); else {hint}"
+            )
+        return RunError(
+            f"{self.asset}: rows outside the run's partitions {labels}: {self.column} is {shown}; nothing was written",
+            hint=hint,
+        )
+
+
+def blocks_of(order: RunOrder, schema: StructType) -> Blocks | None:
+    """The blocks of the run in a result of that schema; None for a run without blocks.
+
+    Raises:
+        RunError: The result has no such column, or its type cannot hold the partition.
+    """
+    asset, partition = order.asset, order.asset.partition
+    if order.blocks is None or partition is None or partition.column is None:
+        return None
+    column, kind = column_type(schema, partition.column, owner=_owner(asset))
+    predicate = inside(column, kind, partition=partition, ranges=order.blocks, owner=_owner(asset))
+    return Blocks(asset.name, partition, order.blocks, column, kind, predicate)
+
+
+def refuse_unfit_column(asset: AssetSpec, schema: StructType) -> None:
+    """Refuses a result whose rows do not tell which block they are of.
+
+    Raises:
+        RunError: It has no such column, or its type cannot hold the partition.
+    """
+    if asset.partition is not None and asset.partition.column is not None:
+        column, kind = column_type(schema, asset.partition.column, owner=_owner(asset))
+        refuse_unfit_type(column, kind, partition=asset.partition, owner=_owner(asset))
+
+
+def _owner(asset: AssetSpec) -> str:
+    return f"the result of {asset.name}"
+
+
+def _local(micros: int, zone_name: str) -> str:
+    """An instant on the clocks of a zone, with its offset."""
+    return str(instant(micros // 1_000_000).astimezone(zone(zone_name)))
