@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-core test-spark lint bench schema lock clean java always
+.PHONY: help demo test test-core test-spark crash lint bench schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -13,12 +13,16 @@ made = $(shell test -x $(1)/bin/python || echo always)
 # The folders whose tests must pass where Spark is not installed.
 CORE_TESTS := $(wildcard tests/core tests/project tests/sources tests/contracts tests/state tests/runtime tests/app tests/cli)
 
+# Each with a Spark session of its own, which waits for much of its time.
+TWO_PROCESSES := --numprocesses 2
+
 # Stops with the one line that its argument holds; goes on when that is empty.
 stop_if = $(if $(strip $(1)),$(error $(strip $(1))))
 
 help:
 	@echo 'make demo     run the demo project on real flights'
 	@echo 'make test     tests without Spark, lint, tests with Spark'
+	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'
 	@echo 'make bench    the budgets, measured'
 	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
@@ -36,7 +40,10 @@ test-core: .venv-core/.ready
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'
-	@.venv/bin/python -m pytest $(CORE_TESTS:%=--ignore=%) tests
+	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash' $(CORE_TESTS:%=--ignore=%) tests
+
+crash: java .venv/.ready
+	@.venv/bin/python -m pytest $(TWO_PROCESSES) tests/e2e/test_crash.py
 
 lint: .venv/.ready
 	@echo '== lint'

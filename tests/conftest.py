@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = re.compile(r".*/test_(demo|state_spark|registered_timetables|wheel)\.py")
+"""Modules whose tests share what takes long to make: of several processes one has them all."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,12 +37,26 @@ def fuzz_count(request: pytest.FixtureRequest) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Warnings that come from within pyspark and py4j, whoever calls them."""
+    """Warnings that come from within pyspark and py4j, whoever calls them; and JVMs that live for seconds."""
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # of every JVM that spark-submit starts
     for harmless in (
         "ignore:unclosed <socket.socket:ResourceWarning",  # py4j leaves its sockets to the garbage collector
         "ignore:PySpark does not yet fully support pandas:FutureWarning",
     ):
         config.addinivalue_line("filterwarnings", harmless)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Gives each process the next test when it has none; those of some modules as one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            module = TOGETHER.match(nodeid)
+            return module[0] if module else nodeid
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

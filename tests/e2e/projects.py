@@ -15,6 +15,8 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 COMMAND = Path(sys.executable).with_name("sparkassets")
+ORDERS = [("Amsterdam", 3), ("Berlin", 2), ("Cairo", 2)]
+"""What `best_shops` holds once the project that `init` writes has run."""
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:
@@ -55,3 +57,14 @@ def stamps(table: Path, kind: str = "data") -> list[dict[str, Any]]:
     """What the commits of a table say of themselves, oldest first."""
     told = (json.loads(commit["userMetadata"]) for commit in reversed(DeltaTable(table).history()))
     return [marker for marker in told if marker["kind"] == kind]
+
+
+def orders(home: Path) -> list[tuple[Any, ...]]:
+    """What `best_shops` holds in the project that `init` wrote into ``<home>/conf``."""
+    return rows(home / "conf" / "warehouse" / "best_shops", "shop", "orders")
+
+
+def document(done: subprocess.CompletedProcess[str]) -> Any:
+    """The document of an invocation with --json, which must have succeeded."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)

@@ -1,4 +1,8 @@
-"""Real processes killed at each moment of a run: the next start loses nothing and doubles nothing."""
+"""Real processes killed at each moment of a run: the next start loses nothing and doubles nothing.
+
+`make test` kills at each kind of moment once (`claimed`, `computed`, `fenced`, `writing`, `written`, `recorded`, by a
+signal, without a JVM); `make crash` also where a moment is marked so.
+"""
 
 from __future__ import annotations
 
@@ -185,8 +189,21 @@ def shop(tmp_path, spark):
         victim.kill()
 
 
-@pytest.mark.parametrize("moment", ["claimed", "computed", "writing", "written", "recorded"])
-@pytest.mark.parametrize(("asset", "exists"), [("daily", False), ("ledger", True)])
+@pytest.mark.parametrize(
+    ("asset", "exists", "moment"),
+    [
+        ("daily", False, "claimed"),
+        ("ledger", True, "written"),
+        ("daily", False, "recorded"),
+        pytest.param("ledger", True, "claimed", marks=pytest.mark.crash),
+        pytest.param("daily", False, "computed", marks=pytest.mark.crash),
+        pytest.param("ledger", True, "computed", marks=pytest.mark.crash),
+        pytest.param("daily", False, "writing", marks=pytest.mark.crash),
+        pytest.param("ledger", True, "writing", marks=pytest.mark.crash),
+        pytest.param("daily", False, "written", marks=pytest.mark.crash),
+        pytest.param("ledger", True, "recorded", marks=pytest.mark.crash),
+    ],
+)
 def test_the_next_start_loses_and_doubles_nothing(shop, asset, exists, moment):
     shop.sell(FIRST)
     if exists:
@@ -213,8 +230,11 @@ def test_a_driver_that_dies_while_it_takes_over_is_taken_over_too(shop):
     shop.sell(SECOND)
     for moment in ("computed", "fenced"):
         shop.victim("ledger", moment).kill_and_wait_for_its_jvm()
+        assert shop.contents("ledger") == {1: 10, 2: 5}
+        assert len(shop.history("ledger", "success")) == 1
     first, second = [row.run for row in shop.history("ledger", "claim")][-2:]
     (settled,) = shop.start("ledger").runs
+    assert (settled.status, settled.adopted) == ("success", None)
     assert settled.reason.startswith(f"takes over {first} and {second}, which never ended")
     shop.check("ledger", runs=2)
 
@@ -228,12 +248,16 @@ def test_nobody_takes_over_while_the_jvm_of_the_dead_driver_may_still_write(shop
         summary = shop.start("daily")
         assert summary.runs == ()
         (waiting,) = [each for each in summary.waiting if each.asset == "daily"]
-        assert waiting.reason.startswith(f"running: {shop.history('daily', 'claim')[-1].run} since ")
+        killed = shop.history("daily", "claim")[-1].run
+        assert waiting.reason.startswith(f"running: {killed} since ")
         assert shop.contents("daily") == {}
+        assert shop.history("daily", "success") == []
     finally:
         victim.jvm.resume()
     victim.jvm.wait(PATIENCE_SECONDS)
-    assert shop.start("daily").ok
+    (settled,) = shop.start("daily").runs
+    assert (settled.status, settled.adopted) == ("success", None)
+    assert settled.reason.startswith(f"takes over {killed}, which never ended")
     shop.check("daily", runs=1)
 
 
@@ -245,12 +269,15 @@ NOISE = ("error:", "Traceback", "Exception", "Py4JNetworkError", "py4j.protocol.
     ("signum", "to_all", "code", "statuses"),
     [
         pytest.param(signal.SIGINT, True, 130, {"cancelled"}, id="Ctrl-C, which a terminal sends to all its processes"),
-        pytest.param(signal.SIGTERM, False, 143, {"cancelled"}, id="kill"),
+        pytest.param(signal.SIGTERM, False, 143, {"cancelled"}, id="kill", marks=pytest.mark.crash),
         pytest.param(signal.SIGTERM, True, 143, {"cancelled"}, id="the end of a service, its JVM included"),
         pytest.param(
             *(signal.SIGHUP, True, 129, {"cancelled"}),
             id="the end of a terminal",
-            marks=pytest.mark.skipif(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, reason="under nohup"),
+            marks=[
+                pytest.mark.crash,
+                pytest.mark.skipif(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, reason="under nohup"),
+            ],
         ),
     ],
 )

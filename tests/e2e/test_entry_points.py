@@ -1,4 +1,4 @@
-"""The ways in, each as a real process: spark-submit, the command of the wheel, and Python; and which need no Spark."""
+"""The ways in, each as a real process: spark-submit, Python, and the command; and which need no Spark."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from sparkassets.cli import main
-from tests.e2e.projects import COMMAND, called, environment, rows, write
+from tests.e2e.projects import COMMAND, ORDERS, called, document, environment, orders, write
 
 REPOSITORY = Path(__file__).parents[2]
-ORDERS = [("Amsterdam", 3), ("Berlin", 2), ("Cairo", 2)]
 
 
 @pytest.fixture
@@ -25,15 +22,6 @@ def home(tmp_path):
     """A folder with the project that `init` writes, in ``conf``."""
     assert main(["init", str(tmp_path / "conf")]) == 0
     return tmp_path
-
-
-def orders(home):
-    return rows(home / "conf" / "warehouse" / "best_shops", "shop", "orders")
-
-
-def document(done):
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
 
 
 # ------------------------------------------------------------------ with Spark
@@ -106,60 +94,6 @@ def delta_class_path():
     from sparkassets.spark.java import find_java
 
     return os.pathsep.join(map(str, delta_jars(Path(pyspark.__file__).parent, find_java())))
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The command of the wheel, in an environment that knows nothing of this repository."""
-    work = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(REPOSITORY / "sparkassets", work / "source" / "sparkassets")
-    for name in ("README.md", "LICENSE", "pyproject.toml"):
-        shutil.copy(REPOSITORY / name, work / "source")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", work / "dist"]
-    subprocess.run(build, cwd=work / "source", env=environment(), check=True, capture_output=True)
-    shutil.rmtree(work / "source")
-    (wheel,) = (work / "dist").iterdir()
-    subprocess.run([sys.executable, "-m", "venv", work / "env"], check=True, capture_output=True)
-    python = work / "env" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--no-deps", "--no-index", "--disable-pip-version-check", wheel]
-    subprocess.run(install, env=environment(), check=True, capture_output=True)
-    packages = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    # what it depends on is borrowed; a .pth file of the other folder, such as that of an editable install, is not read
-    Path(packages, "borrowed.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
-    return wheel, python
-
-
-@pytest.mark.spark
-def test_the_wheel_is_all_that_it_takes(installed, tmp_path):
-    _, python = installed
-    command = python.with_name("sparkassets")
-    where = subprocess.run(
-        [python, "-c", "import sparkassets; print(sparkassets.__file__)"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert Path(where).is_relative_to(python.parents[1])
-    assert called("init", cwd=tmp_path, command=command).returncode == 0
-    assert called("validate", cwd=tmp_path, command=command).returncode == 0
-    (due,) = document(called("plan", "--json", cwd=tmp_path, command=command))["runs"]
-    assert (due["asset"], due["partitions"]["ranges"]) == ("daily_revenue", ["2025-01-01..2025-01-02"])
-    assert len(document(called("run", "--json", cwd=tmp_path, command=command))["runs"]) == 2
-    assert orders(tmp_path) == ORDERS
-
-
-def test_the_wheel_holds_the_package_and_nothing_else(installed):
-    wheel, _ = installed
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"sparkassets"}
-    assert {"sparkassets/py.typed", "sparkassets/cli/scaffold/project.yml"} <= set(names)
 
 
 # ------------------------------------------------------------------ without Spark

@@ -46,7 +46,7 @@ def make(clone, target="demo", **environment):
     return said.removesuffix(".  Stop.")
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "bench"])
+@pytest.mark.parametrize("target", ["demo", "test", "crash", "bench"])
 def test_no_java(clone, target):
     assert make(clone, target) == (
         "no Java: install Java 17 or 21, or let JAVA_HOME point to it (the java on the PATH is not there)"
