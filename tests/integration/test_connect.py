@@ -80,6 +80,8 @@ def test_a_session_of_spark_connect_is_served_beside_it(spark, tmp_path):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "1",
     }
     (conf / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
     done = subprocess.run(

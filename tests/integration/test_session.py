@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from sparkassets.cache import cache_folder
 from sparkassets.core.writes import Replace
 from sparkassets.errors import RunError
+from sparkassets.processes import is_alive, started
 from sparkassets.spark import SparkEngine
 from sparkassets.spark.own_session import beside, require_utc
 from sparkassets.spark.session import open_session
@@ -70,15 +72,10 @@ def test_the_second_start_uses_the_archive_of_the_first_and_both_are_quiet(cache
     assert first.returncode == 0, first.stderr
     assert "-XX:ArchiveClassesAtExit=" in first.stdout
     archive = cache / "archive"
-    deadline = time.monotonic() + 120  # the JVM writes its archive after Python has ended
-    while not _written(archive) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    for attempt in range(6):  # an archive counts once the process that wrote it is gone
-        second = run(OWN, tmp_path / f"later{attempt}", SPARKASSETS_CACHE=str(cache))
-        assert second.returncode == 0, second.stderr
-        used = re.search(r"-XX:SharedArchiveFile=(.*)", second.stdout)
-        if used is not None:
-            break
+    wait_for_the_jvm_of(archive)
+    second = run(OWN, tmp_path / "second", SPARKASSETS_CACHE=str(cache))
+    assert second.returncode == 0, second.stderr
+    used = re.search(r"-XX:SharedArchiveFile=(.*)", second.stdout)
     assert used is not None
     assert Path(used[1]).parent == archive
     for said in (first.stderr, second.stderr):
@@ -86,9 +83,13 @@ def test_the_second_start_uses_the_archive_of_the_first_and_both_are_quiet(cache
         assert lines == []
 
 
-def _written(archive):
-    dumps = list(archive.glob("*.dump"))
-    return bool(dumps) and dumps[0].read_bytes()[:4] != b"\0\0\0\0" and dumps[0].stat().st_size > 10**7
+def wait_for_the_jvm_of(archive):
+    """It writes its archive after Python has ended, and the archive counts once it is gone."""
+    (owner,) = archive.glob("*.json")
+    pid = json.loads(owner.read_text())["pid"]
+    jvm, deadline = (pid, started(pid)), time.monotonic() + 120
+    while is_alive(jvm) and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def test_a_session_without_delta_is_refused():
