@@ -1,15 +1,22 @@
-"""The command as people and machines use it: real processes, Spark and Delta, from `init` on."""
+"""The command as people and machines use it: Spark and Delta, from `init` on.
+
+Where nothing depends on the process it is invoked in this one, whose session stands already.
+"""
 
 import json
 import os
 import pty
 import signal
 import subprocess
+import sys
+import threading
 import time
 
+import psutil
 import pytest
 
-from tests.e2e.projects import COMMAND, called, environment, rows
+from sparkassets.cli import main
+from tests.e2e.projects import COMMAND, ORDERS, environment, orders, rows
 
 pytestmark = pytest.mark.spark
 
@@ -37,10 +44,24 @@ def broken(daily_revenue):
 
 
 @pytest.fixture
-def home(tmp_path):
-    """The folder of a project that `init` wrote."""
-    assert called("init", cwd=tmp_path).returncode == 0
+def home(tmp_path, monkeypatch, spark):
+    """The folder of a project that `init` wrote, and the current one."""
+    assert spark.version
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
     return tmp_path
+
+
+@pytest.fixture
+def document(said):
+    """Runs a command with --json, which must succeed: its document."""
+
+    def run(*arguments):
+        code, out, err = said(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    return run
 
 
 def add_function(home, name):
@@ -54,55 +75,51 @@ def add_function(home, name):
     )
 
 
-def test_what_init_writes_runs_and_a_new_file_runs_only_its_day(home):
-    first = called("run", cwd=home)
-    assert (first.returncode, first.stdout) == (0, ""), first.stderr
-    assert first.stderr.splitlines()[-1] == "2 runs: 2 success"
-    assert rows(home / "conf/warehouse/best_shops", "shop", "orders") == [("Amsterdam", 3), ("Berlin", 2), ("Cairo", 2)]
-    again = called("run", cwd=home)
-    assert (again.returncode, again.stderr) == (0, "nothing was due\n")
+def test_what_init_writes_runs_and_a_new_file_runs_only_its_day(home, said, document):
+    code, out, err = said("run")
+    assert (code, out) == (0, ""), err
+    assert err.splitlines()[-1] == "2 runs: 2 success"
+    assert orders(home) == ORDERS
+    assert said("run") == (0, "", "nothing was due\n")
     (home / "conf/landing/orders/2025-01-03.csv").write_text("order_id,shop,amount\n8,Cairo,1.00\n")
-    plan = json.loads(called("plan", "--json", cwd=home).stdout)
-    assert [run["partitions"] for run in plan["runs"]] == [{"ranges": ["2025-01-03..2025-01-03"], "count": 1}]
-    third = json.loads(called("run", "--json", cwd=home).stdout)
+    assert [run["partitions"] for run in document("plan")["runs"]] == [
+        {"ranges": ["2025-01-03..2025-01-03"], "count": 1}
+    ]
+    third = document("run")
     assert [(run["asset"], run["rows"]) for run in third["runs"]] == [("daily_revenue", 1), ("best_shops", 3)]
-    listed = json.loads(called("runs", "--json", cwd=home).stdout)
-    assert [run["status"] for run in listed] == ["success"] * 4
+    assert [run["status"] for run in document("runs")] == ["success"] * 4
 
 
-def test_stdout_holds_the_document_and_nothing_else_whatever_functions_print(home):
+def test_stdout_holds_the_document_and_nothing_else_whatever_functions_print(home, said):
     add_function(home, "loud")
-    done = called("run", "--json", cwd=home)
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert {run["asset"]: run["status"] for run in document["runs"]} == {
+    code, out, err = said("run", "--json")
+    assert code == 0, err
+    assert {run["asset"]: run["status"] for run in json.loads(out)["runs"]} == {
         "daily_revenue": "success",
         "best_shops": "success",
         "loud": "success",
     }
-    assert "from a function" in done.stderr
-    assert "from below Python" in done.stderr
+    assert "from a function" in err
+    assert "from below Python" in err
 
 
-def test_a_failure_is_its_first_line_and_the_name_of_a_file_and_the_rest_goes_on(home):
+def test_a_failure_is_its_first_line_and_the_name_of_a_file_and_the_rest_goes_on(home, said, document):
     add_function(home, "broken")
-    done = called("run", cwd=home)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "3 runs: 2 success, 1 failed" in done.stderr
-    failure = next(line for line in done.stderr.splitlines() if line.startswith("broken failed: "))
+    code, out, err = said("run")
+    assert (code, out) == (1, "")
+    assert "3 runs: 2 success, 1 failed" in err
+    failure = next(line for line in err.splitlines() if line.startswith("broken failed: "))
     assert "revenu" in failure
     for noise in ("Traceback", "\tat ", "Py4J", "org.apache.spark"):
-        assert noise not in done.stderr, done.stderr
+        assert noise not in err, err
     (log,) = (home / "conf/state/logs").glob("broken-*.log")
-    assert f"  the whole story: {log}" in done.stderr.splitlines()
+    assert f"  the whole story: {log}" in err.splitlines()
     assert "Traceback" in log.read_text()
     assert not (home / "conf/warehouse/broken").exists()
-    assert [run["status"] for run in json.loads(called("runs", "--asset", "broken", "--json", cwd=home).stdout)] == [
-        "failed"
-    ]
+    assert [run["status"] for run in document("runs", "--asset", "broken")] == ["failed"]
 
 
-def test_a_second_signal_quits_at_once_and_the_next_run_makes_up_for_it(home):
+def test_a_second_signal_quits_at_once_and_the_next_run_makes_up_for_it(home, document):
     add_function(home, "slow")
     with subprocess.Popen([COMMAND, "run", "--json"], cwd=home, env=environment(), stdout=subprocess.PIPE) as process:
         deadline = time.monotonic() + 90
@@ -110,6 +127,7 @@ def test_a_second_signal_quits_at_once_and_the_next_run_makes_up_for_it(home):
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.2)
+        (jvm,) = [below for below in psutil.Process(process.pid).children() if below.name() == "java"]
         process.send_signal(signal.SIGTERM)
         time.sleep(0.5)
         began = time.monotonic()
@@ -117,31 +135,30 @@ def test_a_second_signal_quits_at_once_and_the_next_run_makes_up_for_it(home):
         assert process.wait(10) == 130
         assert time.monotonic() - began < 3
     (home / "tasks/noisy.py").write_text(NOISY.replace("time.sleep(120)", ""))
-    after = json.loads(called("run", "--json", cwd=home).stdout)
+    jvm.wait(60)  # as long as it may still write nobody takes over
+    after = document("run")
     assert [(run["asset"], run["status"]) for run in after["runs"] if run["asset"] == "slow"] == [("slow", "success")]
-    slow = json.loads(called("runs", "--asset", "slow", "--json", cwd=home).stdout)
-    assert [run["status"] for run in slow] == ["lost", "success"]
+    assert [run["status"] for run in document("runs", "--asset", "slow")] == ["lost", "success"]
     assert len(rows(home / "conf/warehouse/slow", "day", "shop")) == 5
 
 
-def test_on_a_terminal_there_are_bars_and_colour_and_a_pipe_sees_neither(home):
+def test_on_a_terminal_there_are_bars_and_colour_and_a_pipe_sees_neither(home, said, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
     watcher, terminal = pty.openpty()
-    env = environment(TERM="xterm", COLUMNS="80")
-    with subprocess.Popen(
-        [COMMAND, "run"], cwd=home, env=env, stdout=subprocess.PIPE, stderr=terminal, stdin=subprocess.DEVNULL
-    ) as process:
-        os.close(terminal)
-        shown = b""
-        while chunk := _read(watcher):
-            shown += chunk
-        assert process.wait(10) == 0
-        assert process.stdout.read() == b""
+    shown = []
+    reading = threading.Thread(target=lambda: shown.extend(iter(lambda: _read(watcher), b"")))
+    reading.start()
+    with os.fdopen(terminal, "w", encoding="utf-8") as screen, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", screen)
+        assert said("run") == (0, "", "")
+    reading.join()
     os.close(watcher)
-    text = shown.decode()
+    text = b"".join(shown).decode()
     assert "\x1b[32msuccess" in text
     assert "━" in text
     assert "2 runs: 2 success" in text
-    assert "\x1b" not in called("status", cwd=home).stdout
+    assert "\x1b" not in said("status")[1]
 
 
 def _read(descriptor):

@@ -1,10 +1,8 @@
 """What `make demo` computes, against counts that DuckDB makes from the raw files with no sparkassets in between."""
 
+import contextlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+import jobs.demo
 from jobs.demo import CORRECTED, LAST
 from jobs.landing import source_folder
 
@@ -21,17 +20,17 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """A copy of the demo project after the whole demo ran in it, as a process of its own."""
+def home(tmp_path_factory, spark):
+    """A copy of the demo project after the whole demo ran in it, on the session that is there."""
+    assert spark.version
     home = tmp_path_factory.mktemp("demo")
     for folder in ("conf", "jobs"):
         shutil.copytree(REPOSITORY / folder, home / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-m", "jobs.demo"], cwd=home, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    (home / "printed.txt").write_text(done.stdout, "utf-8")
+    with pytest.MonkeyPatch.context() as patch, (home / "printed.txt").open("w", encoding="utf-8") as printed:
+        patch.setattr(jobs.demo, "HOME", home)
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = jobs.demo.main()
+    assert code == 0, (home / "printed.txt").read_text("utf-8")
     return home
 
 
@@ -180,11 +179,10 @@ def blocks_written(table):
     return [marker["blocks"] for marker in stamps if marker["kind"] == "data"]
 
 
-def test_afterwards_nothing_is_due(home):
-    done = subprocess.run(
-        [Path(sys.executable).with_name("sparkassets"), "plan", "--json"], cwd=home, capture_output=True, check=True
-    )
-    plan = json.loads(done.stdout)
+def test_afterwards_nothing_is_due(home, said):
+    code, out, err = said("plan", "--json", "--project", str(home / "conf"))
+    assert code == 0, err
+    plan = json.loads(out)
     assert plan["runs"] == []
     assert {waiting["asset"] for waiting in plan["waiting"]} >= {"flights", "delays_7d", "late_departures"}
 
