@@ -52,6 +52,10 @@ class FoldSpec:
     storage: str | None = None
     appends: bool = False
 
+    def inlet(self, name: str) -> FoldInlet | None:
+        """The inlet of that name."""
+        return next((inlet for inlet in self.inlets if inlet.name == name), None)
+
     def readers(self, uri: str) -> tuple[str, ...]:
         """The inlets that read the dataset; one empty name where only the condition names it."""
         return tuple(inlet.name for inlet in self.inlets if inlet.uri == uri) or ("",)

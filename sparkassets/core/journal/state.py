@@ -246,6 +246,20 @@ class AssetState:
     paused: bool = False
     placed: int = 0
 
+    @property
+    def claimed(self) -> RangeSet:
+        """The time that unsettled claims compute."""
+        return RangeSet.union(link.entry.blocks for link in self.chain if link.entry.blocks)
+
+    @property
+    def triggers(self) -> set[str]:
+        """The datasets whose events may run it."""
+        return {*self.spec.named, *self.parted}
+
+    def claim(self, token: int) -> ClaimEntry | None:
+        """The unsettled claim of that fence token."""
+        return next((link.entry for link in self.chain if link.token == token), None)
+
     def unanswered(self, key: str) -> RangeSet:
         """The time for which events of a dataset, or ticks, are kept, although they are used for other time."""
         return RangeSet.union(ranges for _, ranges in self.partly.get(key, ()))

@@ -35,18 +35,19 @@ def restored(asset: AssetState, inlet: FoldInlet, came: RangeSet, *, gone: Range
     return _with(asset, inlet.name, marks.clear(whole, through=_ANY))
 
 
-def computed(asset: AssetState, blocks: RangeSet, request: RunRequest | None, *, through: int) -> dict[str, object]:
-    """What a success of ``blocks``, claimed at ``through``, leaves of rows that were kept and of what is owed.
+def computed(asset: AssetState, blocks: RangeSet, request: RunRequest | None, *, through: int) -> AssetState:
+    """The asset with what a success of ``blocks``, claimed at ``through``, leaves of rows that were kept and is owed.
 
     ``request`` is None where the claim is not known any more.
     """
     owes, gaps = (request.owes, request.gaps) if request is not None else (RangeSet(), RangeSet())
     kept = {name: marks.clear(blocks, through=through) for name, marks in asset.kept.items()}
-    return {
-        "kept": {name: marks for name, marks in kept.items() if marks},
-        "owed": (asset.owed - blocks) | owes,
-        "gaps": (asset.gaps | gaps) - asset.coverage - blocks,
-    }
+    return replace(
+        asset,
+        kept={name: marks for name, marks in kept.items() if marks},
+        owed=(asset.owed - blocks) | owes,
+        gaps=(asset.gaps | gaps) - asset.coverage - blocks,
+    )
 
 
 def _with(asset: AssetState, name: str, marks: StampedRanges) -> AssetState:

@@ -1,0 +1,168 @@
+"""What assets have used of the events and ticks that are theirs, and what is kept for later runs.
+
+Per dataset a number says up to where its events are used; those of them that are used for some time only, or not at
+all, are told one by one (`AssetState.partly`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from sparkassets.core.journal.entries import ClaimEntry
+from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.state import AssetState, EventRef, Partly
+from sparkassets.core.partitions import RangeSet
+from sparkassets.core.runs import Consumption, RunRequest
+
+
+def after_run(work: Workspace, asset: AssetState, blocks: RangeSet | None, claim: ClaimEntry | None) -> AssetState:
+    """The asset after a success of ``blocks`` has used up what it was claimed with; a backfill only what it answers.
+
+    ``claim`` is None where it is not known any more, or its asset has partitions since, or has none.
+    """
+    scheduled = claim if claim is not None and claim.kind == "scheduled" else None
+    partly = asset.partly if blocks is None else _after_blocks(work, asset, blocks, scheduled)
+    if claim is None:
+        return replace(asset, partly=partly)
+    using = claim.request.consumption
+    if claim.blocks is None:
+        partly = _after_whole(work, asset, claim.request)
+    numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in using.consumes.items()}
+    ticks = {**asset.ticks, **using.ticks} if scheduled is not None else asset.ticks
+    return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks=ticks)
+
+
+def _after_blocks(work: Workspace, asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None) -> dict[str, Partly]:
+    """What has still to answer events and ticks that are used for some time only, now that ``blocks`` have.
+
+    ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
+    """
+    using = claim.request.consumption if claim is not None else None
+    found = {
+        key: [(number, using.kept(key, rest) if using is not None else rest - blocks) for number, rest in items]
+        for key, items in asset.partly.items()
+    }
+    if claim is not None and asset.spec.partition is not None:
+        over = asset.spec.partition.floor(claim.planned)
+        for key, remaining in claim.request.consumption.remaining.items():
+            found.setdefault(key, []).extend(_remaining(work, asset, claim.request.consumption, key, remaining, over))
+    kept = {key: tuple((number, ranges) for number, ranges in items if ranges) for key, items in found.items()}
+    return {key: items for key, items in kept.items() if items}
+
+
+def _remaining(
+    work: Workspace, asset: AssetState, using: Consumption, key: str, remaining: RangeSet, end: int
+) -> Partly:
+    """Of the events, or the tick, that a run is the first to use: the time that has still to answer each."""
+    over = remaining.clip(None, end)
+    if key in using.ticks:
+        before = asset.ticks.get(key, asset.last.planned if asset.last else 0)
+        return ((using.ticks[key], over),) if using.ticks[key] > before else ()
+    before, used = asset.consumed.get(key, 0), using.consumes.get(key, 0)
+    refs = (ref for ref in work.recent(key) if before < ref.seq <= used)
+    return tuple((ref.seq, _answering(asset.spec, ref, remaining, over)) for ref in refs)
+
+
+def _after_whole(work: Workspace, asset: AssetState, request: RunRequest) -> dict[str, Partly]:
+    """The events that an asset without partitions went past, and has still to run for.
+
+    One may be told by its number since the claim only, by a change of the condition: what the run read stays used.
+    """
+    found, using = {}, request.consumption
+    for uri in {*asset.partly, *(using.consumes if using.skips else ())}:
+        before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
+        told = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
+        numbers = [number for number in told if using.spares(uri, number)]
+        numbers += [ref.seq for ref in work.recent(uri) if before < ref.seq <= used and ref.seq in using.skips]
+        if numbers:
+            found[uri] = tuple((number, RangeSet()) for number in sorted(numbers))
+    return found
+
+
+def unused(work: Workspace, asset: AssetState) -> set[int]:
+    """The numbers of the events that the asset has still to run for."""
+    found = {number for items in asset.partly.values() for number, _ in items}
+    for uri in asset.spec.named:
+        used = asset.consumed.get(uri, 0)
+        found.update(ref.seq for ref in work.recent(uri) if ref.seq > used)
+    return found
+
+
+def forget(work: Workspace, uri: str) -> None:
+    """Drops the events of a dataset that nobody will run for, but for the newest."""
+    recent, keepers = work.recent(uri), work.keeping(uri)
+    if not recent[:-1]:
+        return
+    naming = (each for each in keepers if uri in each.spec.named)
+    used = min((each.consumed.get(uri, 0) for each in naming), default=work.newest(uri))
+    if used < recent[0].seq:
+        return
+    apart = _told_apart(uri, keepers, recent)
+    kept = [ref for ref in recent[:-1] if ref.seq > used or ref.seq in apart]
+    work.datasets[uri] = replace(work.datasets[uri], recent=(*kept, recent[-1]))
+
+
+def _told_apart(uri: str, keepers: Collection[AssetState], recent: Collection[EventRef]) -> set[int]:
+    """The events that some asset has still to answer, whatever the numbers up to where all are used."""
+    partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
+    parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in keepers if uri in each.parted]
+    return partly | {ref.seq for ref in recent if any(used < ref.seq <= until for used, until in parted)}
+
+
+def named_anew(work: Workspace, asset: AssetState, before: FoldSpec | None) -> AssetState:
+    """With what it has not used of the datasets that its condition names no more, or names again, or anew.
+
+    Of a dataset that it names no more it keeps what it has not used. Of one that it names anew the newest event is for
+    it, whatever others have not used.
+    """
+    named, was = asset.spec.named, before.named if before is not None else ()
+    for uri in (uri for uri in named if uri not in was):
+        asset = one_by_one(work, asset, uri, newest=True)
+    parted = {uri: seq for uri, seq in asset.parted.items() if uri not in named}
+    for uri in was:
+        newest = work.newest(uri)
+        if uri not in named and (newest > asset.consumed.get(uri, 0) or uri in asset.partly):
+            parted[uri] = newest
+    listened = set(before.listens) if before is not None else set()
+    gone = listened - set(asset.spec.listens) - parted.keys()
+    partly = {key: items for key, items in asset.partly.items() if key not in gone}
+    return replace(asset, parted=parted, partly=partly)
+
+
+def one_by_one(work: Workspace, asset: AssetState, uri: str, *, newest: bool = False) -> AssetState:
+    """With all events of a dataset used, but for those that are told one by one to be not.
+
+    These are what it keeps of it, and with ``newest`` the last one if it came since.
+    """
+    recent, last, items = work.recent(uri), work.newest(uri), dict(asset.partly.get(uri, ()))
+    used, until = asset.consumed.get(uri, 0), asset.parted.get(uri, 0)
+    until = last if not newest and uri in asset.spec.named else until
+    for ref in recent:
+        if used < ref.seq and (ref.seq <= until or (newest and ref is recent[-1])):
+            items[ref.seq] = _answering(asset.spec, ref, RangeSet.always(), RangeSet.always())
+    if not items and used >= last:
+        return asset
+    return replace(
+        asset, consumed={**asset.consumed, uri: max(used, last)}, partly=with_items(asset.partly, uri, items)
+    )
+
+
+def with_items(partly: Mapping[str, Partly], key: str, items: Mapping[int, RangeSet]) -> dict[str, Partly]:
+    """``partly`` with these items of one dataset, or without it where there are none."""
+    others = {each: kept for each, kept in partly.items() if each != key}
+    return others | {key: tuple(sorted(items.items(), key=lambda item: item[0]))} if items else others
+
+
+def _answering(spec: FoldSpec, ref: EventRef, remaining: RangeSet, over: RangeSet) -> RangeSet:
+    """What a run left of the time that the event touches; of what nothing maps, only what was over by then."""
+    if spec.partition is None:
+        return RangeSet()
+    reading = (spec.inlet(name) for name in spec.readers(ref.uri))
+    return RangeSet.union(
+        inlet.mapping.down(ref.ranges, down=spec.partition, up=inlet.partition) & remaining
+        if inlet is not None and inlet.mapping is not None and inlet.partition is not None and ref.ranges
+        else over
+        for inlet in reading
+    )

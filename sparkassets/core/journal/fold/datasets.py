@@ -1,0 +1,142 @@
+"""Events: they reach their dataset, and through it all that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry
+from sparkassets.core.journal.fold import consumption
+from sparkassets.core.journal.fold.losses import after_look
+from sparkassets.core.journal.fold.removal import bereft, restored
+from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.specs import FoldInlet
+from sparkassets.core.journal.state import DatasetState, EventRef
+from sparkassets.core.partitions import RangeSet, StampedRanges
+
+
+def announced(work: Workspace, _: EventEntry, numbered: Numbered) -> None:
+    """Somebody said that a dataset was updated."""
+    publish(work, numbered)
+
+
+def observed(work: Workspace, entry: ObservedEntry, numbered: Numbered) -> None:
+    """A source was looked at: its position moves, and what is new there is an event."""
+    asset = work.assets.get(entry.asset)
+    if asset is not None:
+        position = {**asset.position, **entry.cursor}
+        work.assets[entry.asset] = replace(
+            asset,
+            position={key: value for key, value in position.items() if value is not None},
+            table_id=entry.table_id or asset.table_id,
+            version=entry.version if entry.version is not None else asset.version,
+        )
+    publish(work, numbered, removed=entry.removed, whole=entry.whole)
+
+
+def looked_at(work: Workspace, entry: TargetEntry, numbered: Numbered) -> None:
+    """An asset's own table was looked at: what is lost there is missing, and what others changed is an event."""
+    found(work, entry, numbered.seq)
+    publish(work, numbered, whole=entry.whole)
+
+
+def found(work: Workspace, entry: TargetEntry, seq: int) -> None:
+    """What the asset and its dataset lost."""
+    work.marked(entry.asset)
+    before = work.assets[entry.asset]
+    after = work.assets[entry.asset] = after_look(before, entry, seq)
+    gone = before.coverage - after.coverage
+    if gone and not work.has_others(entry.uri, entry.asset):  # else others may hold it; theirs are not lost
+        dataset = work.dataset(entry.uri)
+        work.datasets[entry.uri] = replace(dataset, coverage=dataset.coverage - gone)
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """What an event does to its dataset.
+
+    Attributes:
+        came: Time that is there now.
+        removed: Time that is not there any more.
+        gone: All time that was there and is not any more, after it.
+    """
+
+    ref: EventRef
+    came: RangeSet
+    removed: RangeSet
+    gone: RangeSet
+    whole: bool
+
+
+def publish(work: Workspace, numbered: Numbered, *, removed: RangeSet | None = None, whole: bool = False) -> None:
+    """The event of an entry, if it tells of one, reaches its dataset and all that reads it.
+
+    Args:
+        work: What the fold works on.
+        numbered: The entry.
+        removed: Of the time that it is about, what is not there any more.
+        whole: Everything may have changed.
+    """
+    ref = EventRef.of(numbered)
+    if ref is None:
+        return
+    update = _updated(work, ref, removed or RangeSet(), whole=whole, at=unix(numbered.at))
+    keepers = work.keeping(ref.uri)
+    work.remember(ref, alone=not keepers)
+    if keepers and not any(ref.uri in keeper.spec.named for keeper in keepers):
+        consumption.forget(work, ref.uri)
+    for name, inlet in list(work.readers(ref.uri)):
+        _reach(work, name, inlet, update)
+
+
+def _updated(work: Workspace, ref: EventRef, removed: RangeSet, *, whole: bool, at: int) -> _Update:
+    dataset = work.datasets.get(ref.uri) or DatasetState(ref.uri)
+    growing = work.growing(ref.uri)
+    growing.add(ref.ranges)
+    changed = ref.ranges or growing.result()
+    came = ref.ranges - removed
+    growing.remove(removed)
+    gone = (dataset.gone - came) | removed if removed or dataset.gone else dataset.gone
+    work.datasets[ref.uri] = replace(
+        dataset,
+        gone=gone,
+        seq=ref.seq,
+        at=at,
+        recent=dataset.recent if work.keepers.get(ref.uri) else (),
+        touched=_unsettled(work, dataset, changed, at),
+    )
+    return _Update(ref, came, removed, gone, whole and not ref.ranges)
+
+
+def _unsettled(work: Workspace, dataset: DatasetState, changed: RangeSet, at: int) -> StampedRanges:
+    """When time of the dataset was last updated, as far back as some consumer's ``settle`` goes."""
+    settle = max((inlet.settle for _, inlet in work.readers(dataset.uri)), default=0)
+    return dataset.touched.since(at - settle).overlay(changed, at) if settle else StampedRanges()
+
+
+def _reach(work: Workspace, name: str, inlet: FoldInlet, update: _Update) -> None:
+    """What the update does to one that reads the dataset."""
+    ref = update.ref
+    asset = restored(work.assets[name], inlet, update.came, gone=update.gone)
+    known = asset.coverage | asset.claimed if update.removed else asset.coverage
+    work.assets[name] = bereft(asset, inlet, update.removed, computed=known, seq=ref.seq)
+    counts = update.came if inlet.on_removed == "keep" else ref.ranges
+    if counts or not ref.ranges:
+        mark_stale(work, name, inlet, counts, seq=ref.seq, whole=update.whole)
+
+
+def mark_stale(work: Workspace, name: str, inlet: FoldInlet, changed: RangeSet, *, seq: int, whole: bool) -> None:
+    """Marks what ``changed`` of the inlet touches in the consumer with the cause ``seq``."""
+    asset = work.assets[name]
+    down = asset.spec.partition
+    if down is None:
+        return  # an asset without partitions compares the dataset's number with what it consumed
+    computed = asset.coverage | asset.claimed
+    if inlet.mapping is not None and inlet.partition is not None and changed and not whole:
+        affected = inlet.mapping.down(changed, down=down, up=inlet.partition)
+    else:
+        affected = computed
+    if inlet.on_update == "ignore":
+        affected = affected - computed  # only a new cause for what failed
+    work.mark(name, inlet, affected, seq=seq)

@@ -1,0 +1,64 @@
+"""An asset goes to another place, or its dataset by another URI."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from sparkassets.core.journal.fold.consumption import one_by_one, with_items
+from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.state import AssetState, DatasetState, EventRef
+from sparkassets.core.partitions import RangeSet
+
+
+def moved(work: Workspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetState:
+    """The asset at its new place: what was computed stands elsewhere, and nothing is there yet."""
+    if not work.has_others(spec.uri, old.name):
+        work.datasets[spec.uri] = replace(work.dataset(spec.uri), coverage=RangeSet(), gone=RangeSet())
+    return AssetState(old.name, spec, chain=old.chain, paused=old.paused, placed=seq)
+
+
+def renamed(work: Workspace, name: str, old: str, new: str) -> None:
+    """The dataset of an asset goes by another URI: its events, and what was used of them, go with it."""
+    shared = work.has_others(old, name)
+    dataset, there = work.dataset(old), work.dataset(new)
+    moving = [replace(ref, uri=new) for ref in dataset.recent if not shared or ref.asset == name]
+    numbers = {ref.seq for ref in moving}
+    going_by = [*work.keepers.get(old, ()), *work.keepers.get(new, ())]
+    going_by += [reader for uri in (old, new) for reader, _ in work.consumers.get(uri, ())]
+    for reader in dict.fromkeys(going_by):
+        _follow(work, reader, old, new, numbers)
+    kept = tuple(ref for ref in dataset.recent if shared and ref.asset != name)
+    work.datasets[old] = replace(dataset, recent=kept)
+    work.datasets[new] = _joined(there, dataset, moving)
+
+
+def _follow(work: Workspace, name: str, old: str, new: str, numbers: Collection[int]) -> None:
+    """What an asset has used of the events that go to the new URI goes with them."""
+    asset = one_by_one(work, one_by_one(work, work.assets[name], old), new)
+    before = dict(asset.partly.get(old, ()))
+    going = {number: rest for number, rest in before.items() if number in numbers}
+    staying = {number: rest for number, rest in before.items() if number not in numbers}
+    partly = with_items(asset.partly, old, staying)
+    partly = with_items(partly, new, going | dict(asset.partly.get(new, ())))
+    consumed = {**asset.consumed, new: max(asset.consumed.get(old, 0), asset.consumed.get(new, 0))}
+    parted = asset.parted
+    if old in parted:
+        parted = {**parted, new: parted[old]}
+        work.keepers[new] = tuple(sorted({*work.keepers.get(new, ()), name}))
+    work.assets[name] = replace(asset, consumed=consumed, partly=partly, parted=parted)
+
+
+def _joined(there: DatasetState, dataset: DatasetState, moving: Collection[EventRef]) -> DatasetState:
+    """The dataset of the new URI with all that was the old one's."""
+    coverage = there.coverage | dataset.coverage
+    return replace(
+        there,
+        coverage=coverage,
+        gone=(there.gone | dataset.gone) - coverage,
+        seq=max(there.seq, dataset.seq),
+        at=max(there.at, dataset.at),
+        recent=tuple(sorted([*there.recent, *moving], key=lambda ref: ref.seq)),
+        touched=dataset.touched,
+    )

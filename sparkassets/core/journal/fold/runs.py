@@ -1,0 +1,184 @@
+"""Runs: claimed, kept alive, and how they ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.entries import (
+    NOT_TRIED,
+    ClaimEntry,
+    FailureEntry,
+    Numbered,
+    PauseEntry,
+    RenewEntry,
+    SuccessEntry,
+)
+from sparkassets.core.journal.fold import consumption, datasets
+from sparkassets.core.journal.fold.losses import after_success, replaced_under
+from sparkassets.core.journal.fold.removal import computed
+from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
+from sparkassets.core.partitions import RangeSet
+
+INSTANCES = 1000
+"""Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
+
+
+def claimed(work: Workspace, entry: ClaimEntry, numbered: Numbered) -> None:
+    """The claim is the newest of the asset's chain."""
+    asset = work.assets[entry.asset]
+    claim = ClaimState(numbered.seq, entry, numbered.driver, unix(numbered.at), numbered.seq)
+    work.assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
+
+
+def renewed(work: Workspace, entry: RenewEntry, numbered: Numbered) -> None:
+    """The drivers of these claims are alive."""
+    for name, token in entry.claims:
+        asset = work.assets.get(name)
+        if asset is not None:
+            chain = tuple(replace(link, renewed=numbered.seq) if link.token == token else link for link in asset.chain)
+            work.assets[name] = replace(asset, chain=chain)
+
+
+def paused(work: Workspace, entry: PauseEntry, _: Numbered) -> None:
+    """The asset stops running, or goes on."""
+    work.assets[entry.asset] = replace(work.assets[entry.asset], paused=entry.paused)
+
+
+def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
+    """The blocks failed; the chain stays where it is not certain that nothing of them can land any more."""
+    asset = work.assets[entry.asset]
+    claim = asset.claim(entry.token)
+    if entry.fenced:
+        chain: tuple[ClaimState, ...] = ()
+    else:
+        chain = tuple(replace(link, status="unfenced") if link.token == entry.token else link for link in asset.chain)
+    if entry.cause in NOT_TRIED:
+        work.assets[entry.asset] = replace(asset, chain=chain)
+        return
+    item = FailedBlocks(
+        ranges=entry.blocks,
+        token=entry.token,
+        run=entry.run,
+        cause=entry.cause,
+        error=entry.error,
+        invocation=entry.invocation,
+        planned=claim.planned if claim is not None else 0,
+        events=claim.request.events if claim is not None else (),
+    )
+    if entry.blocks is not None:
+        others = _outside(asset.failed, entry.blocks)
+    else:
+        others = tuple(each for each in asset.failed if not set(each.events) <= set(item.events))
+    work.assets[entry.asset] = replace(asset, chain=chain, failed=(*others, item))
+
+
+def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
+    """The blocks are there, their event is published, and what the run was claimed for is used up."""
+    work.marked(entry.asset)
+    asset = work.assets[entry.asset]
+    if entry.token < asset.placed:  # it wrote where the asset was before
+        work.assets[entry.asset] = replace(asset, chain=())
+        return
+    if (replaced := replaced_under(asset, entry)) is not None:
+        datasets.found(work, replaced, numbered.seq)
+        asset = work.assets[entry.asset]
+    claim = asset.claim(entry.token)
+    # a run that was claimed when the asset had partitions says nothing about what it uses without, or the other way
+    counts = claim if (entry.blocks is None) == (asset.spec.partition is None) else None
+    scheduled = counts if counts is not None and counts.kind == "scheduled" else None
+    after = consumption.after_run(work, asset, entry.blocks, counts)
+    after = replace(after, failed=asset.failed if scheduled is not None else ())
+    if entry.blocks is not None:
+        after = _with_blocks(after, entry, entry.blocks, claim, scheduled)
+    if scheduled is not None:
+        after = _on_schedule(after, entry, scheduled)
+    if entry.interval is not None and _is_aligned_to(work, entry):
+        after = _with_instance(after, Instance(*entry.interval, numbered.seq, entry.table_id, entry.version))
+    after = after_success(after, entry, numbered.seq)
+    work.assets[entry.asset] = replace(
+        after, done=max(asset.done, entry.token), chain=(), last=_last(asset, entry, claim, numbered)
+    )
+    datasets.publish(work, numbered, whole=entry.blocks is None)
+    for uri in asset.spec.named:
+        consumption.forget(work, uri)
+    if entry.blocks is None and after.failed:
+        _forget_failures(work, entry.asset)
+
+
+def _with_blocks(
+    asset: AssetState,
+    entry: SuccessEntry,
+    blocks: RangeSet,
+    claim: ClaimEntry | None,
+    scheduled: ClaimEntry | None,
+) -> AssetState:
+    """The asset with its blocks: there, not stale for what the run used, and not failed."""
+    uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
+    using = scheduled.request.consumption if scheduled is not None else None
+    cleared = {
+        name: marks.clear(using.used(uris[name], blocks) if using is not None else blocks, through=entry.token)
+        for name, marks in asset.stale.items()
+    }
+    after = computed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
+    return replace(
+        after,
+        coverage=asset.coverage | blocks,
+        stale={name: marks for name, marks in cleared.items() if marks},
+        failed=_outside(asset.failed, blocks),
+    )
+
+
+def _on_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
+    """The asset as far on as its schedule has come."""
+    cursor = asset.cursor
+    if claim.request.cursor is not None:
+        cursor = max(claim.request.cursor, cursor or claim.request.cursor, key=_by_end)
+    return replace(asset, watermarks={**asset.watermarks, **entry.watermarks}, cursor=cursor)
+
+
+def _with_instance(asset: AssetState, found: Instance) -> AssetState:
+    others = [each for each in asset.instances if each.end != found.end]
+    return replace(asset, instances=tuple(sorted([*others, found], key=lambda each: each.end)[-INSTANCES:]))
+
+
+def _last(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: Numbered) -> LastRun:
+    rows = entry.extra.get("rows")
+    intervals = [asset.last.interval if asset.last else None, entry.interval]
+    return LastRun(
+        run=entry.run,
+        seq=numbered.seq,
+        at=unix(numbered.at),
+        rows=rows if isinstance(rows, int) else None,
+        interval=max((each for each in intervals if each is not None), key=lambda each: each[1], default=None),
+        invocation=claim.invocation if claim is not None else "",
+        planned=claim.planned if claim is not None else 0,
+    )
+
+
+def _forget_failures(work: Workspace, name: str) -> None:
+    """Those for events that are used by now."""
+    asset = work.assets[name]
+    unused = consumption.unused(work, asset)
+    failed = tuple(item for item in asset.failed if not unused.isdisjoint(item.events))
+    work.assets[name] = replace(asset, failed=failed)
+
+
+def _is_aligned_to(work: Workspace, entry: SuccessEntry) -> bool:
+    """Whether some consumer is aligned to the runs of the asset."""
+    return any(inlet.aligned and inlet.name == entry.asset for _, inlet in work.readers(entry.uri))
+
+
+def _by_end(interval: tuple[int, int]) -> tuple[int, int]:
+    return interval[1], interval[0]
+
+
+def _outside(failed: tuple[FailedBlocks, ...], blocks: RangeSet) -> tuple[FailedBlocks, ...]:
+    """What is still failed when ``blocks`` no longer are."""
+    rest = []
+    for item in failed:
+        ranges = item.ranges - blocks if item.ranges is not None else None
+        if ranges:
+            rest.append(replace(item, ranges=ranges))
+    return tuple(rest)

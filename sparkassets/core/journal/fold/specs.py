@@ -1,0 +1,54 @@
+"""The spec of an asset is another one from here on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.journal.entries import Numbered, SpecEntry
+from sparkassets.core.journal.fold.consumption import named_anew
+from sparkassets.core.journal.fold.datasets import mark_stale
+from sparkassets.core.journal.fold.moves import moved, renamed
+from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.state import AssetState
+
+
+def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
+    """What was computed stays where it stands; what follows from it goes by the new spec."""
+    name, spec, old = entry.asset, entry.spec, work.marked(entry.asset)
+    asset = named_anew(work, _at_its_place(work, entry, old, numbered.seq), old.spec if old is not None else None)
+    work.assets[name] = _of_inlets(asset)
+    for inlet in spec.inlets:
+        if inlet.name in asset.kept and inlet.on_removed != "keep":  # what was removed counts after all
+            work.mark(name, inlet, asset.kept[inlet.name].ranges(), seq=numbered.seq)
+    work.listen(name, old)
+    if old is not None and asset.coverage:
+        _came_new(work, name, old.spec, numbered.seq)
+
+
+def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq: int) -> AssetState:
+    """The asset with its new spec: what is known of it is where it stands."""
+    spec = entry.spec
+    if old is None:
+        return AssetState(entry.asset, spec)
+    if old.spec.storage != spec.storage or (spec.storage is None and old.spec.uri != spec.uri):
+        return moved(work, old, spec, seq)
+    if old.spec.uri != spec.uri:
+        renamed(work, entry.asset, old.spec.uri, spec.uri)
+    return replace(work.assets[entry.asset], spec=spec)
+
+
+def _of_inlets(asset: AssetState) -> AssetState:
+    """Without what is known of inlets that it has no more, or that keep nothing any more."""
+    inlets = asset.spec.inlets
+    stale = {inlet.name: asset.stale[inlet.name] for inlet in inlets if inlet.name in asset.stale}
+    keeping = {inlet.name for inlet in inlets if inlet.on_removed == "keep"}
+    return replace(asset, stale=stale, kept={name: marks for name, marks in asset.kept.items() if name in keeping})
+
+
+def _came_new(work: Workspace, name: str, before: FoldSpec, seq: int) -> None:
+    """What was computed without an inlet is out of date."""
+    for inlet in work.assets[name].spec.inlets:
+        if before.inlet(inlet.name) is None and work.newest(inlet.uri):
+            there = work.dataset(inlet.uri).coverage
+            mark_stale(work, name, inlet, there, seq=seq, whole=inlet.mapping is None)

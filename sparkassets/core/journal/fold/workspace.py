@@ -1,0 +1,133 @@
+"""What one call of the fold works on: a state that is written in place, and that grows without being copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from sparkassets.core.journal.specs import FoldInlet
+from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
+from sparkassets.core.partitions import RangeSet, StampedRanges
+from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
+
+T = TypeVar("T")
+
+
+class Workspace:
+    """A state on its way; what no entry touches is the state's own.
+
+    Attributes:
+        assets: Without the marks of what is stale that came since; `marked` has them.
+        datasets: Without the coverage and the events that came since; `dataset` and `recent` have them.
+        consumers, keepers: As in `State`.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.assets = dict(state.assets)
+        self.datasets = dict(state.datasets)
+        self.consumers = dict(state.consumers)
+        self.keepers = dict(state.keepers)
+        self._journal_id = state.journal_id
+        self._fresh: dict[str, list[EventRef]] = {}
+        self._growing: dict[str, GrowingRanges] = {}
+        self._marking: dict[str, dict[str, GrowingStamps]] = {}
+
+    def result(self, seq: int, commit: int) -> State:
+        """The state with all that came."""
+        for uri in [*self._fresh, *self._growing]:
+            self.dataset(uri)
+        for name in list(self._marking):
+            self.marked(name)
+        return State(self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.keepers)
+
+    # ------------------------------------------------------------------ assets
+
+    def marked(self, name: str) -> AssetState | None:
+        """The asset with all marks of what is stale; None where there is no such asset."""
+        asset, marking = self.assets.get(name), self._marking.pop(name, {})
+        if asset is not None and marking:
+            stale = {**asset.stale, **{inlet: marks.result() for inlet, marks in marking.items()}}
+            asset = self.assets[name] = replace(asset, stale=stale)
+        return asset
+
+    def mark(self, name: str, inlet: FoldInlet, blocks: RangeSet, *, seq: int) -> None:
+        """Marks blocks of the asset as stale, or as having a new cause, because of that inlet."""
+        if blocks:
+            marking = self._marking.setdefault(name, {})
+            if inlet.name not in marking:
+                marking[inlet.name] = GrowingStamps(self.assets[name].stale.get(inlet.name, StampedRanges()))
+            marking[inlet.name].overlay(blocks, seq)
+
+    def has_others(self, uri: str, name: str) -> bool:
+        """Whether an asset other than ``name`` has the URI."""
+        return any(asset.spec.uri == uri for asset in self.assets.values() if asset.name != name)
+
+    # ------------------------------------------------------------------ datasets
+
+    def dataset(self, uri: str) -> DatasetState:
+        """The dataset with all that came, also when nothing is known of it."""
+        self.recent(uri)
+        growing = self._growing.pop(uri, None)
+        dataset = self.datasets.get(uri) or DatasetState(uri)
+        if growing is not None:
+            dataset = self.datasets[uri] = replace(dataset, coverage=growing.result())
+        return dataset
+
+    def newest(self, uri: str) -> int:
+        """The number of the dataset's newest event; 0 before the first."""
+        dataset = self.datasets.get(uri)
+        return dataset.seq if dataset is not None else 0
+
+    def recent(self, uri: str) -> tuple[EventRef, ...]:
+        """The dataset's events that are remembered, with those that came."""
+        dataset, fresh = self.datasets.get(uri), self._fresh.pop(uri, None)
+        if dataset is not None and fresh:
+            dataset = self.datasets[uri] = replace(dataset, recent=(*dataset.recent, *fresh))
+        return dataset.recent if dataset is not None else ()
+
+    def growing(self, uri: str) -> GrowingRanges:
+        """The coverage of the dataset, to be added to."""
+        if uri not in self._growing:
+            dataset = self.datasets.get(uri)
+            self._growing[uri] = GrowingRanges(dataset.coverage if dataset is not None else RangeSet())
+        return self._growing[uri]
+
+    def remember(self, ref: EventRef, *, alone: bool) -> None:
+        """Adds an event to its dataset; ``alone`` when all before it are forgotten."""
+        if alone:
+            self._fresh[ref.uri] = [ref]
+        else:
+            self._fresh.setdefault(ref.uri, []).append(ref)
+
+    # ------------------------------------------------------------------ who goes by a dataset
+
+    def readers(self, uri: str) -> Iterator[tuple[str, FoldInlet]]:
+        """The assets that read the dataset, with the inlet by which they do."""
+        for name, inlet_name in self.consumers.get(uri, ()):
+            inlet = self.assets[name].spec.inlet(inlet_name)
+            if inlet is not None:
+                yield name, inlet
+
+    def keeping(self, uri: str) -> list[AssetState]:
+        """The assets that the dataset's events trigger, or triggered before their condition changed."""
+        return [self.assets[name] for name in self.keepers.get(uri, ())]
+
+    def listen(self, name: str, old: AssetState | None) -> None:
+        """Notes who goes by which dataset, now that the asset's spec changed."""
+        new = self.assets[name]
+        for uri in {*new.spec.listens, *(old.spec.listens if old is not None else ())}:
+            others = tuple(pair for pair in self.consumers.get(uri, ()) if pair[0] != name)
+            own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else ()
+            _set(self.consumers, uri, tuple(sorted([*others, *own])))
+        for uri in {*new.triggers, *(old.triggers if old is not None else ())}:
+            rest = tuple(keeper for keeper in self.keepers.get(uri, ()) if keeper != name)
+            _set(self.keepers, uri, tuple(sorted([*rest, name])) if uri in new.triggers else rest)
+
+
+def _set(known: dict[str, tuple[T, ...]], uri: str, values: tuple[T, ...]) -> None:
+    """Keeps no dataset with nobody."""
+    if values:
+        known[uri] = values
+    else:
+        known.pop(uri, None)
