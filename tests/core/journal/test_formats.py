@@ -1,0 +1,147 @@
+"""What an older version of sparkassets stored is read on: it folds to what it meant then, and the assets go on from it.
+
+`journal_format_1.json` was written by the code of format 1: the rows of a journal, the snapshot as of one of them, the
+state that this came to, and what was due and why. It is never written anew.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkassets.core.instants import Duration, parse_instant
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.snapshot import decode, encode
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import RangeSet, StampedRanges, WindowMapping
+from sparkassets.core.spec.model import InletSpec, ReadAfter
+from sparkassets.core.strategies import DateRange, EveryInstance, LatestOnly
+from sparkassets.core.writes import Append
+from tests.builders import Story, asset, at, project, source, timed
+
+STORED = json.loads((Path(__file__).parents[2] / "vectors" / "journal_format_1.json").read_text())
+PROJECT = project(
+    source("s"),
+    source("d", by=None),
+    source("h", by="hour", zone="Europe/Berlin"),
+    asset(
+        "kept",
+        InletSpec("s", "", None, on_removed="keep"),
+        strategy=DateRange(max_partitions_per_run=2, lookback=Duration.parse("1d")),
+    ),
+    asset("weeks", "kept", by="week"),
+    asset("shop", InletSpec("h", "", None, settle_seconds=3600), zone="Europe/Berlin"),
+    asset("trailing", InletSpec("s", "", WindowMapping.trailing(Duration.parse("2d"))), schedule="@daily & s"),
+    asset("guided", "s", schedule="s"),
+    asset("report", "weeks", "d", by=None, schedule="weeks & d"),
+    asset("each", by=None, schedule="d | x-drop://inbox", strategy=EveryInstance(), write=Append()),
+    asset(
+        "late",
+        InletSpec("d", "", None, read=ReadAfter("n")),
+        by=None,
+        schedule="d",
+        strategy=LatestOnly(),
+        write=Append(),
+    ),
+    asset("dump", by=None, schedule=timed({"cron": "0 6 * * *", "catchup": "all", "start": "2025-01-06T06:00"})),
+    asset(
+        "hours",
+        InletSpec("dump", "", None, aligned=True, on_update="ignore"),
+        by="hour",
+        schedule=timed("0 * * * *"),
+        start=at("2025-01-08T06:00"),
+    ),
+    asset("lost", "s"),
+    asset("gone", "d", by=None),
+    asset("halted", "s"),
+)
+NOW = "2025-01-09T07:00"
+
+
+def rows(stored: list[dict[str, Any]]) -> list[JournalRow]:
+    lists = ("starts", "ends")
+    given = ({key: tuple(value) if key in lists else value for key, value in row.items()} for row in stored)
+    return [JournalRow(**{**row, "at": parse_instant(row["at"], zone="UTC")}) for row in given]
+
+
+def snapshot(stored: list[dict[str, Any]]) -> list[SnapshotRow]:
+    return [
+        SnapshotRow(
+            **{
+                **dict.fromkeys(("asset", "uri", "segment")),
+                **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()},
+            }
+        )
+        for row in stored
+    ]
+
+
+def from_nothing() -> State:
+    entries = map(from_row, rows(STORED["rows"]))
+    return fold(State(STORED["journal_id"]), entries, commit=STORED["commit"])
+
+
+def from_the_snapshot() -> State:
+    state = decode(snapshot(STORED["snapshot"]), journal_id=STORED["journal_id"])
+    tail = [row for row in rows(STORED["rows"]) if row.seq > state.seq]
+    assert 20 < len(tail) < len(STORED["rows"]) - 20
+    return fold(state, map(from_row, tail), commit=STORED["commit"])
+
+
+def plain(value: Any) -> Any:
+    """The value as the stored state has it; specs are compared on their own."""
+    match value:
+        case RangeSet():
+            return [list(pair) for pair in value.pairs()]
+        case StampedRanges():
+            return [list(item) for item in value.items()]
+        case Mapping():
+            return {str(key): plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value) if each.name != "spec"}
+    return value
+
+
+def going_on(state: State) -> Story:
+    story = Story(PROJECT, now=NOW)
+    story.clock, story.state, story.rows, story.entries = NOW, state, [], []
+    return story
+
+
+@pytest.mark.parametrize("read", [from_nothing, from_the_snapshot])
+class TestFormat1:
+    def test_it_means_what_it_meant(self, read):
+        state = read()
+        told = plain(state)
+        told["consumers"] = {uri: sorted(map(list, pairs)) for uri, pairs in state.consumers.items()}
+        assert told == STORED["state"]
+
+    def test_its_specs_are_those_of_the_project(self, read):
+        known = {name: asset.spec for name, asset in read().assets.items()}
+        assert known == {item.name: fold_spec(item, PROJECT) for item in PROJECT.assets.values()}
+
+    def test_what_was_due_is_due(self, read):
+        story = going_on(read())
+        gone = [claim.token for name in ("dump", "shop") for claim in story.state.assets[name].chain]
+        plan = story.plan(invocation="five", gone=gone)
+        runs = [[run.asset, story.keys(run.asset, run.blocks), run.reason] for run in plan.runs]
+        assert runs == STORED["plan"]["runs"]
+        assert [[item.asset, item.reason] for item in plan.waiting] == STORED["plan"]["waiting"]
+
+    def test_it_goes_on_and_comes_to_rest(self, read):
+        story = going_on(read())
+        gone = [claim.token for known in story.state.assets.values() for claim in known.chain]
+        while runs := story.plan(invocation="five", gone=gone).runs:
+            assert len(story.rows) < 200, "never idle"
+            story.succeed(runs[0].asset, story.claim(runs[0]))
+        written = decode(encode(story.state), journal_id=STORED["journal_id"])
+        assert written == replace(story.state, consumers=written.consumers, keepers=written.keepers)
+        assert story.state.assets["weeks"].coverage
