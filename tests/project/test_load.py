@@ -181,14 +181,6 @@ def test_a_function_beside_the_project_folder(folder, tmp_path, path):
     assert load(conf, {}).assets["a"].body.search_path == str(tmp_path)
 
 
-def test_the_hash_follows_the_functions_file(folder):
-    files = {"conf/assets/a.yml": ASSET, "conf/jobs/train.py": "def train(context): ..."}
-    first = load(folder(files), {}).assets["a"].code_hash
-    assert load(folder(files), {}).assets["a"].code_hash == first
-    again = folder({**files, "conf/jobs/train.py": "def train(context): return 1"})
-    assert load(again, {}).assets["a"].code_hash != first
-
-
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

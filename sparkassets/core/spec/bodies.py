@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Final
 
 from yaml.nodes import ScalarNode
@@ -155,13 +154,11 @@ class Body:
         compiled: For the model; None where it is wrong or for a source.
         named: The assets that it names, in order of appearance.
         sql: The template, where it is SQL.
-        code_hash: Changes with the code.
     """
 
     compiled: SqlBody | PythonBody | None = None
     named: Mapping[str, Mention] = field(default_factory=dict)
     sql: SqlText | None = None
-    code_hash: str = ""
 
 
 def compile_body(
@@ -217,7 +214,7 @@ def _sql(draft: AssetDraft, text: str, file: SourceFile, at: At | None) -> Body:
         return Body()
     sql = SqlText(template, file, at)
     named = {name: sql.mention(line, column, len(name)) for name, (line, column) in template.inlets.items()}
-    return Body(SqlBody(text, sql.mention(1, 1, 1).location), named, sql, _hash(text))
+    return Body(SqlBody(text, sql.mention(1, 1, 1).location), named, sql)
 
 
 def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Mapping[str, Module]) -> Body:
@@ -271,8 +268,4 @@ def _function(draft: AssetDraft, module_name: str, name: str, module: Module, fu
         search_path=module.search_path,
         location=Location(module.file.label, function.line, function.column),
     )
-    return Body(compiled, named, None, _hash(f"{name}\n{module.file.text}"))
-
-
-def _hash(code: str) -> str:
-    return blake2b(code.encode(), digest_size=16).hexdigest()
+    return Body(compiled, named)

@@ -123,7 +123,6 @@ def _compile(
         retry_delay_seconds=draft.seconds["retry_delay"],
         timeout_seconds=draft.seconds["timeout"],
         lease_seconds=draft.seconds["lease"],
-        code_hash=body.code_hash,
     )
 
 

@@ -159,7 +159,6 @@ class AssetSpec:
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         durations: all in seconds.
-        code_hash: Changes when the SQL or the function's file changes.
     """
 
     name: str
@@ -188,7 +187,6 @@ class AssetSpec:
     retry_delay_seconds: int = 30
     timeout_seconds: int = 7200
     lease_seconds: int = 600
-    code_hash: str = ""
 
     @property
     def local_zone(self) -> str:

@@ -230,11 +230,6 @@ def test_a_sql_file_by_its_path_from_the_project_folder():
     assert asset.body == SqlBody("SELECT 2", Location("queries/x.sql", 1, 1))
 
 
-def test_code_hashes_follow_the_code():
-    first, same, other = (one("asset: a", sql=sql).code_hash for sql in ("SELECT 1", "SELECT 1", "SELECT 2"))
-    assert first == same != other
-
-
 def test_several_documents_in_a_file():
     project = compiled({"all.yml": "asset: a\nsource: true\n---\n---\nasset: b\nsource: true\n"})
     assert list(project.assets) == ["a", "b"]
