@@ -11,7 +11,7 @@ from sparkassets.core.journal.entries import ClaimEntry, Numbered
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError
@@ -165,8 +165,8 @@ class Observation:
     """
 
     asset: str
-    changed: RangeSet
-    removed: RangeSet = field(default_factory=RangeSet)
+    changed: PartitionSet
+    removed: PartitionSet = NOTHING
     whole: bool = False
     table_id: str | None = None
     version: int | None = None
@@ -190,7 +190,7 @@ class SourceObserver(Protocol):
         table_id: str | None,
         version: int | None,
         cursor: Mapping[str, Any],
-        coverage: RangeSet,
+        coverage: PartitionSet,
         now: datetime,
     ) -> Observation | None:
         """What changed since that position; None when nothing did and there is nothing to note.
@@ -220,7 +220,7 @@ class Recorded:
     seen: int
     mark: str
     app: str
-    coverage: RangeSet
+    coverage: PartitionSet
 
 
 class TargetObserver(Protocol):
@@ -262,7 +262,7 @@ class RunOrder:
     run: str
     app_id: str
     token: int
-    blocks: RangeSet | None
+    blocks: PartitionSet
     pins: Mapping[str, Pin]
     inlets: Mapping[str, AssetSpec]
     interval: tuple[datetime, datetime] | None

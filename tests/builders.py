@@ -24,7 +24,14 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import Overlap, RangeSet, TimePartition
+from sparkassets.core.partitions import (
+    NOTHING,
+    UNPARTITIONED,
+    Overlap,
+    Partitioning,
+    PartitionSet,
+    TimePartition,
+)
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.planner import plan
@@ -45,22 +52,22 @@ def at(text: str) -> int:
     return unix(parse_instant(text, zone="UTC"))
 
 
-def days(*keys: str, by: str = "day", zone: str = "UTC") -> RangeSet:
+def days(*keys: str, by: str = "day", zone: str = "UTC") -> PartitionSet:
     """Ranges of keys such as ``2025-01-01..2025-01-03``."""
-    partition = TimePartition(by, zone)  # type: ignore[arg-type]
-    return RangeSet.of(partition.parse_keys(key) for key in keys)
+    partitioning = Partitioning(TimePartition(by, zone))  # type: ignore[arg-type]
+    return PartitionSet.union(partitioning.parse(key) for key in keys)
 
 
 def source(name: str, *, by: str | None = "day", zone: str = "UTC", **more: Any) -> AssetSpec:
     """An asset that others write."""
-    partition = TimePartition(by, zone, column=by) if by else None  # type: ignore[arg-type]
+    partitioning = Partitioning(TimePartition(by, zone, column=by)) if by else UNPARTITIONED  # type: ignore[arg-type]
     return AssetSpec(
         name,
         f"x-{name}",
         StorageLocation(f"/data/{name}", name),
         HERE,
         source=SourceSpec("delta"),
-        partition=partition,
+        partitioning=partitioning,
         **more,
     )
 
@@ -80,7 +87,7 @@ def asset(
     **more: Any,
 ) -> AssetSpec:
     """An asset that is computed; inlets named alike are mapped by overlap when `project` links them."""
-    partition = TimePartition(by, zone, column=by) if by else None  # type: ignore[arg-type]
+    partitioning = Partitioning(TimePartition(by, zone, column=by)) if by else UNPARTITIONED  # type: ignore[arg-type]
     linked = {item.name: item for item in (_inlet(inlet) for inlet in inlets)}
     when = schedule if isinstance(schedule, Schedule) else Schedule()
     if isinstance(schedule, str):
@@ -93,7 +100,7 @@ def asset(
         StorageLocation(f"/data/{name}", name),
         HERE,
         inlets=linked,
-        partition=partition,
+        partitioning=partitioning,
         schedule=when,
         **defaults,
     )
@@ -116,9 +123,9 @@ def _link(item: AssetSpec, known: dict[str, AssetSpec]) -> AssetSpec:
     inlets = {}
     for name, inlet in item.inlets.items():
         up = known[name]
-        both = item.partition is not None and up.partition is not None
+        both = item.partitioning.is_partitioned and up.partitioning.is_partitioned
         mapping = (inlet.mapping or Overlap()) if both else None
-        dimension = item.partition is not None and up.partition is None
+        dimension = item.partitioning.is_partitioned and not up.partitioning.is_partitioned
         inlets[name] = replace(inlet, uri=up.uri, mapping=mapping, on_update="ignore" if dimension else inlet.on_update)
     return _default_schedule(replace(item, inlets=inlets)) if item.schedule.default else replace(item, inlets=inlets)
 
@@ -166,8 +173,9 @@ class Story:
     def observed(self, name: str, *keys: str, **more: Any) -> int:
         """A source changed."""
         item = self.project.assets[name]
-        changed = RangeSet.of(item.partition.parse_keys(key) for key in keys) if item.partition else RangeSet()
-        return self.add(ObservedEntry(name, item.uri, changed, whole=item.partition is None, **more))
+        partitioned = item.partitioning.is_partitioned
+        changed = PartitionSet.union(item.partitioning.parse(key) for key in keys) if partitioned else NOTHING
+        return self.add(ObservedEntry(name, item.uri, changed, whole=not partitioned, **more))
 
     def event(self, uri: str) -> int:
         """Somebody announced an update."""
@@ -224,9 +232,8 @@ class Story:
         """Asset to the partitions that are due, empty for an asset without."""
         return {run.asset: self.keys(run.asset, run.blocks) for run in self.plan(**more).runs}
 
-    def keys(self, name: str, blocks: RangeSet | None) -> list[str]:
-        partition = self.project.assets[name].partition
-        return partition.labels(blocks) if partition and blocks is not None else []
+    def keys(self, name: str, blocks: PartitionSet) -> list[str]:
+        return self.project.assets[name].partitioning.labels(blocks)
 
     def waits(self, name: str, **more: Any) -> list[str]:
         """The sentences of why an asset waits."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import parse_instant, unix
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
@@ -47,7 +47,7 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
         raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
     if request.rebuild:
         return _rebuild_of(asset, request)
-    if asset.partition is not None:
+    if asset.partitioning.is_partitioned:
         if request.partition is None or request.interval is not None:
             raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
         return Backfill(asset, blocks_of(asset, request.partition), force=request.force)
@@ -61,7 +61,7 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
         if end < start:
             raise InputError(f"the interval {request.interval!r} ends before it starts")
         interval = (unix(start), unix(end))
-    return Backfill(asset, None, interval=interval, force=request.force)
+    return Backfill(asset, EVERYTHING, interval=interval, force=request.force)
 
 
 def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
@@ -73,9 +73,9 @@ def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
         raise InputError(
             f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"
         )
-    if asset.partition is None:
-        return Backfill(asset, None, force=request.force)  # it takes the place of the whole table anyway
-    return Rebuild(asset, asset.partition, force=request.force)
+    if not asset.partitioning.is_partitioned:
+        return Backfill(asset, EVERYTHING, force=request.force)  # it takes the place of the whole table anyway
+    return Rebuild(asset, force=request.force)
 
 
 def refuse_without_run(plan: Plan) -> None:
@@ -89,12 +89,12 @@ def refuse_without_run(plan: Plan) -> None:
         raise InputError(f"nothing is rebuilt: {reasons}")
 
 
-def blocks_of(asset: AssetSpec, keys: str) -> RangeSet:
+def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
     """The blocks of the keys ``A..B`` or ``A``, inclusive.
 
     Raises:
         InputError: The asset has no partitions, or no such keys.
     """
-    if asset.partition is None:
+    if not asset.partitioning.is_partitioned:
         raise InputError(f"asset {asset.name!r} has no partitions")
-    return RangeSet.of([asset.partition.parse_keys(keys)])
+    return asset.partitioning.parse(keys)

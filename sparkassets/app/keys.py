@@ -32,6 +32,5 @@ def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
 def with_keys(item: Named, project: ProjectSpec) -> Named:
     """The item, its partitions told by their keys, as far as the project has its asset."""
     asset = project.assets.get(item.asset)
-    if asset is None or asset.partition is None or not item.blocks:
-        return item
-    return replace(item, partitions=tuple(asset.partition.labels(item.blocks)))
+    labels = asset.partitioning.labels(item.blocks) if asset is not None else []
+    return replace(item, partitions=tuple(labels)) if labels else item

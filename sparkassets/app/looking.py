@@ -11,7 +11,7 @@ from sparkassets.app.keys import plan_with_keys
 from sparkassets.app.opened import Opened
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
@@ -40,14 +40,13 @@ class Looking(Opened):
         """What a backfill would run."""
         return plan_with_keys(backfill_of(self.asset(request.asset), request).plan(self._context(at=at)), self.spec)
 
-    def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, RangeSet | None]:
-        """What the runs of a plan make due after them, upstream first: asset to partitions, None for the whole."""
+    def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:
+        """What the runs of a plan make due after them, upstream first: by asset, everything for all of one."""
         from sparkassets.core.planner.impact import impact
 
-        updated: dict[str, RangeSet | None] = {run.asset: None for run in plan.runs}
+        updated: dict[str, PartitionSet] = {}
         for run in plan.runs:
-            if run.blocks is not None:
-                updated[run.asset] = (updated[run.asset] or RangeSet()) | run.blocks
+            updated[run.asset] = updated.get(run.asset, NOTHING) | run.blocks
         return impact(self._context(at=at), updated)
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
@@ -55,7 +54,7 @@ class Looking(Opened):
         from sparkassets.core.planner.explain import explain
 
         spec = self.asset(asset)
-        blocks = blocks_of(spec, partition) if partition is not None else None
+        blocks = blocks_of(spec, partition) if partition is not None else EVERYTHING
         return explain(self._context(at=at), spec, blocks)
 
     def status(self, *, at: datetime | str | None = None) -> list[AssetStatus]:
@@ -69,22 +68,21 @@ class Looking(Opened):
         """Every partition of an asset that is wanted or there, with its status."""
         from sparkassets.core.planner.status import grid
 
-        spec, partition = self._partitioned(asset)
-        return list(grid(self._context(at=at), spec, partition))
+        return list(grid(self._context(at=at), self._partitioned(asset)))
 
     def stretches(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
         """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
         from sparkassets.core.planner.status import stretches
 
-        spec, partition = self._partitioned(asset)
-        found = stretches(self._context(at=at), spec, partition)
-        return [(partition.labels(time)[0], partition.count(time), status) for time, status in found]
+        spec = self._partitioned(asset)
+        labels, count = spec.partitioning.labels, spec.partitioning.count
+        return [(labels(each)[0], count(each), status) for each, status in stretches(self._context(at=at), spec)]
 
-    def _partitioned(self, name: str) -> tuple[AssetSpec, TimePartition]:
+    def _partitioned(self, name: str) -> AssetSpec:
         spec = self.asset(name)
-        if spec.partition is None:
+        if not spec.partitioning.is_partitioned:
             raise InputError(f"asset {name!r} has no partitions", hint="`sparkassets status` tells what is known")
-        return spec, spec.partition
+        return spec
 
     def _context(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> PlanningContext:
         for name in select or ():

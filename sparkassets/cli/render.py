@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import instant, unix, zoned
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
@@ -71,7 +71,7 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         print_table(terminal, columns, rows)
 
 
-def print_downstream(after: Mapping[str, RangeSet | None], project: ProjectSpec, terminal: Terminal) -> None:
+def print_downstream(after: Mapping[str, PartitionSet], project: ProjectSpec, terminal: Terminal) -> None:
     """Writes what a backfill would make due after it."""
     if not after:
         terminal.print("", "nothing downstream follows it")
@@ -212,10 +212,10 @@ def _in_words(status: Status) -> str:
     return "planned anew" if status == "replanned" else status
 
 
-def blocks_text(asset: str, blocks: RangeSet | None, project: ProjectSpec) -> str:
+def blocks_text(asset: str, blocks: PartitionSet, project: ProjectSpec) -> str:
     """The partitions of a run for people; empty for an asset without."""
     spec = project.assets.get(asset)
-    return labels(blocks, spec.partition) if blocks and spec is not None and spec.partition is not None else ""
+    return labels(blocks, spec.partitioning) if spec is not None else ""
 
 
 def number(value: int | None) -> str:

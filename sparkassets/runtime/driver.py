@@ -21,7 +21,7 @@ from sparkassets.core.journal import announce, events
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
 from sparkassets.core.journal.state import ClaimState, EventRef, LastRun, State
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
@@ -303,7 +303,7 @@ class Driver:
             previous_interval=_previous(state.assets[asset.name].last, request.interval),
             rebuilds=request.rebuilds,
             files={
-                name: _files(inlet, state.assets[name].position, request.pins[name].ranges)
+                name: _files(inlet, state.assets[name].position, request.pins[name].parts)
                 for name, inlet in inlets.items()
                 if inlet.source is not None and inlet.source.kind in ("csv", "json", "parquet")
             },
@@ -531,13 +531,14 @@ def _previous(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[d
     return instant(last.interval[0]), instant(last.interval[1])
 
 
-def _files(source: AssetSpec, position: Mapping[str, Any], ranges: RangeSet | None) -> dict[str, Any]:
+def _files(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) -> dict[str, Any]:
     """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
-    if ranges is None or source.partition is None or source.storage is None:
+    time = source.partitioning.time
+    if parts.is_everything or time is None or source.storage is None:
         return dict(position)
-    pattern, partition = PathPattern.parse(source.storage.path), source.partition
+    pattern = PathPattern.parse(source.storage.path)
     return {
         key: value
         for key, value in position.items()
-        if ranges.overlaps(RangeSet.span(*pattern.extent(int(key), partition)))
+        if parts.overlaps(PartitionSet.span(*pattern.extent(int(key), time)))
     }

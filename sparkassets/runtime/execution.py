@@ -163,7 +163,7 @@ class Execution:
             self._work = next(self._reorder(link) for link in self._older if link.entry.run == begun)
             return None
         self._settled = True
-        if self._order.blocks is not None and not self._order.blocks:
+        if not self._order.blocks:
             lost = RunError(f"{', '.join(link.entry.run for link in self._older)} never ended and left nothing")
             return Failed("lost", lost, fenced=True, attempts=0)
         return None
@@ -322,8 +322,7 @@ class Execution:
         computation: Computation | None = None,
         attempt: int = 0,
     ) -> CommitMarker:
-        partition = order.asset.partition
-        blocks = tuple(partition.labels(order.blocks)) if partition is not None and order.blocks is not None else ()
+        blocks = tuple(order.asset.partitioning.labels(order.blocks))
         return CommitMarker(
             app_id=order.app_id,
             version=version,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from sparkassets.core.journal.entries import Entry, ObservedEntry, SpecEntry
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation, SourceObserver
@@ -76,7 +76,7 @@ def observe(
                 version=known.version,
                 cursor=known.position,
                 # what others of the same dataset brought is not missing because this one does not have it
-                coverage=state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else RangeSet(),
+                coverage=state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else NOTHING,
                 now=now,
             )
         except SourceError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.backfill import plan_backfill, plan_backfill_unpartitioned
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
@@ -49,10 +49,9 @@ class Tick:
 class Rebuild:
     """All of a partitioned asset in one run, whose columns take the place of the table's."""
 
-    def __init__(self, asset: AssetSpec, partition: TimePartition, *, force: bool = False) -> None:
+    def __init__(self, asset: AssetSpec, *, force: bool = False) -> None:
         self.select = (asset.name,)
         self._asset = asset
-        self._partition = partition
         self._force = force
         self._done = False
 
@@ -60,7 +59,7 @@ class Rebuild:
         """The run, until it has been tried."""
         if self._done:
             return Plan(context.now)
-        return plan_rebuild(context, self._asset, self._partition, force=self._force)
+        return plan_rebuild(context, self._asset, force=self._force)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
@@ -71,13 +70,13 @@ class Backfill:
     """Some blocks of one asset, in as many runs as its strategy makes of them.
 
     Attributes:
-        remaining: Blocks that no run of this backfill has taken yet; None for an asset without partitions.
+        remaining: Blocks that no run of this backfill has taken yet.
     """
 
     def __init__(
         self,
         asset: AssetSpec,
-        blocks: RangeSet | None,
+        blocks: PartitionSet,
         *,
         interval: tuple[int, int] | None = None,
         force: bool = False,
@@ -93,7 +92,7 @@ class Backfill:
         """What is left of the backfill; its first run is the one to claim."""
         if self._done:
             return Plan(context.now)
-        if self.remaining is None:
+        if not self._asset.partitioning.is_partitioned:
             return plan_backfill_unpartitioned(context, self._asset, self._interval, force=self._force)
         return plan_backfill(context, self._asset, self.remaining, force=self._force)
 
@@ -101,8 +100,5 @@ class Backfill:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
         if result.adopted is not None:
             return
-        if run.blocks is None or self.remaining is None:
-            self._done = True
-        else:
-            self.remaining = self.remaining - run.blocks
-            self._done = not self.remaining
+        self.remaining = self.remaining - run.blocks
+        self._done = not self.remaining

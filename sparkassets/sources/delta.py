@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import YEARS, RangeSet
+from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, RangeSet
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
@@ -44,7 +44,7 @@ class DeltaObserver:
         table_id: str | None,
         version: int | None,
         cursor: Mapping[str, Any],
-        coverage: RangeSet,
+        coverage: PartitionSet,
         now: datetime,
     ) -> Observation | None:
         """The time whose rows were added, changed or removed since ``version``; None when no version came.
@@ -62,7 +62,7 @@ class DeltaObserver:
         if asset.storage is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         try:
-            return _Look(asset, asset.storage.path, table_id, version, cursor, coverage).observation()
+            return _Look(asset, asset.storage.path, table_id, version, cursor, coverage.time).observation()
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
@@ -81,7 +81,7 @@ class _Look:
     def observation(self) -> Observation | None:
         if not self._exists():
             note = missing_table(self.asset.name, self.path)
-            return Observation(asset=self.asset.name, changed=RangeSet(), notes=(note,))
+            return Observation(asset=self.asset.name, changed=NOTHING, notes=(note,))
         if self.version is None:
             return self._anew(self._open(), reason=None)
         return self._since(self.version)
@@ -121,8 +121,8 @@ class _Look:
         left = sorted(time.times.ignored) if time else []
         return Observation(
             asset=self.asset.name,
-            changed=held,
-            removed=self.coverage - held if time and reason is not None else RangeSet(),
+            changed=PartitionSet(held),
+            removed=PartitionSet(self.coverage - held) if time and reason is not None else NOTHING,
             whole=reason is not None or time is None,
             table_id=_id(table),
             version=table.version(),
@@ -167,8 +167,8 @@ class _Look:
             extra |= {"reason": "files are gone and do not tell what they held", "untold": changes.untold}
         return Observation(
             asset=self.asset.name,
-            changed=changes.changed,
-            removed=changes.removed,
+            changed=PartitionSet(changes.changed),
+            removed=PartitionSet(changes.removed),
             whole=time is None and bool(files),
             table_id=self.table_id,
             version=version,
@@ -182,7 +182,7 @@ class _Look:
     def _as_before(self) -> Observation | None:
         """Nothing new; what is left out is told again."""
         notes = self._notes(self._left_before())
-        return Observation(asset=self.asset.name, changed=RangeSet(), notes=notes) if notes else None
+        return Observation(asset=self.asset.name, changed=NOTHING, notes=notes) if notes else None
 
     def _left_out(self, time: TableTime, version: int, *, grew: bool) -> list[str]:
         """What of ``version`` is left out; the whole log is looked at only where some of that may have gone."""
@@ -196,7 +196,7 @@ class _Look:
         return list(self.cursor.get("left_out") or ())
 
     def _notes(self, left: Sequence[str]) -> tuple[str, ...]:
-        partition = self.asset.partition
+        partition = self.asset.partitioning.time
         if not left or partition is None:
             return ()
         years = f"of the years {YEARS[0]} to {YEARS[-1]}"
@@ -246,7 +246,7 @@ class _Look:
         return self._column_of(table.schema().to_json())
 
     def _column_of(self, schema: str) -> TimeColumn | None:
-        partition = self.asset.partition
+        partition = self.asset.partitioning.time
         return None if partition is None else time_column(schema, partition, source=self.asset.name)
 
     def _known_column(self) -> TimeColumn | None:
@@ -255,11 +255,11 @@ class _Look:
 
     def _same_column(self) -> bool:
         """Whether the asset's partition goes by the column that the position was found with."""
-        known, partition = self.cursor.get("column"), self.asset.partition
+        known, partition = self.cursor.get("column"), self.asset.partitioning.time
         return (known[0] if known else None) == (partition.column if partition else None)
 
     def _time(self, column: TimeColumn | None) -> TableTime | None:
-        partition = self.asset.partition
+        partition = self.asset.partitioning.time
         if column is None or partition is None:
             return None
         return TableTime(self.asset.name, self.path, FileTimes(column, partition), self._open)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sparkassets.core.partitions import YEARS, RangeSet, TimePartition
+from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, RangeSet, TimePartition
 from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
@@ -45,7 +45,7 @@ class FileObserver:
         table_id: str | None,
         version: int | None,
         cursor: Mapping[str, Any],
-        coverage: RangeSet,
+        coverage: PartitionSet,
         now: datetime,
     ) -> Observation | None:
         """The slots whose set of files differs from the cursor's; None when none does and nothing is to be noted.
@@ -63,8 +63,9 @@ class FileObserver:
         files = list_files(pattern)
         if files is None:
             note = missing_root(asset.name, pattern, seen=bool(cursor))
-            return Observation(asset=asset.name, changed=RangeSet(), notes=(note,))
-        slots, ignored, beyond = _group(pattern, asset.partition, files)
+            return Observation(asset=asset.name, changed=NOTHING, notes=(note,))
+        partition = asset.partitioning.time
+        slots, ignored, beyond = _group(pattern, partition, files)
         unsettled = _unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
@@ -81,9 +82,9 @@ class FileObserver:
         present = RangeSet.of(slot.time for slot in slots.values())
         return Observation(
             asset=asset.name,
-            changed=RangeSet.of(slots[key].time for key in news),
-            removed=_time_of(gone, pattern, asset.partition) - present,
-            whole=asset.partition is None and bool(news or gone),
+            changed=PartitionSet.of_time(slots[key].time for key in news),
+            removed=PartitionSet(_time_of(gone, pattern, partition) - present),
+            whole=partition is None and bool(news or gone),
             cursor=news | dict.fromkeys(gone),
             extra=extra,
             notes=notes,
@@ -94,7 +95,7 @@ def _notes(
     asset: AssetSpec, *, empty: Sequence[str], ignored: Sequence[str], beyond: Sequence[str], unsettled: int
 ) -> tuple[str, ...]:
     """What is left out, and why."""
-    by = asset.partition.by if asset.partition is not None else "partition"
+    by = asset.partitioning.time.by if asset.partitioning.time is not None else "partition"
     notes = []
     if empty:
         notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_some(empty)}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
-from sparkassets.core.partitions import PartitionError, RangeSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path
@@ -82,7 +82,7 @@ class _Look:
         """The same with the table opened; ``rewritten`` where the version that was seen is there, but another one."""
         table = self._table()
         if table is None:
-            return Found("gone", f"its table at {self.path} is gone", None)
+            return Found("gone", f"its table at {self.path} is gone", EVERYTHING)
         found, seen = table.version(), self.known.seen
         if str(table.metadata().id) != self.known.table_id:
             return self._all_lost("replaced", f"another table stands at {self.path} now", table)
@@ -102,7 +102,7 @@ class _Look:
 
     def _all_lost(self, kind: FoundKind, reason: str, table: DeltaTable) -> Found:
         version = table.version()
-        return Found(kind, reason, None, str(table.metadata().id), version, self.marked(version))
+        return Found(kind, reason, EVERYTHING, str(table.metadata().id), version, self.marked(version))
 
     # ------------------------------------------------------------------ the commits since
 
@@ -123,15 +123,15 @@ class _Look:
         project = self.known.app.rpartition("/")[0] + "/"
         return any(app.startswith(project) for app in commit.apps)
 
-    def blocks(self, commit: Commit) -> RangeSet | None:
-        """The time that a run of the asset computed by its commit; None where it cannot be told."""
-        partition = self.asset.partition
-        if partition is None:
-            return None
+    def blocks(self, commit: Commit) -> PartitionSet:
+        """What a run of the asset computed by its commit; everything where that cannot be told."""
+        partitioning = self.asset.partitioning
+        if not partitioning.is_partitioned:
+            return EVERYTHING
         try:
-            return RangeSet.of(partition.parse_keys(label) for label in _told(commit)["blocks"])
+            return PartitionSet.union(partitioning.parse(label) for label in _told(commit)["blocks"])
         except (KeyError, TypeError, PartitionError):
-            return None
+            return EVERYTHING
 
     def watermarks(self, version: int) -> Mapping[str, str] | None:
         """What the newest run of the asset up to a version had reached; None where the log does not tell."""
@@ -145,17 +145,15 @@ class _Look:
             version -= 1
         return {}
 
-    def touched(self, commit: Commit) -> RangeSet:
-        """The computed time whose rows it changed; all of it where that cannot be told."""
-        partition = self.asset.partition
-        if partition is None:
-            return RangeSet()
-        if partition.column is None:
-            return self.known.coverage
-        spans = self._spans(commit, partition)
+    def touched(self, commit: Commit) -> PartitionSet:
+        """The computed partitions whose rows it changed; all of them where that cannot be told."""
+        if not self.asset.partitioning.is_partitioned:
+            return EVERYTHING
+        time = self.asset.partitioning.time
+        spans = self._spans(commit, time) if time is not None and time.column is not None else None
         if spans is None:
             return self.known.coverage
-        return partition.cover(RangeSet.of(spans)) & self.known.coverage
+        return self.asset.partitioning.cover(PartitionSet.of_time(spans)) & self.known.coverage
 
     def _spans(self, commit: Commit, partition: TimePartition) -> Iterable[tuple[int, int]] | None:
         table = self._table(commit.version)
@@ -209,7 +207,7 @@ class _Since:
 
     Attributes:
         version, table_id: After the last commit that was taken.
-        lost: None for everything.
+        lost: Everything where it cannot be told what of it.
     """
 
     look: _Look
@@ -217,7 +215,7 @@ class _Since:
     table_id: str
     kind: FoundKind = "moved"
     reason: str = ""
-    lost: RangeSet | None = field(default_factory=RangeSet)
+    lost: PartitionSet = NOTHING
     watermarks: Mapping[str, str] | None = None
     commits: list[ForeignCommit] = field(default_factory=list)
 
@@ -229,7 +227,7 @@ class _Since:
             return False
         if commit.metadata is not None and commit.metadata["id"] != self.table_id:
             self.table_id = commit.metadata["id"]
-            self._lose(None, "replaced", f"another table stands at {look.path} now ({_who(commit)})")
+            self._lose(EVERYTHING, "replaced", f"another table stands at {look.path} now ({_who(commit)})")
         elif own:
             self._write(look.blocks(commit))
         elif look.is_ours(commit):
@@ -244,7 +242,7 @@ class _Since:
     def found(self) -> Found | None:
         if self.version == self.look.known.seen:
             return None
-        lost = self.lost is None or bool(self.lost)
+        lost = bool(self.lost)
         kind = self.kind if lost else "changed" if self.commits else "moved"
         return Found(
             kind,
@@ -257,20 +255,20 @@ class _Since:
             tuple(self.commits),
         )
 
-    def _lose(self, lost: RangeSet | None, kind: FoundKind, reason: str) -> None:
-        self.lost = None if lost is None or self.lost is None else self.lost | lost
+    def _lose(self, lost: PartitionSet, kind: FoundKind, reason: str) -> None:
+        self.lost = self.lost | lost
         self.kind, self.reason = kind, reason
 
-    def _change(self, commit: Commit, ranges: RangeSet) -> None:
+    def _change(self, commit: Commit, blocks: PartitionSet) -> None:
         at = commit.timestamp // 1000 if commit.timestamp is not None else None
-        self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, ranges))
+        self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, blocks))
 
-    def _write(self, blocks: RangeSet | None) -> None:
-        """A recorded run wrote its blocks anew."""
-        if blocks is not None and self.lost is not None:
+    def _write(self, blocks: PartitionSet) -> None:
+        """A recorded run wrote its blocks anew; where it cannot be told which, what is known of the others stays."""
+        if not blocks.is_everything and not self.lost.is_everything:
             self.lost = self.lost - blocks
-            left = (replace(each, ranges=each.ranges - blocks) for each in self.commits)
-            self.commits = [each for each in left if each.ranges]
+            left = (replace(each, blocks=each.blocks - blocks) for each in self.commits)
+            self.commits = [each for each in left if each.blocks]
 
     def _restore(self, commit: Commit) -> None:
         """What runs wrote after the version that the table was restored to is gone, and what others changed since."""
@@ -280,13 +278,13 @@ class _Since:
         which = f"version {to}" if to is not None else "an earlier version"
         reason = f"its table at {look.path} was restored to {which} ({_who(commit)})"
         if not known:
-            self._lose(None if look.asset.partition is None else look.touched(commit), "restored", reason)
+            self._lose(look.touched(commit), "restored", reason)
             return
         own = [each for each in undone if look.is_own(each) and _told(each).get("kind") == "data"]
         blocks = [look.blocks(each) for each in own]
-        gone = RangeSet.union(each for each in blocks if each is not None)
+        gone = PartitionSet.union(each for each in blocks if not each.is_everything)
         if own:
-            self._lose(None if None in blocks else gone, "restored", reason)
+            self._lose(PartitionSet.union(blocks), "restored", reason)
             self.watermarks = look.watermarks(to or 0)
         if any(each.files and not look.is_ours(each) for each in undone):
             self._change(commit, look.touched(commit) - gone)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import instant, zone
-from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import tells
-from sparkassets.spark.predicates import inside, refuse_unfit_type
+from sparkassets.spark.predicates import belonging, check_columns
 from sparkassets.spark.schemas import column_type
 
 if TYPE_CHECKING:
@@ -30,15 +29,16 @@ class Blocks:
     """The blocks of one run.
 
     Attributes:
-        ranges: Their time.
+        labels: Their keys.
+        timezone: Of the clocks that a timestamp is told by.
         column: Whose values tell of a row which block it is of, as the result has it.
         kind: Its type, as ``simpleString``.
         predicate: Holds for the rows of the blocks and for no others.
     """
 
     asset: str
-    partition: TimePartition
-    ranges: RangeSet
+    labels: tuple[str, ...]
+    timezone: str
     column: str
     kind: str
     predicate: str
@@ -58,14 +58,13 @@ class Blocks:
         """The refusal of rows outside the blocks, with the first values that do not belong; None of another error."""
         if not tells(error, _OUTSIDE) and not tells(error, _REFUSED_BY_DELTA):
             return None
-        zoned = self.kind == "timestamp" and self.partition.timezone != "UTC"
-        name, zone_name = sqltext.name(self.column), self.partition.timezone if zoned else "UTC"
+        zoned = self.kind == "timestamp" and self.timezone != "UTC"
+        name, zone_name = sqltext.name(self.column), self.timezone if zoned else "UTC"
         value = f"unix_micros({name})" if zoned else f"CAST({name} AS STRING)"
         strangers = frame.filter(f"NOT coalesce(({self.predicate}), false)").selectExpr(f"{value} AS value").distinct()
         values = [row[0] for row in strangers.orderBy("value").limit(_SHOWN + 1).collect()]
         told = [_NULL if each is None else _local(each, zone_name) if zoned else each for each in values]
         shown = ", ".join(told[:_SHOWN]) + (", …" if len(told) > _SHOWN else "")
-        labels = ", ".join(self.partition.labels(self.ranges))
         hint = "filter them in the query, or join {{ partitions }}"
         if zoned:
             hint = (
@@ -73,7 +72,8 @@ class Blocks:
                 f"where a day is meant, CAST({self.column} AS DATE); else {hint}"
             )
         return RunError(
-            f"{self.asset}: rows outside the run's partitions {labels}: {self.column} is {shown}; nothing was written",
+            f"{self.asset}: rows outside the run's partitions {', '.join(self.labels)}: {self.column} is {shown}; "
+            "nothing was written",
             hint=hint,
         )
 
@@ -84,12 +84,12 @@ def blocks_of(order: RunOrder, schema: StructType) -> Blocks | None:
     Raises:
         RunError: The result has no such column, or its type cannot hold the partition.
     """
-    asset, partition = order.asset, order.asset.partition
-    if order.blocks is None or partition is None or partition.column is None:
+    asset, partitioning = order.asset, order.asset.partitioning
+    predicate, time = belonging(schema, order.blocks, partitioning=partitioning, owner=_owner(asset)), partitioning.time
+    if predicate is None or time is None or time.column is None:
         return None
-    column, kind = column_type(schema, partition.column, owner=_owner(asset))
-    predicate = inside(column, kind, partition=partition, ranges=order.blocks, owner=_owner(asset))
-    return Blocks(asset.name, partition, order.blocks, column, kind, predicate)
+    column, kind = column_type(schema, time.column, owner=_owner(asset))
+    return Blocks(asset.name, tuple(partitioning.labels(order.blocks)), time.timezone, column, kind, predicate)
 
 
 def refuse_unfit_column(asset: AssetSpec, schema: StructType) -> None:
@@ -98,9 +98,7 @@ def refuse_unfit_column(asset: AssetSpec, schema: StructType) -> None:
     Raises:
         RunError: It has no such column, or its type cannot hold the partition.
     """
-    if asset.partition is not None and asset.partition.column is not None:
-        column, kind = column_type(schema, asset.partition.column, owner=_owner(asset))
-        refuse_unfit_type(column, kind, partition=asset.partition, owner=_owner(asset))
+    check_columns(schema, partitioning=asset.partitioning, owner=_owner(asset))
 
 
 def _owner(asset: AssetSpec) -> str:

@@ -122,9 +122,9 @@ def context_of(order: RunOrder, *, watermark: Watermark | None, project: Project
     asset = order.asset
     local = zone(asset.local_zone)
     blocks: tuple[Block, ...] = ()
-    if asset.partition is not None and order.blocks is not None:
-        slots = asset.partition.slots(order.blocks)
-        blocks = tuple(Block(asset.partition.key(start), instant(start), instant(end)) for start, end in slots)
+    if (time := asset.partitioning.time) is not None:
+        slots = time.slots(order.blocks.time)
+        blocks = tuple(Block(time.key(start), instant(start), instant(end)) for start, end in slots)
     start, end = _in_zone(order.interval, local)
     before, until = _in_zone(order.previous_interval, local)
     return Context(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import RunError, SourceChangedError, SourceError
@@ -56,12 +56,12 @@ class PinnedFiles:
     """The files of one inlet as they were when the run was planned.
 
     Attributes:
-        ranges: The time that is read; None reads all of it.
+        parts: What is read; everything reads all of it.
         seen: The source's fingerprints of that time, by slot; None where nobody has looked.
     """
 
     asset: AssetSpec
-    ranges: RangeSet | None = None
+    parts: PartitionSet = EVERYTHING
     seen: Mapping[str, str] | None = None
 
     def list(self) -> list[FoundFile]:
@@ -99,13 +99,13 @@ class PinnedFiles:
             )
 
     def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
-        text, partition, source = pattern.match(relative), self.asset.partition, self.asset.source
+        text, partition, source = pattern.match(relative), self.asset.partitioning.time, self.asset.source
         if text is None or (source is not None and rowless(source.kind, size)):
             return None
         start = None
         if partition is not None and pattern.field is not None:
             slot = pattern.slot(text, partition)
-            if slot is None or (self.ranges is not None and not self.ranges.overlaps(RangeSet.span(*slot))):
+            if slot is None or not self.parts.overlaps(PartitionSet.span(*slot)):
                 return None
             start = slot[0]
         root = _root(pattern)
@@ -113,7 +113,7 @@ class PinnedFiles:
         return FoundFile(path, relative, size, changed, start)
 
     def _named(self, keys: Sequence[str]) -> str:
-        partition = self.asset.partition
+        partition = self.asset.partitioning.time
         if partition is None:
             return ""
         shown = ", ".join(partition.key(int(key)) for key in sorted(keys)[:_SHOWN])
@@ -202,7 +202,7 @@ def _options(source: SourceSpec) -> dict[str, str]:
 def _with_field(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
     from pyspark.sql import functions as sql
 
-    name, partition = _field_name(asset), asset.partition
+    name, partition = _field_name(asset), asset.partitioning.time
     if name is None or partition is None:
         return frame
     own = [sqltext.name(column) for column in frame.columns if column.lower() != name.lower()]

@@ -12,7 +12,7 @@ from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.context import Watermark
 from sparkassets.spark.files import FoundFile, PinnedFiles, read_files
-from sparkassets.spark.predicates import inside
+from sparkassets.spark.predicates import belonging
 from sparkassets.spark.schemas import column_type, declared_schema
 from sparkassets.spark.table import table_id
 
@@ -75,7 +75,7 @@ def _open(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -
     if source is not None and source.kind == "events":
         raise RunError(f"the inlet {asset.name!r} is only known by its events: there is nothing to read")
     if source is not None and source.kind != "delta":
-        pinned = PinnedFiles(asset, pin.ranges, order.files.get(name))
+        pinned = PinnedFiles(asset, pin.parts, order.files.get(name))
         files = pinned.list()
         pinned.check(files)
         read.files.append((pinned, files))
@@ -99,12 +99,12 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
     if pin.table_id is not None and found != pin.table_id:
         raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
     frame = session.read.format("delta").option("versionAsOf", pin.version).load(asset.storage.path)
-    if pin.ranges is None or asset.partition is None:
-        return frame
-    if asset.partition.column is None:
+    predicate = belonging(frame.schema, pin.parts, partitioning=asset.partitioning, owner=owner)
+    if predicate is not None:
+        return frame.filter(predicate)
+    if not pin.parts.is_everything and asset.partitioning.is_partitioned:
         raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
-    column, kind = column_type(frame.schema, asset.partition.column, owner=owner)
-    return frame.filter(inside(column, kind, partition=asset.partition, ranges=pin.ranges, owner=owner))
+    return frame
 
 
 def _above(frame: DataFrame, *, inlet: InletSpec, column: str, low: str | None) -> tuple[DataFrame, Watermark]:

@@ -163,24 +163,23 @@ class _Relations:
             return _unfit(str(error.args[0]))
 
     def _partitions(self) -> object:
-        partition, blocks = self._order.asset.partition, self._order.blocks
-        if partition is None or blocks is None:
+        time, blocks = self._order.asset.partitioning.time, self._order.blocks
+        if time is None:
             return _unfit(f"{self._order.asset.name} has no partitions")
         return _Relation(
-            self, "partitions", lambda: self._session.createDataFrame(partition_values.table(partition, blocks))
+            self, "partitions", lambda: self._session.createDataFrame(partition_values.table(time, blocks.time))
         )
 
     def _partition(self) -> object:
-        partition, blocks = self._order.asset.partition, self._order.blocks
-        if partition is None or blocks is None:
+        time = self._order.asset.partitioning.time
+        if time is None:
             return _unfit(f"{self._order.asset.name} has no partitions")
         slots = self._context.partitions
         if len(slots) != 1:
             many = f"the run has {len(slots)} partitions, so 'partition' is not one value"
             return _unfit(f"{many}; join {{{{ partitions }}}} instead")
-        ((start, _),) = partition.slots(blocks)
-        value = partition_values.value(partition, start)
-        return {partition.column or partition.by: value}
+        ((start, _),) = time.slots(self._order.blocks.time)
+        return {time.column or time.by: partition_values.value(time, start)}
 
 
 _INTERVAL_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")

@@ -107,7 +107,7 @@ def _laid_out(
 
 
 def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
-    partition = asset.partition
+    partition = asset.partitioning.time
     if partition is None or partition.column is None or partition.by == "hour" or len(schema) == 1:
         return []  # Delta refuses a table that has nothing but its folders' columns
     column = partition.column.lower()

@@ -11,14 +11,15 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from sparkassets.core.planner.counted import having
+
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.entries import Numbered, ObservedEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import Overlap, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.partitions import Overlap, PartitionSet, TimePartition, WindowMapping
 from sparkassets.core.planner.alignment import groups
-from sparkassets.core.planner.counted import having
 from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.status import asset_status, grid
@@ -32,9 +33,11 @@ REPEATS = 3
 HOURS, DAYS = TimePartition("hour", "UTC"), TimePartition("day", "UTC")
 
 
-def every_second(count: int, size: int = HOUR, *, first: int = 0) -> RangeSet:
+def every_second(count: int, size: int = HOUR, *, first: int = 0) -> PartitionSet:
     """``count`` slots, the ones between them missing."""
-    return RangeSet.of((START + (2 * k + first) * size, START + (2 * k + first + 1) * size) for k in range(count))
+    return PartitionSet.of_time(
+        (START + (2 * k + first) * size, START + (2 * k + first + 1) * size) for k in range(count)
+    )
 
 
 def numbered(entries: list[ObservedEntry], after: int) -> list[Numbered]:
@@ -51,17 +54,21 @@ def hourly(count: int) -> Story:
     return story
 
 
-def observations(story: Story, ranges: RangeSet) -> list[Numbered]:
+def observations(story: Story, ranges: PartitionSet) -> list[Numbered]:
     """One for each of the ranges."""
     uri = story.project.assets["s"].uri
-    return numbered([ObservedEntry("s", uri, RangeSet.span(*pair)) for pair in ranges.pairs()], story.state.seq)
+    return numbered(
+        [ObservedEntry("s", uri, PartitionSet.span(*pair)) for pair in ranges.time.pairs()], story.state.seq
+    )
 
 
 def two_hundred(count: int) -> Callable[[], object]:
     """200 observations, each of a fragment of its own, of a source that has many."""
     story = hourly(count)
     gaps = every_second(count, first=1)
-    more = observations(story, RangeSet(gaps.starts[:: count // 200], gaps.ends[:: count // 200]))
+    more = observations(
+        story, PartitionSet(RangeSet(gaps.time.starts[:: count // 200], gaps.time.ends[:: count // 200]))
+    )
     return lambda: fold(story.state, more, commit=9)
 
 
@@ -87,18 +94,18 @@ def aligned(count: int) -> Callable[[], object]:
 def gated(count: int, least: int) -> Callable[[], object]:
     """Hours that need some of the 24 before them, where every second day is missing."""
     window, there = WindowMapping.trailing(Duration(seconds=DAY)), every_second(count // 48, DAY)
-    blocks = RangeSet.span(START, START + count * HOUR)
+    blocks = PartitionSet.span(START, START + count * HOUR)
     return lambda: having(blocks, there, least=least, mapping=window, down=HOURS, up=HOURS)
 
 
 def gated_plainly(count: int, least: int) -> Callable[[], object]:
     """The same, block by block."""
     window, there = WindowMapping.trailing(Duration(seconds=DAY)), every_second(count // 48, DAY)
-    blocks = RangeSet.span(START, START + count * HOUR)
+    blocks = PartitionSet.span(START, START + count * HOUR)
     return lambda: [
         slot
         for slot in HOURS.slots(blocks)
-        if HOURS.count(window.up(RangeSet.of([slot]), down=HOURS, up=HOURS) & there) >= least
+        if HOURS.count(window.up(PartitionSet.of_time([slot]), down=HOURS, up=HOURS) & there) >= least
     ]
 
 
@@ -138,7 +145,7 @@ WORK: dict[str, Callable[[int], Callable[[], object]]] = {
     "plan": of_story(lambda story: plan(story.context())),
     "explain": of_story(lambda story: explain(story.context(), story.project.assets["a"])),
     "status": of_story(lambda story: [asset_status(story.context(), each) for each in story.project.assets.values()]),
-    "partitions": of_story(lambda story: list(grid(story.context(), story.project.assets["a"], HOURS))),
+    "partitions": of_story(lambda story: list(grid(story.context(), story.project.assets["a"]))),
     "aligned, hours on days": aligned,
     "require: any": lambda count: gated(count, 1),
     "require: at_least 20": lambda count: gated(count, 20),

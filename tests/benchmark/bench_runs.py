@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkassets import BackfillRequest, Project
-from sparkassets.core.partitions import TimePartition
+from sparkassets.core.partitions import Partitioning, TimePartition
 from sparkassets.core.spec.model import (
     AssetSpec,
     InletSpec,
@@ -148,7 +148,7 @@ def _row(what: str, values: list[float]) -> None:
 
 def _source(root: Path, partition: TimePartition | None) -> AssetSpec:
     place = StorageLocation(str(root / "source"), "source")
-    return AssetSpec("source", "source", place, HERE, source=SourceSpec("delta"), partition=partition)
+    return AssetSpec("source", "source", place, HERE, source=SourceSpec("delta"), partitioning=Partitioning(partition))
 
 
 def _asset(name: str, root: Path, sql: str, partition: TimePartition | None) -> AssetSpec:
@@ -158,7 +158,7 @@ def _asset(name: str, root: Path, sql: str, partition: TimePartition | None) -> 
         StorageLocation(str(root / name), name),
         HERE,
         inlets={"source": InletSpec("source", "", None)},
-        partition=partition,
+        partitioning=Partitioning(partition),
         strategy=DateRange() if partition else FullRefresh(),
         write=Replace(),
         schedule=Schedule(default=True),

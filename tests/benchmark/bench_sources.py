@@ -16,7 +16,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location
 from sparkassets.sources import observer
@@ -33,13 +33,13 @@ class Source:
     table_id: str | None = None
     version: int | None = None
     cursor: dict[str, Any] = field(default_factory=dict)
-    coverage: RangeSet = field(default_factory=RangeSet)
+    coverage: PartitionSet = field(default_factory=PartitionSet)
 
     def look(self) -> int:
         """Observes and takes over the position; the number of slots that changed or are gone."""
         watcher, now = observer(self.asset), datetime.now(UTC)
         assert watcher is not None
-        assert self.asset.partition is not None
+        assert self.asset.partitioning is not None
         seen = watcher.observe(
             self.asset,
             table_id=self.table_id,
@@ -53,7 +53,7 @@ class Source:
         self.table_id, self.version = seen.table_id, seen.version
         self.cursor = {key: value for key, value in {**self.cursor, **seen.cursor}.items() if value is not None}
         self.coverage = (self.coverage | seen.changed) - seen.removed
-        return self.asset.partition.count(seen.changed) + self.asset.partition.count(seen.removed)
+        return self.asset.partitioning.count(seen.changed) + self.asset.partitioning.count(seen.removed)
 
 
 def source(path: str, kind: str) -> Source:
@@ -65,7 +65,7 @@ def source(path: str, kind: str) -> Source:
             storage=StorageLocation(path, path),
             location=Location("landed.yml"),
             source=SourceSpec("delta" if kind == "delta" else "csv"),
-            partition=TimePartition("day", "UTC", column="day"),
+            partitioning=Partitioning(TimePartition("day", "UTC", column="day")),
         )
     )
 

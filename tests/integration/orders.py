@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import (
     AssetSpec,
@@ -43,7 +43,12 @@ def table(name: str, folder: Path, *, by: str | None = None, zone: str = "UTC", 
     path = str(folder / name)
     defaults = {"write": Replace(), "strategy": DateRange() if by else FullRefresh(), "timezone": zone, **more}
     return AssetSpec(
-        name, path, StorageLocation(path, name), Location(f"{name}.yml", 1, 1), partition=partition, **defaults
+        name,
+        path,
+        StorageLocation(path, name),
+        Location(f"{name}.yml", 1, 1),
+        partitioning=Partitioning(partition),
+        **defaults,
     )
 
 
@@ -70,8 +75,8 @@ def order(
     """A run of ``asset`` over the partitions ``keys`` (``A..B``); inlets are pinned to what is there now."""
     blocks = None
     if keys is not None:
-        assert asset.partition is not None
-        blocks = RangeSet.of(asset.partition.parse_keys(each) for each in keys.split(","))
+        assert asset.partitioning is not None
+        blocks = PartitionSet.of_time(asset.partitioning.parse_keys(each) for each in keys.split(","))
     token = next(_numbers)
     given = {
         "token": token,
@@ -91,7 +96,7 @@ def order(
     )
 
 
-def newest(asset: AssetSpec, *, ranges: RangeSet | None = None, low: str | None = None) -> Pin:
+def newest(asset: AssetSpec, *, ranges: PartitionSet | None = None, low: str | None = None) -> Pin:
     """A Delta inlet as it is now."""
     from deltalake import DeltaTable
 
@@ -144,7 +149,7 @@ def computed(engine: SparkEngine, run: RunOrder) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in frame.collect())
 
 
-def span(asset: AssetSpec, keys: str) -> RangeSet:
+def span(asset: AssetSpec, keys: str) -> PartitionSet:
     """The time of the partitions ``A..B``."""
-    assert asset.partition is not None
-    return RangeSet.span(*asset.partition.parse_keys(keys))
+    assert asset.partitioning is not None
+    return PartitionSet.span(*asset.partitioning.parse_keys(keys))

@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 import pytest
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import NOTHING, Partitioning, TimePartition
 from sparkassets.core.patterns import fingerprint
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
@@ -22,7 +22,13 @@ def landing(folder, pattern="{day:%Y%m%d}.csv", *, kind="csv", by="day", zone="U
     place = StorageLocation(f"{folder}/{pattern}", pattern)
     source = SourceSpec(kind, options or {})
     return AssetSpec(
-        "landing", "x-landing", place, Location("landing.yml", 1, 1), source=source, partition=partition, **more
+        "landing",
+        "x-landing",
+        place,
+        Location("landing.yml", 1, 1),
+        source=source,
+        partitioning=Partitioning(partition),
+        **more,
     )
 
 
@@ -37,7 +43,7 @@ def seen(asset, folder, files, *, keys=None):
     """A pin of these files and their fingerprints, as observed: slot key to the names of its files."""
     found = {}
     for key, names in files.items():
-        start = "" if key == "" else str(asset.partition.parse_key(key)[0])
+        start = "" if key == "" else str(asset.partitioning.parse_key(key)[0])
         stats = [(name, (folder / name).stat()) for name in names]
         found[start] = fingerprint((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
     ranges = span(asset, keys) if keys else None
@@ -173,7 +179,7 @@ def test_a_folder_that_vanished_is_named(engine, tmp_path):
 
 
 def test_no_files_are_no_rows_if_the_columns_are_declared(engine, tmp_path):
-    run = {"pins": {"landing": Pin("x", 1, ranges=RangeSet())}, "files": {"landing": {}}}
+    run = {"pins": {"landing": Pin("x", 1, ranges=NOTHING)}, "files": {"landing": {}}}
     copy = table("copy", tmp_path / "w", **sql(COPY, "landing"))
     with pytest.raises(RunError, match=r"^the source 'landing' has no files for this run, so its columns are unknown"):
         engine.compute(order(copy, landing(tmp_path), **run), attempt=1)

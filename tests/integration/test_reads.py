@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets.core.instants import parse_instant, unix
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import Pin
 from sparkassets.errors import RunError, SourceError
 from tests.integration.orders import computed, newest, order, save, span, sql, table
@@ -121,7 +121,7 @@ def test_only_the_mapped_partitions_are_read(engine, spark, tmp_path, slots, kin
 
 
 def test_no_mapped_partition_is_no_row(engine, flights, tmp_path):
-    pins = {"flights": newest(flights, ranges=RangeSet())}
+    pins = {"flights": newest(flights, ranges=NOTHING)}
     assert computed(engine, order(reading(tmp_path, ALL, "flights"), flights, pins=pins)) == []
 
 
@@ -215,7 +215,7 @@ def test_the_values_of_hours_and_days(engine, tmp_path):
         (date(2013, 10, 27), datetime(2013, 10, 27, 23)),  # noqa: DTZ001
         (date(2013, 10, 28), datetime(2013, 10, 28, 23)),  # noqa: DTZ001
     ]
-    assert unix(parse_instant("2013-10-27T23:00Z", zone="UTC")) == daily.partition.parse_key("2013-10-27")[1]
+    assert unix(parse_instant("2013-10-27T23:00Z", zone="UTC")) == daily.partitioning.parse_key("2013-10-27")[1]
 
 
 def test_decimals_stay_decimals(engine, spark, tmp_path):

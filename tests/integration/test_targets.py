@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.ports import Recorded
 from sparkassets.sources import DeltaTargets
 from tests.integration.orders import execute, marker, order, sql, table, target
@@ -25,13 +25,13 @@ def recorded(asset, run, coverage):
 
 
 def keys(asset, ranges):
-    return asset.partition.labels(ranges)
+    return asset.partitioning.labels(ranges)
 
 
 def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAYS))
     first, second = order(daily, keys="2013-01-01,2013-01-02"), order(daily, keys="2013-01-02,2013-01-03")
-    coverage = RangeSet.of([daily.partition.parse_keys("2013-01-01..2013-01-03")])
+    coverage = PartitionSet.of_time([daily.partitioning.parse_keys("2013-01-01..2013-01-03")])
     execute(engine, first, blocks=("2013-01-01..2013-01-02",))
     execute(engine, second, blocks=("2013-01-02..2013-01-03",))
     known, at = recorded(daily, second, coverage), f"delta.`{daily.storage.path}`"
@@ -47,7 +47,7 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
     assert (look().kind, look().commits) == ("moved", ())
     spark.sql(f"DELETE FROM {at} WHERE day = DATE'2013-01-01'")  # noqa: S608  a table of this test
     (commit,) = look().commits
-    assert (look().kind, commit.operation, keys(daily, commit.ranges)) == ("changed", "DELETE", ["2013-01-01"])
+    assert (look().kind, commit.operation, keys(daily, commit.blocks)) == ("changed", "DELETE", ["2013-01-01"])
     spark.sql(f"RESTORE TABLE {at} TO VERSION AS OF 0")
     found = look()
     assert (found.kind, keys(daily, found.lost)) == ("restored", ["2013-01-02..2013-01-03"])

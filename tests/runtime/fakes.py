@@ -10,6 +10,7 @@ from typing import Any
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.core.journal.found import Found
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import said
@@ -241,11 +242,11 @@ class World:
 
     def tell(self, name: str, *keys: str, **more: Any) -> None:
         """The source has news at the next look."""
-        from sparkassets.core.partitions import RangeSet
 
-        partition = self.project.assets[name].partition
-        changed = RangeSet.of(partition.parse_keys(key) for key in keys) if partition else RangeSet()
-        self.source(name).news.append(Observation(name, changed, whole=partition is None, **more))
+        partitioning = self.project.assets[name].partitioning
+        partitioned = partitioning.is_partitioned
+        changed = PartitionSet.union(partitioning.parse(key) for key in keys) if partitioned else NOTHING
+        self.source(name).news.append(Observation(name, changed, whole=not partitioned, **more))
 
     def driver(self, *, engine: FakeEngine | None = None, host: str = "h", progress: Recorder | None = None) -> Driver:
         self.invocations += 1

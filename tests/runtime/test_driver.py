@@ -449,7 +449,7 @@ def test_a_rebuild_is_one_run_over_all_whatever_the_cap_and_its_success_is_an_ev
     w.tell("s", "2025-01-01..2025-01-05")
     w.driver().run([Tick()])
     item = w.project.assets["a"]
-    (result,) = w.driver().run([Rebuild(item, item.partition)]).runs
+    (result,) = w.driver().run([Rebuild(item, item.partitioning)]).runs
     assert (result.status, result.blocks) == ("success", days("2025-01-01..2025-01-05"))
     assert [commit.order.rebuilds for commit in w.engine.data("a")] == [False, False, False, True]
     assert ran(w.driver().run([Tick()])) == ["b"]
@@ -464,7 +464,7 @@ def test_a_rebuild_that_died_leaves_the_old_table_and_nothing_due_or_is_adopted(
     dead = FakeEngine(w.engine.tables)
     dead.hooks["a", moment] = lambda _: (reached.set(), threading.Event().wait())
     driver = w.driver(engine=dead)
-    threading.Thread(target=driver.run, args=([Rebuild(item, item.partition)],), daemon=True).start()
+    threading.Thread(target=driver.run, args=([Rebuild(item, item.partitioning)],), daemon=True).start()
     assert reached.wait(10)
     (result,) = w.driver().run([Tick()]).runs
     assert (result.status, result.adopted is not None) == (
@@ -472,6 +472,6 @@ def test_a_rebuild_that_died_leaves_the_old_table_and_nothing_due_or_is_adopted(
     )
     assert [commit.order.rebuilds for commit in w.engine.data("a")] == [False, *([True] if moment == "written" else [])]
     assert w.driver().run([Tick()]).runs == ()
-    assert [run.blocks for run in w.driver().run([Rebuild(item, item.partition)]).runs] == [
+    assert [run.blocks for run in w.driver().run([Rebuild(item, item.partitioning)]).runs] == [
         days("2025-01-01..2025-01-05")
     ]

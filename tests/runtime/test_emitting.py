@@ -33,7 +33,7 @@ def test_they_stand_beside_the_success_and_trigger_what_listens():
     side, other = w.store.history(kinds=["event"])
     assert (side.seq, other.seq) == (success.seq + 1, success.seq + 2)
     assert (side.asset, side.uri, side.run, side.extra) == ("side", "x-side", success.run, '{"n": 1}')
-    assert (side.starts, side.ends) == (days("2025-01-05").starts, days("2025-01-05").ends)
+    assert (side.starts, side.ends) == (days("2025-01-05").time.starts, days("2025-01-05").time.ends)
     assert (other.asset, other.uri) == (None, "x-other://thing")
     assert '"note": "ok"' in success.extra
     (order,) = [commit.order for commit in w.engine.data("b")]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
 from sparkassets.runtime.made_good import settled
@@ -39,7 +39,7 @@ def statuses(*told):
         ([("a", "failed", None), ("a", "superseded", None)], ["failed", "superseded"]),
         ([("a", "failed", ONE), ("a", "success", ONE), ("a", "failed", ONE)], ["replanned", "success", "failed"]),
         ([("a", "cancelled", ONE), ("a", "success", ONE)], ["cancelled", "success"]),
-        ([("a", "failed", RangeSet())], ["failed"]),
+        ([("a", "failed", NOTHING)], ["failed"]),
     ],
 )
 def test_a_failure_is_made_good_by_later_runs_that_computed_all_of_it(told, expected):

@@ -55,7 +55,7 @@ def test_partitions_that_went_with_a_restore_or_a_new_table_are_computed_without
     assert story.state.dataset("x-s").coverage == days("2025-01-01..2025-01-02")
     again = [story.keys("a", run.blocks) for run in story.run_all()]
     assert any("2025-01-03" in keys for blocks in again for keys in blocks) == (on_removed == "rerun")
-    known = dict(grid(story.context(), story.project.assets["a"], story.project.assets["a"].partition))
+    known = dict(grid(story.context(), story.project.assets["a"]))
     assert known["2025-01-02"] == "current"
     assert known["2025-01-03"] == status
     look(story)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import NOTHING, Partitioning, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location
 from sparkassets.sources import observer
@@ -21,13 +21,13 @@ class Source:
             storage=StorageLocation(str(path), "landing"),
             location=Location("conf/assets/landed.yml"),
             source=SourceSpec(kind=kind, settle_seconds=settle_seconds),
-            partition=partition,
+            partitioning=Partitioning(partition),
         )
-        self.partition = partition
+        self.partitioning = partition
         self.table_id = None
         self.version = None
         self.cursor = {}
-        self.coverage = RangeSet()
+        self.coverage = NOTHING
 
     def look(self, *, now=None):
         seen = observer(self.asset).observe(
@@ -50,7 +50,7 @@ class Source:
 
     def keys(self, ranges):
         """The keys of the slots in ``ranges``."""
-        return [self.partition.key(start) for start, _ in self.partition.slots(ranges)]
+        return [self.partitioning.key(start) for start, _ in self.partitioning.slots(ranges)]
 
 
 def write(root, name, text="a,b\n"):

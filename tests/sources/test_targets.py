@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from sparkassets.core.partitions import EVERYTHING, Partitioning
 from sparkassets.core.spec.model import StorageLocation
 from sparkassets.errors import SourceError
 from sparkassets.ports import Recorded
@@ -28,7 +29,7 @@ class Table:
         self.known = None
         self.token = 0
 
-    def write(self, *dates, app=APP, mode="append", record=True, kind="data", blocks=None, watermarks=None):
+    def write(self, *dates, app=APP, mode="append", record=True, kind="data", blocks=EVERYTHING, watermarks=None):
         """A run of the asset commits a row for each day."""
         self.token += 1
         told = {
@@ -132,7 +133,7 @@ def test_a_restore_that_undoes_what_others_did_loses_nothing_but_changes_rows(ta
     restore(table, 2)
     found = table.look()
     assert (found.kind, found.lost) == ("changed", days())
-    assert [(each.version, each.operation, each.ranges) for each in found.commits] == [
+    assert [(each.version, each.operation, each.blocks) for each in found.commits] == [
         (3, "WRITE", days("2025-01-02")),
         (4, "RESTORE", days("2025-01-02")),
     ]
@@ -221,7 +222,7 @@ def test_what_others_do_is_named_with_the_blocks_that_it_touched(table, change):
     found = table.look()
     (commit,) = found.commits
     assert (found.kind, found.lost, found.version) == ("changed", days(), 3)
-    assert (commit.version, commit.ranges) == (3, days("2025-01-02"))
+    assert (commit.version, commit.blocks) == (3, days("2025-01-02"))
     assert commit.operation in {"WRITE", "DELETE", "UPDATE", "MERGE"}
     assert commit.at is not None
 
@@ -229,13 +230,13 @@ def test_what_others_do_is_named_with_the_blocks_that_it_touched(table, change):
 def test_an_overwrite_by_others_touches_all_that_was_there(table):
     table.commit(9, mode="overwrite")
     (commit,) = table.look().commits
-    assert commit.ranges == days("2025-01-01..2025-01-03")
+    assert commit.blocks == days("2025-01-01..2025-01-03")
 
 
 def test_rows_of_others_in_time_that_no_run_computed_touch_nothing(table):
     table.commit(9)
     (commit,) = table.look().commits
-    assert commit.ranges == days()
+    assert commit.blocks == days()
 
 
 def test_optimize_vacuum_and_properties_only_move_the_position(table):
@@ -270,7 +271,7 @@ def test_what_others_did_before_it_is_told(table):
     table.write(4, record=False)
     table.commit(2)
     found = table.look()
-    assert (found.version, [each.ranges for each in found.commits]) == (3, [days("2025-01-01")])
+    assert (found.version, [each.blocks for each in found.commits]) == (3, [days("2025-01-01")])
 
 
 def test_what_others_did_while_a_run_computed_is_told_after_it_was_recorded(table):
@@ -280,7 +281,7 @@ def test_what_others_did_while_a_run_computed_is_told_after_it_was_recorded(tabl
     table.write(2)
     table.known = replace(table.known, seen=before.seen, mark=before.mark)
     found = table.look()
-    assert (found.version, [each.ranges for each in found.commits]) == (5, [days("2025-01-01")])
+    assert (found.version, [each.blocks for each in found.commits]) == (5, [days("2025-01-01")])
 
 
 def test_a_log_that_does_not_tell_what_came(table):
@@ -292,7 +293,7 @@ def test_a_log_that_does_not_tell_what_came(table):
     (commit,) = found.commits
     assert (found.kind, found.lost, found.version) == ("changed", days(), 5)
     assert commit.operation == "something (the log no longer tells what came after version 2)"
-    assert commit.ranges == table.known.coverage
+    assert commit.blocks == table.known.coverage
 
 
 def test_a_log_of_which_the_seen_version_was_cleaned_is_the_same_table(table):
@@ -331,9 +332,11 @@ def test_statistics_tell_the_time_where_folders_do_not_and_else_all_is_touched(t
     for action in content:
         action.get("remove", {}).pop("stats", None)
     log(table, 3).write_text("\n".join(map(json.dumps, content)))
-    assert table.look().commits[0].ranges == days("2025-01-02")
-    table.asset = replace(table.asset, partition=replace(table.asset.partition, column="other"))
-    assert table.look().commits[0].ranges == table.known.coverage
+    assert table.look().commits[0].blocks == days("2025-01-02")
+    table.asset = replace(
+        table.asset, partitioning=Partitioning(replace(table.asset.partitioning.time, column="other"))
+    )
+    assert table.look().commits[0].blocks == table.known.coverage
 
 
 def test_a_folder_that_is_not_there_is_not_the_table_that_is_gone(table, tmp_path):

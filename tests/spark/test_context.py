@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.sandbox import render
 from sparkassets.core.spec.model import Schedule
 from sparkassets.errors import RunError
@@ -32,7 +33,7 @@ BOTH = {**FLIGHTS, "inbox": [event(4, "x-drop")]}
 def context(*, schedule: Schedule | None = None, **more: Any) -> Context:
     told: dict[str, Any] = {"interval": None, "schedule_date": at("2025-03-21T06:00"), "events": {}, **more}
     report = asset("report", by=None, timezone="Europe/Berlin", schedule=schedule)
-    order = RunOrder(report, run="report-1", app_id="j/report", token=1, blocks=None, pins={}, inlets={}, **told)
+    order = RunOrder(report, run="report-1", app_id="j/report", token=1, blocks=EVERYTHING, pins={}, inlets={}, **told)
     return context_of(order, watermark=None, project=project(report))
 
 

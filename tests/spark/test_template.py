@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.errors import Location, RunError
 from sparkassets.ports import RunOrder
@@ -22,7 +23,7 @@ def refused(template, place=SQL):
         run="report-1",
         app_id="j/report",
         token=1,
-        blocks=None,
+        blocks=EVERYTHING,
         pins={},
         inlets={},
         interval=None,

@@ -9,9 +9,9 @@ from operator import and_, or_
 from typing import Generic, TypeVar
 
 from sparkassets.core.conditions.tree import AllOf, AnyOf, Condition, Leaf, Time
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import PartitionSet
 
-T = TypeVar("T", bool, RangeSet)
+T = TypeVar("T", bool, PartitionSet)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ COUNTS = ("current", "kept", "stale", "missing", "failed")
 
 def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]:
     """One asset at a glance; ``partitions`` is null for an asset without partitions."""
-    partition = project.assets[status.asset].partition
+    partition = project.assets[status.asset].partitioning
     return {
         "asset": status.asset,
         "kind": status.kind,
         "schedule": status.schedule,
-        "partitions": {"ranges": spans(status.covered), **counts(status)} if partition else None,
+        "partitions": {"ranges": spans(status.covered), **counts(status)} if partition.is_partitioned else None,
         "last_run": status.last_run,
         "last_at": instant_text(status.last_at),
         "rows": status.rows,

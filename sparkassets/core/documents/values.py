@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import format_instant, instant
+from sparkassets.core.partitions import PartitionSet
 
 if TYPE_CHECKING:
-    from sparkassets.core.partitions import RangeSet
+    from sparkassets.core.partitions import PartitionSet
     from sparkassets.core.spec.model import AssetSpec
 
 
-def partitions_document(blocks: RangeSet | None, asset: AssetSpec | None) -> dict[str, Any] | None:
-    """``{ranges: ["A..B", …], count}``; None without blocks or without (any more) a partition to name them by."""
-    if blocks is None or asset is None or asset.partition is None:
+def partitions_document(blocks: PartitionSet, asset: AssetSpec | None) -> dict[str, Any] | None:
+    """``{ranges: ["A..B", …], count}``; None for the whole asset or without (any more) a partition to name them by."""
+    if asset is None or not asset.partitioning.is_partitioned or blocks.is_everything:
         return None
-    return {"ranges": spans(asset.partition.labels(blocks)), "count": asset.partition.count(blocks)}
+    return {"ranges": spans(asset.partitioning.labels(blocks)), "count": asset.partitioning.count(blocks)}
 
 
 def spans(labels: Sequence[str]) -> list[str]:

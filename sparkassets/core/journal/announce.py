@@ -12,7 +12,8 @@ from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.extras import check_extra
 from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.journal.entries import EventEntry
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
+from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.phrases import shown, writable
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
@@ -91,25 +92,23 @@ def announced_lines(project: ProjectSpec, lines: Iterable[str | Mapping[str, Any
     return entries
 
 
-def partition_of(project: ProjectSpec, *, asset: str | None, uri: str | None) -> TimePartition | None:
-    """By what the partitions of an event are named; None where it has none, or its assets do not agree."""
+def partition_of(project: ProjectSpec, *, asset: str | None, uri: str | None) -> Partitioning:
+    """By what the partitions of an event are named; none where it has none, or its assets do not agree."""
     if asset is not None:
         spec = project.assets.get(asset)
-        return spec.partition if spec is not None else None
+        return spec.partitioning if spec is not None else UNPARTITIONED
     owners = _owners(project, uri or "")
-    return owners[0].partition if owners and _alike(owners) else None
+    return owners[0].partitioning if owners and _alike(owners) else UNPARTITIONED
 
 
 def told_of(entry: EventEntry) -> dict[str, Any]:
     """An event as the commit of the run that announces it carries it; JSON, which `of_run` reads back."""
-    pairs = [list(pair) for pair in entry.ranges.pairs()]
-    return {"uri": entry.uri, "asset": entry.asset, "ranges": pairs, "extra": dict(entry.extra)}
+    return {"uri": entry.uri, "asset": entry.asset, "ranges": parts_to(entry.parts), "extra": dict(entry.extra)}
 
 
 def of_run(told: Mapping[str, Any], *, run: str, interval: tuple[int, int] | None) -> EventEntry:
     """The event that ``run`` announced."""
-    ranges = RangeSet.of((start, end) for start, end in told["ranges"])
-    return EventEntry(told["uri"], told["asset"], ranges, told["extra"], run=run, interval=interval)
+    return EventEntry(told["uri"], told["asset"], parts_from(told["ranges"]), told["extra"], run=run, interval=interval)
 
 
 def _event(
@@ -123,7 +122,8 @@ def _event(
     at: object,
 ) -> EventEntry:
     owners = [project.assets[asset]] if asset is not None else _owners(project, uri)
-    ranges = RangeSet() if partition is None else _ranges(owners, asset or uri, _expect_text("partition", partition))
+    keys = None if partition is None else _expect_text("partition", partition)
+    parts = EVERYTHING if keys is None else _parts(owners, asset or uri, keys)
     known = {} if extra is None else check_extra(extra)
     own = None if id is None else _expect_text("id", id)
     if own is not None and not 0 < len(own) <= ID_CHARACTERS:
@@ -133,7 +133,7 @@ def _event(
     if own is not None and (secret := secret_in_text(own)):
         raise InputError(f"the id holds {secret}; events are clear text")
     owner = owners[0].name if len(owners) == 1 else None
-    return EventEntry(uri, owner, ranges, known, own, _instant(project, at))
+    return EventEntry(uri, owner, parts, known, own, _instant(project, at))
 
 
 def _of_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
@@ -229,21 +229,19 @@ def _owners(project: ProjectSpec, uri: str) -> list[AssetSpec]:
 
 
 def _alike(owners: list[AssetSpec]) -> bool:
-    grains = {(item.partition.by, item.partition.timezone) if item.partition else None for item in owners}
-    return len(grains) == 1
+    return all(item.partitioning.same_grid(owners[0].partitioning) for item in owners)
 
 
-def _ranges(owners: list[AssetSpec], target: str, keys: str) -> RangeSet:
+def _parts(owners: list[AssetSpec], target: str, keys: str) -> PartitionSet:
     if owners and not _alike(owners):
         names = ", ".join(repr(owner.name) for owner in owners)
         raise InputError(
             f"the assets of {target!r} ({names}) have different partitions, so an event of it cannot name {keys!r}",
             hint="announce it for one of them, by its name",
         )
-    partition = owners[0].partition if owners else None
-    if partition is None:
+    if not owners or not owners[0].partitioning.is_partitioned:
         raise InputError(f"{target!r} has no partitions, so an event cannot name {keys!r}")
-    return RangeSet.of([partition.parse_keys(keys)])
+    return owners[0].partitioning.parse(keys)
 
 
 def _instant(project: ProjectSpec, at: object) -> int | None:

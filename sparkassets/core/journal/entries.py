@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.specs import FoldSpec
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import Pin, Requested
 
 FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
@@ -33,7 +33,7 @@ class EventEntry:
 
     Attributes:
         asset: Whose dataset it is; None when several assets, or none, have the URI.
-        ranges: What was updated; empty for a dataset without partitions.
+        parts: What was updated; everything for a dataset without partitions, or as a whole.
         id: By which whoever announces it tells it from others of the dataset; one that is known is not recorded again.
         at: When it happened, Unix seconds; None when it was recorded.
         run, interval: The run that announced it, and its data interval.
@@ -41,7 +41,7 @@ class EventEntry:
 
     uri: str
     asset: str | None = None
-    ranges: RangeSet = field(default_factory=RangeSet)
+    parts: PartitionSet = EVERYTHING
     extra: Mapping[str, Any] = field(default_factory=dict)
     id: str | None = None
     at: int | None = None
@@ -61,8 +61,8 @@ class ObservedEntry:
 
     asset: str
     uri: str
-    changed: RangeSet = field(default_factory=RangeSet)
-    removed: RangeSet = field(default_factory=RangeSet)
+    changed: PartitionSet = NOTHING
+    removed: PartitionSet = NOTHING
     whole: bool = False
     table_id: str | None = None
     version: int | None = None
@@ -106,7 +106,7 @@ class SuccessEntry:
     Attributes:
         run, token: The run that was found in the target, and its claim.
         recorder: Fence token of the claim that recorded it; another one after a recovery.
-        blocks: None for an asset without partitions.
+        blocks: Everything for an asset without partitions.
         watermarks: Inlet to high value.
         seconds: From claim to record, by the recorder's clock.
     """
@@ -116,7 +116,7 @@ class SuccessEntry:
     run: str
     token: int
     recorder: int
-    blocks: RangeSet | None
+    blocks: PartitionSet
     table_id: str | None = None
     version: int | None = None
     interval: tuple[int, int] | None = None
@@ -142,7 +142,7 @@ class FailureEntry:
     asset: str
     run: str
     token: int
-    blocks: RangeSet | None
+    blocks: PartitionSet
     cause: FailureCause
     error: str
     invocation: str

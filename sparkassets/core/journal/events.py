@@ -8,7 +8,7 @@ from typing import Any
 from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, Numbered, SuccessEntry
 from sparkassets.core.journal.state import EventRef
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.runs import Pin
 
 EVENT_KINDS = ("event", "observed", "target", "success")
@@ -16,7 +16,7 @@ USING_KINDS = ("claim", "success")
 """The kinds of entries that tell which run used an event."""
 
 
-def with_source_run(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
+def with_source_run(ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
     """An event that is not consumed yet, with the data interval of its source run."""
     interval = ref.interval
     source_run = None
@@ -26,25 +26,25 @@ def with_source_run(ref: EventRef, partition: TimePartition | None) -> dict[str,
             "data_interval_start": instant(interval[0]) if interval else None,
             "data_interval_end": instant(interval[1]) if interval else None,
         }
-    return {**of_ref(ref, partition), "source_run": source_run}
+    return {**of_ref(ref, partitioning), "source_run": source_run}
 
 
-def of_ref(ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
+def of_ref(ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
     """An event that is not consumed yet."""
     return {
         "seq": ref.seq,
         "asset": ref.asset,
         "uri": ref.uri,
-        "partitions": labels(ref.ranges, partition),
+        "partitions": labels(ref.parts, partitioning),
         "at": format_instant(instant(ref.at)),
         "extra": dict(ref.extra),
         "run": ref.run,
     }
 
 
-def of_entry(numbered: Numbered, ref: EventRef, partition: TimePartition | None) -> dict[str, Any]:
+def of_entry(numbered: Numbered, ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
     """The event of an entry, with the id by which whoever announced it tells it from others."""
-    return {**of_ref(ref, partition), "id": numbered.entry.id if isinstance(numbered.entry, EventEntry) else None}
+    return {**of_ref(ref, partitioning), "id": numbered.entry.id if isinstance(numbered.entry, EventEntry) else None}
 
 
 class Uses:
@@ -62,12 +62,12 @@ class Uses:
         self.triggered: dict[int, list[str]] = {}
         self.included_in: dict[int, list[str]] = {}
         self._claimed: dict[int, ClaimEntry] = {}
-        self._touched: dict[int, RangeSet] = {}
+        self._touched: dict[int, PartitionSet] = {}
         self._numbers: dict[str, list[int]] = {}
         self._unread: dict[tuple[str, str], list[int]] = {}
         for ref in events:
             self.triggered[ref.seq], self.included_in[ref.seq] = [], []
-            self._touched[ref.seq] = ref.ranges
+            self._touched[ref.seq] = ref.parts
             self._numbers.setdefault(ref.uri, []).append(ref.seq)
         for numbered in later:
             match numbered.entry:
@@ -102,12 +102,12 @@ class Uses:
             self._unread[key] = unread
 
 
-def _reads(pin: Pin, seq: int, touched: RangeSet) -> bool:
-    return pin.seq >= seq and (pin.ranges is None or not touched or pin.ranges.overlaps(touched))
+def _reads(pin: Pin, seq: int, touched: PartitionSet) -> bool:
+    return pin.seq >= seq and pin.parts.overlaps(touched)
 
 
-def labels(ranges: RangeSet, partition: TimePartition | None) -> list[str]:
-    """``A..B`` of keys, inclusive; instants where the asset's partition is not known (any more)."""
-    if partition is not None:
-        return list(partition.labels(ranges))
-    return [f"{format_instant(instant(start))}..{format_instant(instant(end))}" for start, end in ranges.pairs()]
+def labels(parts: PartitionSet, partitioning: Partitioning) -> list[str]:
+    """``A..B`` of keys, inclusive; instants where the asset's partitions are not known (any more)."""
+    if partitioning.is_partitioned or parts.is_everything:
+        return partitioning.labels(parts)
+    return [f"{format_instant(instant(start))}..{format_instant(instant(end))}" for start, end in parts.time.pairs()]

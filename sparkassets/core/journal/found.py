@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.partitions.plain import parts_from, parts_to
 
 FoundKind = Literal["moved", "changed", "restored", "replaced", "gone", "back"]
 """``moved``: commits that change no row; ``back``: what was lost is there again."""
@@ -19,13 +20,13 @@ class ForeignCommit:
     Attributes:
         version: 0 where the log no longer tells it.
         at: By the clock of whoever committed, Unix seconds.
-        ranges: Computed time whose rows it touched; empty for a table without partitions.
+        blocks: What was computed whose rows it touched; everything for a table without partitions.
     """
 
     version: int
     operation: str
     at: int | None = None
-    ranges: RangeSet = field(default_factory=RangeSet)
+    blocks: PartitionSet = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Found:
 
     Attributes:
         reason: A clause for people, such as ``its table at /lake/a is gone``.
-        lost: Computed time that is not in the table any more, as far as it can be told; None for everything.
+        lost: What was computed and is not in the table any more, as far as it can be told.
         table_id, version: What was looked at; None where there is no table.
         mark: Tells that version's commit from any other.
         watermarks: What the newest run that is still in the table had reached; None where that cannot be told.
@@ -43,7 +44,7 @@ class Found:
 
     kind: FoundKind
     reason: str = ""
-    lost: RangeSet | None = field(default_factory=RangeSet)
+    lost: PartitionSet = NOTHING
     table_id: str | None = None
     version: int | None = None
     mark: str | None = None
@@ -53,7 +54,7 @@ class Found:
     @property
     def is_loss(self) -> bool:
         """Whether something that was computed is not there any more."""
-        return self.lost is None or bool(self.lost)
+        return bool(self.lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,6 @@ class TargetEntry:
     """What was found, and what follows from it for the asset.
 
     Attributes:
-        whole: Of an asset without partitions.
         stuck: It cannot be computed again, so the asset runs no more until a person decides.
         watermarks: From where the asset goes on.
     """
@@ -69,14 +69,13 @@ class TargetEntry:
     asset: str
     uri: str
     found: Found
-    whole: bool
     stuck: bool = False
     watermarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def changed(self) -> RangeSet:
-        """Time whose rows others changed."""
-        return RangeSet.union(commit.ranges for commit in self.found.commits)
+    def changed(self) -> PartitionSet:
+        """What others changed rows of."""
+        return PartitionSet.union(commit.blocks for commit in self.found.commits)
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -87,7 +86,7 @@ class TargetEntry:
     @property
     def is_event(self) -> bool:
         """Whether the data that consumers read is other data now."""
-        return bool(self.changed) or (self.whole and bool(self.found.commits))
+        return bool(self.changed)
 
 
 def found_to(entry: TargetEntry) -> dict[str, Any]:
@@ -96,10 +95,9 @@ def found_to(entry: TargetEntry) -> dict[str, Any]:
     return {
         "found": found.kind,
         "reason": found.reason,
-        "lost": None if found.lost is None else list(found.lost.pairs()),
+        "lost": parts_to(found.lost),
         "mark": found.mark,
         "left": None if found.watermarks is None else dict(found.watermarks),
-        "whole": entry.whole,
         "stuck": entry.stuck,
         "watermarks": dict(entry.watermarks),
         "commits": commits_to(found.commits),
@@ -114,21 +112,21 @@ def found_from(
     found = Found(
         body["found"],
         body["reason"],
-        None if body["lost"] is None else RangeSet.of(body["lost"]),
+        parts_from(body["lost"]),
         table_id,
         version,
         body["mark"],
         body["left"],
         commits_from(body["commits"]),
     )
-    return TargetEntry(asset, uri, found, body["whole"], body["stuck"], body["watermarks"])
+    return TargetEntry(asset, uri, found, body["stuck"], body["watermarks"])
 
 
 def commits_to(commits: Sequence[ForeignCommit]) -> list[list[Any]]:
     """Commits as JSON."""
-    return [[each.version, each.operation, each.at, list(each.ranges.pairs())] for each in commits]
+    return [[each.version, each.operation, each.at, parts_to(each.blocks)] for each in commits]
 
 
 def commits_from(commits: Sequence[Sequence[Any]]) -> tuple[ForeignCommit, ...]:
     """The commits of `commits_to`."""
-    return tuple(ForeignCommit(version, operation, at, RangeSet.of(pairs)) for version, operation, at, pairs in commits)
+    return tuple(ForeignCommit(version, operation, at, parts_from(parts)) for version, operation, at, parts in commits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import LatestOnly
 
@@ -21,19 +21,19 @@ def entry_of(asset: AssetSpec, state: AssetState, found: Found | None) -> Target
         state: What is known of it.
         found: None where the table is as it was recorded.
     """
-    whole, stuck = asset.partition is None, state.loss is not None and state.loss.stuck
+    stuck = state.loss is not None and state.loss.stuck
     if found is None:
         if not stuck:
             return None
-        found = Found("back", "", RangeSet(), state.table_id, state.version, state.mark)
-        return TargetEntry(asset.name, asset.uri, found, whole=whole, watermarks=state.watermarks)
+        found = Found("back", "", NOTHING, state.table_id, state.version, state.mark)
+        return TargetEntry(asset.name, asset.uri, found, watermarks=state.watermarks)
     if stuck and state.loss is not None and found.reason == state.loss.reason:
         return None
     if not found.is_loss or asset.write is None or asset.write.recomputable:
-        kept = state.watermarks if found.lost is not None else {}
-        return TargetEntry(asset.name, asset.uri, found, whole=whole, watermarks=kept)
+        kept = {} if found.lost.is_everything else state.watermarks
+        return TargetEntry(asset.name, asset.uri, found, watermarks=kept)
     if isinstance(asset.strategy, LatestOnly) and found.kind == "gone":
-        return TargetEntry(asset.name, asset.uri, found, whole=whole)
+        return TargetEntry(asset.name, asset.uri, found)
     if isinstance(asset.strategy, LatestOnly) and found.kind == "restored" and found.watermarks is not None:
-        return TargetEntry(asset.name, asset.uri, found, whole=whole, watermarks=found.watermarks)
-    return TargetEntry(asset.name, asset.uri, found, whole=whole, stuck=True)
+        return TargetEntry(asset.name, asset.uri, found, watermarks=found.watermarks)
+    return TargetEntry(asset.name, asset.uri, found, stuck=True)

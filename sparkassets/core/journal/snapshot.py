@@ -11,6 +11,7 @@ from typing import Any
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.codec import from_row, to_row
+from sparkassets.core.journal.codec.values import columns_from, columns_to
 from sparkassets.core.journal.entries import ClaimEntry, Numbered
 from sparkassets.core.journal.found import commits_from, commits_to
 from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
@@ -26,7 +27,8 @@ from sparkassets.core.journal.state import (
     Loss,
     State,
 )
-from sparkassets.core.partitions import RangeSet, StampedRanges
+from sparkassets.core.partitions import StampedPartitions, StampedRanges
+from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.errors import StateError
 
 
@@ -80,7 +82,7 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
 
 
 def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
-    marks = [(name, start, end, seq) for name, stamped in asset.stale.items() for start, end, seq in stamped.items()]
+    marks = [(name, start, end, seq) for name, stamped in asset.stale.items() for start, end, seq in _items(stamped)]
     columns = list(zip(*marks, strict=True)) or [(), (), (), ()]
     return SnapshotRow(
         asset=asset.name,
@@ -88,8 +90,7 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
         segment=None,
         seq=state.seq,
         commit=state.commit,
-        starts=asset.coverage.starts,
-        ends=asset.coverage.ends,
+        **columns_to(asset.coverage),
         stale_inlets=tuple(columns[0]),
         stale_starts=tuple(columns[1]),
         stale_ends=tuple(columns[2]),
@@ -103,7 +104,7 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "done": asset.done,
                 "consumed": dict(asset.consumed),
                 "partly": {
-                    uri: [[seq, list(ranges.pairs())] for seq, ranges in items] for uri, items in asset.partly.items()
+                    uri: [[seq, parts_to(parts)] for seq, parts in items] for uri, items in asset.partly.items()
                 },
                 "parted": dict(asset.parted),
                 "cursor": asset.cursor,
@@ -122,9 +123,9 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
                 "last": _last_to(asset.last) if asset.last else None,
                 "paused": asset.paused,
                 "placed": asset.placed,
-                "kept": {inlet: list(marks.items()) for inlet, marks in asset.kept.items()},
-                "owed": list(asset.owed.pairs()),
-                "gaps": list(asset.gaps.pairs()),
+                "kept": {inlet: _items(marks) for inlet, marks in asset.kept.items()},
+                "owed": parts_to(asset.owed),
+                "gaps": parts_to(asset.gaps),
             }
         ),
     )
@@ -137,11 +138,11 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
     return AssetState(
         name=name,
         spec=FoldSpec.from_json(body["spec"]),
-        coverage=RangeSet(tuple(row.starts), tuple(row.ends)),
+        coverage=columns_from(row),
         done=body["done"],
         stale={inlet: _stamped(items) for inlet, items in marks.items()},
         consumed=body["consumed"],
-        partly={uri: tuple((seq, RangeSet.of(pairs)) for seq, pairs in items) for uri, items in body["partly"].items()},
+        partly={uri: tuple((seq, parts_from(parts)) for seq, parts in items) for uri, items in body["partly"].items()},
         parted=body["parted"],
         cursor=_pair(body["cursor"]),
         ticks=body["ticks"],
@@ -160,8 +161,8 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         paused=body["paused"],
         placed=body["placed"],
         kept={inlet: _stamped(items) for inlet, items in body["kept"].items()},
-        owed=RangeSet.of(body["owed"]),
-        gaps=RangeSet.of(body["gaps"]),
+        owed=parts_from(body["owed"]),
+        gaps=parts_from(body["gaps"]),
     )
 
 
@@ -172,16 +173,15 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
         segment=None,
         seq=state.seq,
         commit=state.commit,
-        starts=dataset.coverage.starts,
-        ends=dataset.coverage.ends,
+        **columns_to(dataset.coverage),
         body=_json(
             {
                 "v": FORMAT,
                 "seq": dataset.seq,
                 "at": dataset.at,
                 "recent": [_ref_to(ref) for ref in dataset.recent],
-                "touched": list(dataset.touched.items()),
-                "gone": list(dataset.gone.pairs()),
+                "touched": _items(dataset.touched),
+                "gone": parts_to(dataset.gone),
             }
         ),
     )
@@ -190,12 +190,12 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
 def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetState:
     return DatasetState(
         uri,
-        RangeSet(tuple(row.starts), tuple(row.ends)),
+        columns_from(row),
         body["seq"],
         body["at"],
         tuple(_ref_from(uri, ref) for ref in body["recent"]),
-        _stamped(body["touched"]) if body["touched"] else StampedRanges(),
-        RangeSet.of(body["gone"]),
+        _stamped(body["touched"]),
+        parts_from(body["gone"]),
     )
 
 
@@ -209,13 +209,12 @@ def _last_from(last: Sequence[Any]) -> LastRun:
 
 
 def _loss_to(loss: Loss) -> list[Any]:
-    ranges = None if loss.ranges is None else list(loss.ranges.pairs())
-    return [ranges, loss.reason, loss.seq, loss.stuck]
+    return [parts_to(loss.blocks), loss.reason, loss.seq, loss.stuck]
 
 
 def _loss_from(loss: Sequence[Any]) -> Loss:
-    pairs, reason, seq, stuck = loss
-    return Loss(None if pairs is None else RangeSet.of(pairs), reason, seq, stuck)
+    blocks, reason, seq, stuck = loss
+    return Loss(parts_from(blocks), reason, seq, stuck)
 
 
 def _pair(pair: Sequence[int] | None) -> tuple[int, int] | None:
@@ -256,28 +255,35 @@ def _chain_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
 
 
 def _failed_to(item: FailedBlocks) -> list[Any]:
-    ranges = None if item.ranges is None else [list(pair) for pair in item.ranges.pairs()]
-    return [ranges, item.token, item.run, item.cause, item.error, item.invocation, item.planned, item.events]
+    blocks = parts_to(item.blocks)
+    return [blocks, item.token, item.run, item.cause, item.error, item.invocation, item.planned, item.events]
 
 
 def _failed_from(item: Sequence[Any]) -> FailedBlocks:
-    pairs, token, run, cause, error, invocation, planned, events = item
-    ranges = None if pairs is None else RangeSet.of(pairs)
-    return FailedBlocks(ranges, token, run, cause, error, invocation, planned, tuple(events))
+    blocks, token, run, cause, error, invocation, planned, events = item
+    return FailedBlocks(parts_from(blocks), token, run, cause, error, invocation, planned, tuple(events))
 
 
 def _ref_to(ref: EventRef) -> list[Any]:
-    return [ref.seq, ref.asset, ref.at, ref.ranges.starts, ref.ranges.ends, dict(ref.extra), ref.run, ref.interval]
+    return [ref.seq, ref.asset, ref.at, parts_to(ref.parts), dict(ref.extra), ref.run, ref.interval]
 
 
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
-    seq, asset, at, starts, ends, extra, run, interval = ref
-    return EventRef(seq, uri, asset, at, RangeSet(tuple(starts), tuple(ends)), extra, run, _pair(interval))
+    seq, asset, at, parts, extra, run, interval = ref
+    return EventRef(seq, uri, asset, at, parts_from(parts), extra, run, _pair(interval))
 
 
-def _stamped(items: Sequence[tuple[int, int, int]]) -> StampedRanges:
+def _items(marks: StampedPartitions) -> list[tuple[int, int, int]]:
+    if marks.apart:
+        raise ValueError("marks of segments have a row for each of them")
+    return list(marks.time.items())
+
+
+def _stamped(items: Sequence[tuple[int, int, int]]) -> StampedPartitions:
+    if not items:
+        return StampedPartitions()
     starts, ends, stamps = zip(*items, strict=True)
-    return StampedRanges(tuple(starts), tuple(ends), tuple(stamps))
+    return StampedPartitions(StampedRanges(tuple(starts), tuple(ends), tuple(stamps)))
 
 
 def _json(value: Mapping[str, Any]) -> str:

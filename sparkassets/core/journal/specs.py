@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import Overlap, PartitionMapping, TimePartition, WindowMapping
+from sparkassets.core.partitions import (
+    UNPARTITIONED,
+    Dependency,
+    Overlap,
+    Partitioning,
+    PartitionMapping,
+    TimePartition,
+    WindowMapping,
+)
 from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
 
 
@@ -16,8 +24,7 @@ class FoldInlet:
     """An inlet as the fold sees it.
 
     Attributes:
-        mapping: None where either side has no partitions.
-        partition: The inlet's own partition.
+        needs: Which of its partitions a block needs.
         settle: Seconds that it must have been quiet.
         aligned: Whether it is read as of the run of its own timetable.
         on_removed: What becomes of time that lost its input.
@@ -25,8 +32,7 @@ class FoldInlet:
 
     name: str
     uri: str
-    mapping: PartitionMapping | None
-    partition: TimePartition | None
+    needs: Dependency
     on_update: OnUpdate
     settle: int = 0
     aligned: bool = False
@@ -45,7 +51,7 @@ class FoldSpec:
     """
 
     uri: str
-    partition: TimePartition | None = None
+    partitioning: Partitioning = UNPARTITIONED
     inlets: tuple[FoldInlet, ...] = ()
     listens: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -64,13 +70,13 @@ class FoldSpec:
         """A JSON object that `from_json` reads back."""
         return {
             "uri": self.uri,
-            "partition": _partition_to(self.partition),
+            "partition": _partition_to(self.partitioning),
             "inlets": [
                 {
                     "name": inlet.name,
                     "uri": inlet.uri,
-                    "mapping": _mapping_to(inlet.mapping),
-                    "partition": _partition_to(inlet.partition),
+                    "mapping": _mapping_to(inlet.needs.mapping),
+                    "partition": _partition_to(inlet.needs.inlet),
                     "on_update": inlet.on_update,
                     "settle": inlet.settle,
                     "aligned": inlet.aligned,
@@ -87,22 +93,11 @@ class FoldSpec:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> FoldSpec:
         """The spec of a JSON object."""
+        partitioning = _partition_from(body["partition"])
         return cls(
             body["uri"],
-            _partition_from(body["partition"]),
-            tuple(
-                FoldInlet(
-                    inlet["name"],
-                    inlet["uri"],
-                    _mapping_from(inlet["mapping"]),
-                    _partition_from(inlet["partition"]),
-                    inlet["on_update"],
-                    inlet["settle"],
-                    inlet["aligned"],
-                    inlet["on_removed"],
-                )
-                for inlet in body["inlets"]
-            ),
+            partitioning,
+            tuple(_inlet_from(inlet, partitioning) for inlet in body["inlets"]),
             tuple(body["listens"]),
             tuple(body["named"]),
             body["place"],
@@ -116,8 +111,7 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
         FoldInlet(
             inlet.name,
             inlet.uri,
-            inlet.mapping,
-            project.assets[inlet.name].partition,
+            project.dependency(asset, inlet),
             inlet.on_update,
             inlet.settle_seconds,
             inlet.aligned,
@@ -131,23 +125,27 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
     storage = asset.storage.given if asset.storage is not None else None
     appends = asset.write is not None and asset.write.only_adds
-    return FoldSpec(asset.uri, asset.partition, inlets, tuple(listens), tuple(named), storage, appends)
+    return FoldSpec(asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends)
 
 
-def _partition_to(partition: TimePartition | None) -> dict[str, Any] | None:
-    if partition is None:
-        return None
-    return {
-        "by": partition.by,
-        "timezone": partition.timezone,
-        "column": partition.column,
-        "start": partition.start,
-        "end": partition.end,
-    }
+def _inlet_from(inlet: Mapping[str, Any], partitioning: Partitioning) -> FoldInlet:
+    return FoldInlet(
+        inlet["name"],
+        inlet["uri"],
+        Dependency(_mapping_from(inlet["mapping"]), partitioning, _partition_from(inlet["partition"])),
+        inlet["on_update"],
+        inlet["settle"],
+        inlet["aligned"],
+        inlet["on_removed"],
+    )
 
 
-def _partition_from(body: Mapping[str, Any] | None) -> TimePartition | None:
-    return None if body is None else TimePartition(**body)
+def _partition_to(partitioning: Partitioning) -> dict[str, Any] | None:
+    return asdict(partitioning.time) if partitioning.time is not None else None
+
+
+def _partition_from(body: Mapping[str, Any] | None) -> Partitioning:
+    return UNPARTITIONED if body is None else Partitioning(TimePartition(**body))
 
 
 def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:

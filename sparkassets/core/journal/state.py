@@ -17,9 +17,9 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.specs import FoldSpec
-from sparkassets.core.partitions import RangeSet, StampedRanges
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 
-Partly = tuple[tuple[int, RangeSet], ...]
+Partly = tuple[tuple[int, PartitionSet], ...]
 """Numbers of events, or instants of ticks, with the time that has still to answer each; ascending."""
 
 
@@ -30,7 +30,7 @@ class EventRef:
     Attributes:
         seq: The journal's number of the event.
         at: When it happened, Unix seconds; by the clock of whoever recorded it, if nobody said.
-        ranges: What was updated or removed; empty for the whole dataset.
+        parts: What was updated or removed; everything for the whole dataset.
         interval: Data interval of the run that caused it.
     """
 
@@ -38,7 +38,7 @@ class EventRef:
     uri: str
     asset: str | None
     at: int
-    ranges: RangeSet
+    parts: PartitionSet
     extra: Mapping[str, Any]
     run: str | None
     interval: tuple[int, int] | None
@@ -49,18 +49,18 @@ class EventRef:
         entry, at, run, interval = numbered.entry, unix(numbered.at), None, None
         match entry:
             case EventEntry():
-                ranges, run, interval = entry.ranges, entry.run, entry.interval
+                parts, run, interval = entry.parts, entry.run, entry.interval
                 at = entry.at if entry.at is not None else at
             case SuccessEntry():
-                ranges, run, interval = entry.blocks or RangeSet(), entry.run, entry.interval
+                parts, run, interval = entry.blocks, entry.run, entry.interval
             case ObservedEntry() if entry.is_event:
-                ranges = entry.changed | entry.removed
+                parts = entry.changed | entry.removed or EVERYTHING
             case TargetEntry() if entry.is_event:
-                ranges = entry.changed
+                parts = entry.changed
             case _:
                 return None
         extra = dict(sorted(entry.extra.items()))  # as the store has them
-        return cls(numbered.seq, entry.uri, entry.asset, at, ranges, extra, run, interval)
+        return cls(numbered.seq, entry.uri, entry.asset, at, parts, extra, run, interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +77,15 @@ class DatasetState:
     """
 
     uri: str
-    coverage: RangeSet = field(default_factory=RangeSet)
+    coverage: PartitionSet = NOTHING
     seq: int = 0
     at: int = 0
     recent: tuple[EventRef, ...] = ()
-    touched: StampedRanges = field(default_factory=StampedRanges)
-    gone: RangeSet = field(default_factory=RangeSet)
+    touched: StampedPartitions = StampedPartitions()
+    gone: PartitionSet = NOTHING
 
     @property
-    def ever(self) -> RangeSet:
+    def ever(self) -> PartitionSet:
         """Time that is or was there."""
         return self.coverage | self.gone if self.gone else self.coverage
 
@@ -114,14 +114,14 @@ class FailedBlocks:
     """Blocks whose last run failed.
 
     Attributes:
-        ranges: None for an asset without partitions.
+        blocks: Everything for an asset without partitions.
         token: Of the run that failed; a newer cause makes the block due again.
         invocation: Which invocation failed; another one tries once more.
         planned: The planner's time when the run was claimed, Unix seconds; a newer tick is a new cause.
         events: Numbers of the events that triggered it.
     """
 
-    ranges: RangeSet | None
+    blocks: PartitionSet
     token: int
     run: str
     cause: FailureCause
@@ -172,13 +172,13 @@ class Loss:
     """What was in the asset's table, is not any more, and was not computed again since.
 
     Attributes:
-        ranges: Its time; None for an asset without partitions.
+        blocks: Everything for an asset without partitions.
         reason: A clause for people.
         seq: Number of the entry that tells it.
         stuck: It cannot be computed again, so the asset runs no more until a person decides.
     """
 
-    ranges: RangeSet | None
+    blocks: PartitionSet
     reason: str
     seq: int
     stuck: bool = False
@@ -220,12 +220,12 @@ class AssetState:
 
     name: str
     spec: FoldSpec
-    coverage: RangeSet = field(default_factory=RangeSet)
+    coverage: PartitionSet = NOTHING
     done: int = 0
-    stale: Mapping[str, StampedRanges] = field(default_factory=dict)
-    kept: Mapping[str, StampedRanges] = field(default_factory=dict)
-    owed: RangeSet = field(default_factory=RangeSet)
-    gaps: RangeSet = field(default_factory=RangeSet)
+    stale: Mapping[str, StampedPartitions] = field(default_factory=dict)
+    kept: Mapping[str, StampedPartitions] = field(default_factory=dict)
+    owed: PartitionSet = NOTHING
+    gaps: PartitionSet = NOTHING
     consumed: Mapping[str, int] = field(default_factory=dict)
     partly: Mapping[str, Partly] = field(default_factory=dict)
     parted: Mapping[str, int] = field(default_factory=dict)
@@ -247,9 +247,14 @@ class AssetState:
     placed: int = 0
 
     @property
-    def claimed(self) -> RangeSet:
-        """The time that unsettled claims compute."""
-        return RangeSet.union(link.entry.blocks for link in self.chain if link.entry.blocks)
+    def failed_blocks(self) -> PartitionSet:
+        """All whose last run failed, of an asset with partitions."""
+        return PartitionSet.union(item.blocks for item in self.failed if not item.blocks.is_everything)
+
+    @property
+    def claimed(self) -> PartitionSet:
+        """The partitions that unsettled claims compute."""
+        return PartitionSet.union(link.entry.blocks for link in self.chain if not link.entry.blocks.is_everything)
 
     @property
     def triggers(self) -> set[str]:
@@ -260,9 +265,9 @@ class AssetState:
         """The unsettled claim of that fence token."""
         return next((link.entry for link in self.chain if link.token == token), None)
 
-    def unanswered(self, key: str) -> RangeSet:
+    def unanswered(self, key: str) -> PartitionSet:
         """The time for which events of a dataset, or ticks, are kept, although they are used for other time."""
-        return RangeSet.union(ranges for _, ranges in self.partly.get(key, ()))
+        return PartitionSet.union(parts for _, parts in self.partly.get(key, ()))
 
 
 @dataclass(frozen=True, slots=True)

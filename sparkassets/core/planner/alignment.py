@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import Instance
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.plan import Waiting
@@ -47,21 +47,19 @@ class Aligned:
 
 def alignment(case: Case, course: Course) -> Course:
     """The step: each candidate with the upstream runs that it reads; those that wait for one are taken out."""
-    if case.asset.partition is not None:
-        return _of_blocks(case, course, case.asset.partition)
-    return _of_runs(case, course)
+    return _of_runs(case, course) if case.pending is None else _of_blocks(case, course)
 
 
-def _of_blocks(case: Case, course: Course, partition: TimePartition) -> Course:
+def _of_blocks(case: Case, course: Course) -> Course:
     (candidate,) = course.candidates
-    shared = groups(case.context, case.asset, partition, candidate.blocks)
+    shared = groups(case.context, case.asset, candidate.blocks)
     waiting = tuple(wait for group in shared for wait in group.aligned.waiting)
     kept = [
         replace(candidate, blocks=group.blocks, pins=group.aligned.pins, notes=(*group.aligned.notes, *candidate.notes))
         for group in shared
         if not group.aligned.waiting
     ]
-    empty = replace(candidate, blocks=RangeSet())
+    empty = replace(candidate, blocks=NOTHING)
     return replace(course, candidates=tuple(kept) or (empty,), waiting=(*course.waiting, *waiting))
 
 
@@ -82,7 +80,7 @@ def _of_runs(case: Case, course: Course) -> Course:
 class Group:
     """Blocks that share their upstream runs."""
 
-    blocks: RangeSet
+    blocks: PartitionSet
     aligned: Aligned
 
 
@@ -93,16 +91,16 @@ def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tu
         return Aligned()
     ticks: Ticks = {}
     theirs = [(inlet, _upstream(context, inlet, interval[1])) for inlet in inlets]
-    return _join([_one(context, asset, inlet, slot, interval, None, ticks=ticks) for inlet, slot in theirs])
+    return _join([_one(context, asset, inlet, slot, interval, EVERYTHING, ticks=ticks) for inlet, slot in theirs])
 
 
-def groups(context: PlanningContext, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> tuple[Group, ...]:
+def groups(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[Group, ...]:
     """The blocks by the upstream runs that they share, oldest first; one group where nothing is aligned."""
     inlets, timetable = _inlets(asset), asset.schedule.timetable
     if not inlets or timetable is None:
         return (Group(blocks, Aligned()),) if blocks else ()
     found: dict[tuple[int | None, ...], _Shared] = {}
-    for shared in _shared(context, timetable, inlets, partition, blocks):
+    for shared in _shared(context, asset, timetable, inlets, blocks):
         key = tuple(None if slot is None else unix(slot.end) for slot in shared.theirs)
         first = found.get(key)
         found[key] = shared if first is None else replace(first, blocks=first.blocks | shared.blocks)
@@ -130,21 +128,20 @@ class _Shared:
         interval: Data interval of the first block's own tick.
     """
 
-    blocks: RangeSet
+    blocks: PartitionSet
     theirs: tuple[Slot | None, ...]
     interval: tuple[int, int]
 
 
 def _shared(
-    context: PlanningContext, timetable: Timetable, inlets: list[InletSpec], partition: TimePartition, blocks: RangeSet
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, inlets: list[InletSpec], blocks: PartitionSet
 ) -> Iterator[_Shared]:
     """The blocks, oldest first; takes time by the upstream runs that they have, not by blocks.
 
     Upstream runs are over in the order of the blocks' ticks, so that the first block tells until when all share its.
     """
     start = blocks.first if blocks else None
-    while start is not None:
-        end = partition.next(start)
+    while start is not None and (end := asset.partitioning.rollover(start)) is not None:
         own = _tick_of(timetable, end)
         interval = (start, end) if own is None else (unix(own.start), unix(own.end))
         theirs = tuple(_upstream(context, inlet, interval[1]) for inlet in inlets)
@@ -153,7 +150,7 @@ def _shared(
             for inlet, slot in zip(inlets, theirs, strict=True)
             if (at := _next_over(context, inlet, slot, interval[1])) is not None
         ]
-        until = max(end, _last_before(timetable, partition, min(coming), own)) if coming else None
+        until = max(end, _last_before(timetable, asset.partitioning, min(coming), own)) if coming else None
         yield _Shared(blocks.clip(start, until), theirs, interval)
         start = blocks.after(until) if until is not None else None
 
@@ -172,10 +169,10 @@ def _next_over(context: PlanningContext, inlet: InletSpec, slot: Slot | None, en
     return next((at for at in later if at > end), None)
 
 
-def _last_before(timetable: Timetable, partition: TimePartition, bound: int, own: Slot | None) -> int:
+def _last_before(timetable: Timetable, partitioning: Partitioning, bound: int, own: Slot | None) -> int:
     """The end of the last block whose tick's interval ends before ``bound``; without a tick the block's own end."""
     newest = None if own is None else timetable.last_over(instant(bound) - SECOND)
-    return partition.floor(bound - 1 if newest is None else unix(newest.end))
+    return partitioning.over(bound - 1 if newest is None else unix(newest.end)).last
 
 
 def _inlets(asset: AssetSpec) -> list[InletSpec]:
@@ -205,7 +202,7 @@ def _one(
     inlet: InletSpec,
     slot: Slot | None,
     interval: tuple[int, int],
-    blocks: RangeSet | None,
+    blocks: PartitionSet,
     *,
     ticks: Ticks,
 ) -> Aligned:
@@ -217,13 +214,12 @@ def _one(
         return Aligned(waiting=(Waiting(asset.name, reason, None, blocks, quiet=True),))
     start, end = unix(slot.start), unix(slot.end)
     which = f"run of {context.when(start)} (execution delta {delta_text(interval[0] - start)})"
-    dataset = context.dataset(inlet)
-    if upstream.partition is not None:
-        ranges = upstream.partition.cover(RangeSet.of([(start, end)])) if start < end else RangeSet()
-        lacking = ranges - dataset.coverage
+    if upstream.partitioning.is_partitioned:
+        parts = upstream.partitioning.cover(PartitionSet.span(start, end))
+        lacking = parts - context.dataset(inlet).coverage
         if not lacking:
-            return Aligned({inlet.name: context.pin(inlet, ranges)}, (f"reads {inlet.name}'s {which}",))
-        which += f": missing {labels(lacking, upstream.partition)}"
+            return Aligned({inlet.name: context.pin(inlet, parts)}, (f"reads {inlet.name}'s {which}",))
+        which += f": missing {labels(lacking, upstream.partitioning)}"
         return Aligned(waiting=(_wait(context, asset, inlet, which, blocks, slot, ticks=ticks, lacking=lacking),))
     instance = _instance(context, inlet, end)
     if instance is None:
@@ -248,11 +244,11 @@ def _wait(
     asset: AssetSpec,
     inlet: InletSpec,
     which: str,
-    blocks: RangeSet | None,
+    blocks: PartitionSet,
     slot: Slot,
     *,
     ticks: Ticks,
-    lacking: RangeSet | None = None,
+    lacking: PartitionSet | None = None,
 ) -> Waiting:
     """Waits for the upstream's run of ``slot``; ``lacking`` is what it has not computed, where it has partitions."""
     said = f"waits for {inlet.name}'s {which}" + _fate(context, inlet, slot, lacking, ticks)
@@ -260,14 +256,14 @@ def _wait(
     return Waiting(asset.name, said, due if due > context.now else None, blocks)
 
 
-def _fate(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: RangeSet | None, ticks: Ticks) -> str:
+def _fate(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks) -> str:
     """What became of the upstream's run of ``slot``, for a sentence; empty when it is still to come."""
     upstream, state = context.project.assets[inlet.name], context.state.assets.get(inlet.name)
     timetable = upstream.schedule.timetable
     if state is None or timetable is None:
         return ""
     if lacking is not None:
-        failed = any(item.ranges is not None and item.ranges & lacking for item in state.failed)
+        failed = state.failed_blocks.overlaps(lacking)
         return ", which failed" if failed else ""
     if inlet.name not in ticks:
         due = due_ticks(context, upstream, timetable, state)

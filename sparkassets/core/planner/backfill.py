@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.alignment import align_unpartitioned, groups
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.planner.alignment import Aligned, align_unpartitioned, groups
 from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.bounds import within
-from sparkassets.core.planner.context import EVERYTHING, PlanningContext
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.lookback import before
 from sparkassets.core.planner.news import Causes, causes
@@ -20,7 +20,7 @@ from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.errors import InputError
 
 
-def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: RangeSet, *, force: bool) -> Plan:
+def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, *, force: bool) -> Plan:
     """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first.
 
     Only the first can be claimed at a time; the others follow it. With ``force`` also what is outside the asset's
@@ -29,55 +29,74 @@ def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: RangeSet, 
     Raises:
         InputError: Some of the blocks are outside the asset's bounds.
     """
-    partition, state = _partition(asset), context.state_of(asset)
+    state = context.state_of(asset)
     if not force:
-        _refuse_outside(context, asset, partition, blocks)
+        _refuse_outside(context, asset, blocks)
     live = _live(context, state)
     if live is not None:
         return Plan(context.now, (), (Waiting(asset.name, live, None, blocks),))
-    found = pending(context, asset, partition, state)
-    over = context.over(partition)
-    due = blocks.clip(None, over)
-    waiting = []
-    if blocks.clip(over, None):
-        later = blocks.clip(over, None)
-        waiting.append(Waiting(asset.name, f"not over before {context.when(later.last)}", later.last, later))
-    if not force:
-        current = due & (partition.inside(state.coverage) - found.all_stale)
-        due = due - current
-        if current:
-            waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
+    due, waiting = _due(context, asset, state, blocks, force=force)
     gated = gate(context, asset, due, emptied=force)
-    waiting += gated.waiting
-    behind = before(asset, partition, state, gated.ready - state.coverage) - gated.ready
-    if behind and isinstance(asset.strategy, DateRange) and asset.strategy.lookback is not None:
-        omitted = f"without lookback ({asset.strategy.lookback.text})"
-        reason = f"not computed again: a backfill computes what it names, {omitted}"
-        waiting.append(Waiting(asset.name, reason, None, behind, quiet=True))
-    shared = groups(context, asset, partition, gated.ready)
+    shared = groups(context, asset, gated.ready)
+    waiting += [*gated.waiting, *_behind(asset, state, gated.ready)]
     waiting += [wait for group in shared for wait in group.aligned.waiting]
-    batches = [
-        (batch, group.aligned)
+    runs = tuple(
+        _of_batch(context, asset, state, batch, aligned=group.aligned, notes=gated.notes)
         for group in shared
         if not group.aligned.waiting
-        for batch in partition.split(group.blocks, limit_of(asset))
-    ]
-    requests = [
-        RunRequest(
-            asset=asset.name,
-            kind="backfill",
-            blocks=batch,
-            schedule_date=context.now,
-            reason=", ".join(
-                [f"backfill of {plural(partition.count(batch), 'partition')}", *aligned.notes, *gated.notes]
-            ),
-            interval=(batch.first, batch.last),
-            pins={**context.pins(asset, state, batch), **aligned.pins},
-        )
-        for batch, aligned in batches
-    ]
-    runs = tuple(PlannedRun.of(request, asset=asset, state=state) for request in requests)
+        for batch in asset.partitioning.split(group.blocks, limit_of(asset))
+    )
     return Plan(context.now, runs, tuple(waiting))
+
+
+def _due(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, force: bool
+) -> tuple[PartitionSet, list[Waiting]]:
+    """Those of the blocks that are over and not up to date, or that are forced; and why not the rest."""
+    waiting: list[Waiting] = []
+    over = context.over(asset.partitioning)
+    if later := blocks - over:
+        at = asset.partitioning.all_over(later)
+        waiting.append(Waiting(asset.name, f"not over before {context.when(at or context.now)}", at, later))
+    due = blocks & over
+    if force:
+        return due, waiting
+    current = due & (asset.partitioning.inside(state.coverage) - pending(context, asset, state).all_stale)
+    if current:
+        waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
+    return due - current, waiting
+
+
+def _behind(asset: AssetSpec, state: AssetState, ready: PartitionSet) -> list[Waiting]:
+    """What a run of the schedule would compute again by lookback."""
+    behind = before(asset, state, ready - state.coverage) - ready
+    if not behind or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
+        return []
+    omitted = f"without lookback ({asset.strategy.lookback.text})"
+    reason = f"not computed again: a backfill computes what it names, {omitted}"
+    return [Waiting(asset.name, reason, None, behind, quiet=True)]
+
+
+def _of_batch(
+    context: PlanningContext,
+    asset: AssetSpec,
+    state: AssetState,
+    batch: PartitionSet,
+    *,
+    aligned: Aligned,
+    notes: tuple[str, ...],
+) -> PlannedRun:
+    count = plural(asset.partitioning.count(batch), "partition")
+    request = RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=batch,
+        schedule_date=context.now,
+        reason=", ".join([f"backfill of {count}", *aligned.notes, *notes]),
+        interval=batch.extent,
+        pins={**context.pins(asset, state, batch), **aligned.pins},
+    )
+    return PlannedRun.of(request, asset=asset, state=state)
 
 
 def plan_backfill_unpartitioned(
@@ -105,11 +124,11 @@ def plan_backfill_unpartitioned(
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        blocks=None,
+        blocks=EVERYTHING,
         schedule_date=context.now,
         reason=", ".join([f"backfill{over}", *aligned.notes, *gated.notes]),
         interval=interval,
-        pins={**context.pins(asset, state, None), **aligned.pins},
+        pins={**context.pins(asset, state, EVERYTHING), **aligned.pins},
         consumption=Consumption(found.uses.consumption.consumes) if found is not None else Consumption(),
     )
     events = found.events if found is not None else ()
@@ -124,12 +143,12 @@ def _answers(context: PlanningContext, asset: AssetSpec, state: AssetState) -> C
     return found if found.holds and found.run_after is None else None
 
 
-def _refuse_outside(context: PlanningContext, asset: AssetSpec, partition: TimePartition, blocks: RangeSet) -> None:
-    outside = blocks - within(asset, partition)
+def _refuse_outside(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> None:
+    outside = blocks - within(asset)
     if outside:
         early = asset.start is not None and outside.first < asset.start
         bound, at = ("start", asset.start) if early else ("end", asset.end)
-        _refuse(context, asset, labels(outside, partition), bound, at)
+        _refuse(context, asset, labels(outside, asset.partitioning), bound, at)
 
 
 def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int]) -> None:
@@ -149,12 +168,6 @@ def _refuse(context: PlanningContext, asset: AssetSpec, what: str, bound: str, a
         f"{what} of {asset.name!r} lies {side} of the asset, {context.when(at or 0)}",
         hint="--force computes it all the same",
     )
-
-
-def _partition(asset: AssetSpec) -> TimePartition:
-    if asset.partition is None:
-        raise ValueError(f"{asset.name} has no partitions")
-    return asset.partition
 
 
 def _live(context: PlanningContext, state: AssetState) -> str | None:

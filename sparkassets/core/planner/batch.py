@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.context import EVERYTHING
-from sparkassets.core.planner.course import NOTHING, Candidate, Case, Course
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.lookback import lookback
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
@@ -21,8 +20,8 @@ from sparkassets.core.strategies import DateRange
 
 def batch(case: Case, course: Course) -> Course:
     """The step: the runs, in order, and what is left for the next ones."""
-    if case.pending is not None and case.asset.partition is not None:
-        return _of_blocks(case, course, case.asset.partition, case.pending)
+    if case.pending is not None:
+        return _of_blocks(case, course, case.pending)
     runs = tuple(_of_events(case, each) for each in course.candidates)
     return replace(course, runs=runs, coming=EVERYTHING if runs else course.coming)
 
@@ -32,25 +31,25 @@ def limit_of(asset: AssetSpec) -> int:
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
 
 
-def _of_blocks(case: Case, course: Course, partition: TimePartition, found: Pending) -> Course:
+def _of_blocks(case: Case, course: Course, found: Pending) -> Course:
     if not course.blocks and not case.state.chain:
         return course
     name, waiting = case.asset.name, list(course.waiting)
     runs: list[PlannedRun] = []
     taken, coming = NOTHING, course.coming | course.blocks
     for candidate in course.candidates:
-        cut = _cut(case, partition, candidate.blocks, barred=course.barred, failed=found.failed)
+        cut = _cut(case, candidate.blocks, barred=course.barred, failed=found.failed)
         if cut.rest:
             reason = f"left for the next run: more than max_partitions_per_run ({limit_of(case.asset)})"
             waiting.append(Waiting(name, reason, None, cut.rest))
-        run = _run(case, partition, found, candidate, cut)
+        run = _run(case, found, candidate, cut)
         taken, coming = taken | cut.blocks, coming | cut.blocks | cut.rest
         last = candidate is course.candidates[-1] and not cut.rest and not _holds(candidate.tick, course.due - taken)
         runs.append(run if last else replace(run, request=replace(run.request, cursor=None)))
     return replace(course, runs=tuple(runs), waiting=tuple(waiting), coming=coming)
 
 
-def _holds(tick: Tick | None, rest: RangeSet) -> bool:
+def _holds(tick: Tick | None, rest: PartitionSet) -> bool:
     """Whether blocks of the tick's own interval are left, which wait for their gates; older holes wait for a tick."""
     return tick is not None and bool(rest.clip(*tick.interval))
 
@@ -65,25 +64,25 @@ class _Cut:
         owes, gaps: As in `RunRequest`.
     """
 
-    blocks: RangeSet
-    rest: RangeSet
-    owes: RangeSet
-    gaps: RangeSet
+    blocks: PartitionSet
+    rest: PartitionSet
+    owes: PartitionSet
+    gaps: PartitionSet
 
 
-def _cut(case: Case, partition: TimePartition, ready: RangeSet, *, barred: RangeSet, failed: RangeSet) -> _Cut:
+def _cut(case: Case, ready: PartitionSet, *, barred: PartitionSet, failed: PartitionSet) -> _Cut:
     """The blocks of the next run, lookback included; what of that has ``failed`` is owed to another invocation."""
-    back = lookback(case.context, case.asset, partition, case.state, ready, barred=barred)
+    back = lookback(case.context, case.asset, case.state, ready, barred=barred)
     todo = ready | (back.blocks - failed)
-    blocks = partition.oldest(todo, limit_of(case.asset)) if todo else todo
+    blocks = case.asset.partitioning.oldest(todo, limit_of(case.asset)) if todo else todo
     return _Cut(blocks, todo - blocks, back.blocks - blocks, back.gaps)
 
 
-def _run(case: Case, partition: TimePartition, found: Pending, candidate: Candidate, cut: _Cut) -> PlannedRun:
+def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> PlannedRun:
     context, asset, state, blocks = case.context, case.asset, case.state, cut.blocks
     uses = candidate.uses if blocks & candidate.asked else Uses()
     events = context.events(asset, state, {uri: blocks & uses.blocks.get(uri, NOTHING) for uri in uses.named})
-    reasons = [_reason(case, partition, found, candidate.tick, blocks), *candidate.notes]
+    reasons = [_reason(case, found, candidate.tick, blocks), *candidate.notes]
     request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind if state.chain and not blocks & found.due else "scheduled",
@@ -100,26 +99,25 @@ def _run(case: Case, partition: TimePartition, found: Pending, candidate: Candid
     return PlannedRun.of(request, asset=asset, state=state, events=events)
 
 
-def _consumption(found: Pending, uses: Uses, blocks: RangeSet) -> Consumption:
+def _consumption(found: Pending, uses: Uses, blocks: PartitionSet) -> Consumption:
     """What a run of ``blocks`` uses up, each event and tick for its own time."""
     rest, asked = (found.due | found.later) - blocks, blocks & found.due
     remaining = {key: rest | (asked - used) for key, used in uses.blocks.items()}
-    remaining |= {key: RangeSet.always() for key in uses.consumption.ticks if key not in remaining}
+    remaining |= {key: EVERYTHING for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
 
 
-def _reason(case: Case, partition: TimePartition, found: Pending, tick: Tick | None, blocks: RangeSet) -> str:
-    parts = _takes_over(case.state)
-    if missing := partition.count(blocks & found.missing):
+def _reason(case: Case, found: Pending, tick: Tick | None, blocks: PartitionSet) -> str:
+    parts, count = _takes_over(case.state), case.asset.partitioning.count
+    if missing := count(blocks & found.missing):
         parts.append(f"{plural(missing, 'partition')} missing")
     if stale := blocks & found.all_stale:
         causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
-        parts.append(f"{partition.count(stale)} stale: {listing(causes)} changed")
-    if (again := partition.count(blocks - found.due)) and not case.state.chain:
+        parts.append(f"{count(stale)} stale: {listing(causes)} changed")
+    if (again := count(blocks - found.due)) and not case.state.chain:
         parts.append(f"{again} by lookback")
-    failed = RangeSet.union(item.ranges for item in case.state.failed if item.ranges)
-    if failed.overlaps(blocks):
-        parts.append(f"{partition.count(failed & blocks)} failed before")
+    if failed := case.state.failed_blocks & blocks:
+        parts.append(f"{count(failed)} failed before")
     told = f"{case.asset.schedule.text} at {case.context.when(tick.run_after)}: " if tick else ""
     return told + ", ".join(parts)
 
@@ -133,12 +131,12 @@ def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
     request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind if candidate.rescues else "scheduled",
-        blocks=None,
+        blocks=EVERYTHING,
         schedule_date=candidate.schedule_date,
         reason=", ".join(reasons),
         interval=candidate.interval,
         cursor=candidate.cursor,
-        pins={**context.pins(asset, state, None), **candidate.pins},
+        pins={**context.pins(asset, state, EVERYTHING), **candidate.pins},
         consumption=candidate.uses.consumption,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=candidate.events)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from sparkassets.core.conditions import Condition
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.course import NOTHING, Candidate, Case, Course
+from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.lookback import owed
 from sparkassets.core.planner.news import Uses, everything, ticks_of, uses_of
 from sparkassets.core.planner.pending import Pending
@@ -31,19 +31,19 @@ class _Asked:
         open: Whether what an earlier run owes may run.
     """
 
-    blocks: RangeSet
+    blocks: PartitionSet
     waiting: tuple[Waiting, ...] = ()
     tick: Tick | None = None
     uses: Uses = field(default_factory=Uses)
     open: bool = True
 
 
-def due_blocks(case: Case, partition: TimePartition, found: Pending) -> Course:
+def due_blocks(case: Case, found: Pending) -> Course:
     """One candidate with all that is due: asked for by the schedule, left by a driver that is gone, or owed."""
     context, asset, state = case.context, case.asset, case.state
     asked = _asked(context, asset, state, found)
-    blocks = asked.blocks | _rescued(partition, state)
-    due = blocks | (owed(asset, partition, state) if asked.open else NOTHING)
+    blocks = asked.blocks | _rescued(asset, state)
+    due = blocks | (owed(asset, state) if asked.open else NOTHING)
     tick = asked.tick
     candidate = Candidate(
         due,
@@ -58,11 +58,11 @@ def due_blocks(case: Case, partition: TimePartition, found: Pending) -> Course:
     return Course((candidate,), due, waiting=asked.waiting)
 
 
-def _rescued(partition: TimePartition, state: AssetState) -> RangeSet:
+def _rescued(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """What a run that never ended was to compute."""
     if not state.chain or state.chain[-1].entry.request.rebuilds:
         return NOTHING  # of a rebuild the table is as it was; who wants it rebuilt asks again
-    return partition.cover(state.chain[-1].entry.blocks or NOTHING)
+    return asset.partitioning.cover(state.chain[-1].entry.blocks)
 
 
 def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> _Asked:
@@ -90,8 +90,7 @@ def _by_timetable(
     if not isinstance(ticks, Waiting):
         return _Asked(found.due, (), _spanning(ticks), uses)
     others = (item for item in state.failed if item.invocation != context.invocation)
-    again = RangeSet.union(item.ranges for item in others if item.ranges)
-    retried = found.due & asset.partition.cover(again) if asset.partition is not None else NOTHING
+    retried = found.due & asset.partitioning.cover(PartitionSet.union(item.blocks for item in others))
     return _Asked(retried, (ticks,), None, uses, open=False)
 
 

@@ -7,7 +7,8 @@ from itertools import islice
 
 from sparkassets.core.conditions import Condition
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.planner.context import EVERYTHING, PlanningContext
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.news import Causes, Uses, causes, everything
 from sparkassets.core.planner.plan import Waiting
@@ -86,7 +87,7 @@ def _of_causes(context: PlanningContext, found: Causes) -> Candidate:
         reason=found.reason,
         since=found.since,
         newest=found.run_after,
-        interval=context.interval(found.events, None) or found.interval,
+        interval=context.interval(found.events, EVERYTHING) or found.interval,
         events=found.events,
     )
 

@@ -9,13 +9,10 @@ from sparkassets.core.conditions import Leaf
 from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partitioning, PartitionSet
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
-
-EVERYTHING = RangeSet.always()
-"""The whole of an asset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +29,8 @@ class Decision:
 
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
-    coming: RangeSet = RangeSet()  # noqa: RUF009 - immutable
-    blocked: RangeSet = RangeSet()  # noqa: RUF009
+    coming: PartitionSet = NOTHING
+    blocked: PartitionSet = NOTHING
     failure: str = ""
     notes: tuple[Note, ...] = ()
 
@@ -63,26 +60,24 @@ class PlanningContext:
     faults: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     decided: dict[str, Decision] = field(default_factory=dict)
-    _floors: dict[tuple[str, str], int] = field(default_factory=dict)
-    _ends: dict[tuple[str, str], int] = field(default_factory=dict)
+    _over: dict[Partitioning, PartitionSet] = field(default_factory=dict)
+    _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)
 
     def when(self, unix: int) -> str:
         """An instant of a sentence, on the project's clock."""
         return zoned(instant(unix), self.project.timezone)
 
-    def over(self, partition: TimePartition) -> int:
-        """The end of the newest partition that is over; Unix seconds."""
-        key = (partition.by, partition.timezone)
-        if key not in self._floors:
-            self._floors[key] = partition.floor(self.now)
-        return self._floors[key]
+    def over(self, partitioning: Partitioning) -> PartitionSet:
+        """All partitions that are over now."""
+        if partitioning not in self._over:
+            self._over[partitioning] = partitioning.over(self.now)
+        return self._over[partitioning]
 
-    def rollover(self, partition: TimePartition) -> int:
-        """The end of the partition that holds now; Unix seconds."""
-        key = (partition.by, partition.timezone)
-        if key not in self._ends:
-            self._ends[key] = partition.next(self.now)
-        return self._ends[key]
+    def rollover(self, partitioning: Partitioning) -> int | None:
+        """When `over` changes next, Unix seconds; None for never."""
+        if partitioning not in self._rollovers:
+            self._rollovers[partitioning] = partitioning.rollover(self.now)
+        return self._rollovers[partitioning]
 
     def state_of(self, asset: AssetSpec) -> AssetState:
         """What is known of the asset; of one that the journal does not know yet, nothing."""
@@ -103,38 +98,46 @@ class PlanningContext:
             return ()
         return asset.chain
 
-    def pins(self, asset: AssetSpec, state: AssetState, blocks: RangeSet | None) -> dict[str, Pin]:
+    def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
+        """How the asset's blocks depend on the inlet's partitions."""
+        return self.project.dependency(asset, inlet)
+
+    def partitioning(self, inlet: InletSpec) -> Partitioning:
+        """The inlet's own partitioning."""
+        return self.project.assets[inlet.name].partitioning
+
+    def pins(self, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> dict[str, Pin]:
         """What a run of ``blocks`` reads of each inlet, at the newest version."""
         pins = {}
         for inlet in asset.inlets.values():
-            ranges = None
-            if inlet.mapping is not None and blocks is not None and asset.partition is not None:
-                up = self.project.assets[inlet.name].partition
-                ranges = inlet.mapping.up(blocks, down=asset.partition, up=up) if up is not None else None
+            needed = self.dependency(asset, inlet)
+            parts = needed.up(blocks) if needed.is_mapped else EVERYTHING
             low = state.watermarks.get(inlet.name) if isinstance(inlet.read, ReadAfter) else None
-            pins[inlet.name] = self.pin(inlet, ranges, low)
+            pins[inlet.name] = self.pin(inlet, parts, low)
         return pins
 
-    def pin(self, inlet: InletSpec, ranges: RangeSet | None, low: str | None = None) -> Pin:
+    def pin(self, inlet: InletSpec, parts: PartitionSet, low: str | None = None) -> Pin:
         """The inlet at its newest version; others that share its URI have tables of their own."""
         table = self.state.assets.get(inlet.name)
         table_id, version = (table.table_id, table.version) if table is not None else (None, None)
-        return Pin(inlet.uri, self.dataset(inlet).seq, table_id, version, ranges, low)
+        return Pin(inlet.uri, self.dataset(inlet).seq, table_id, version, parts, low)
 
-    def events(self, asset: AssetSpec, state: AssetState, used: Mapping[str, RangeSet]) -> tuple[EventRef, ...]:
+    def events(self, asset: AssetSpec, state: AssetState, used: Mapping[str, PartitionSet]) -> tuple[EventRef, ...]:
         """The events that a run answers, ascending; ``used`` is dataset to the blocks for which it uses them."""
         found: dict[int, EventRef] = {}
         for uri, blocks in used.items():
             number, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
-            reading = [inlet for inlet in asset.inlets.values() if inlet.uri == uri]
+            needed = self._needed(asset, uri, blocks)
             for ref in self.state.dataset(uri).recent if blocks else ():
-                if ref.seq <= number:
-                    answers = ref.seq in partly and partly[ref.seq].overlaps(blocks)
-                else:
-                    answers = any(self._touches(ref, inlet, asset, blocks) for inlet in reading or (None,))
-                if answers:
+                open_for = partly.get(ref.seq, NOTHING)
+                if needed.overlaps(ref.parts) if ref.seq > number else open_for.overlaps(blocks):
                     found[ref.seq] = ref
         return tuple(found[seq] for seq in sorted(found))
+
+    def _needed(self, asset: AssetSpec, uri: str, blocks: PartitionSet) -> PartitionSet:
+        """The partitions of a dataset that these blocks need; all of what no inlet reads."""
+        reading = [self.dependency(asset, inlet) for inlet in asset.inlets.values() if inlet.uri == uri]
+        return PartitionSet.union(each.up(blocks) for each in reading) if reading else EVERYTHING
 
     def unused(self, state: AssetState, uris: Iterable[str]) -> tuple[EventRef, ...]:
         """The events of these datasets that the asset has not used, or not for everything, ascending."""
@@ -144,17 +147,9 @@ class PlanningContext:
             found |= {ref.seq: ref for ref in self.state.dataset(uri).recent if ref.seq > used or ref.seq in partly}
         return tuple(found[seq] for seq in sorted(found))
 
-    def _touches(self, ref: EventRef, inlet: InletSpec | None, asset: AssetSpec, blocks: RangeSet) -> bool:
-        if inlet is None or inlet.mapping is None or not ref.ranges:
-            return True
-        up = self.project.assets[inlet.name].partition
-        if up is None or asset.partition is None:
-            return True
-        return inlet.mapping.up(blocks, down=asset.partition, up=up).overlaps(ref.ranges)
-
-    def interval(self, events: tuple[EventRef, ...], blocks: RangeSet | None) -> tuple[int, int] | None:
+    def interval(self, events: tuple[EventRef, ...], blocks: PartitionSet) -> tuple[int, int] | None:
         """The data interval of a run caused by events, or else the span of its blocks."""
         intervals = [ref.interval for ref in events if ref.interval is not None]
         if intervals:
             return min(start for start, _ in intervals), max(end for _, end in intervals)
-        return (blocks.first, blocks.last) if blocks else None
+        return blocks.extent

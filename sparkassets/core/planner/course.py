@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sparkassets.core.journal.state import AssetState, EventRef
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
@@ -19,15 +19,13 @@ from sparkassets.core.planner.timing import Tick
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec
 
-NOTHING = RangeSet()
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One asset at one moment: what all steps read, and none changes.
 
     Attributes:
-        pending: What is known of its blocks; None for an asset without partitions.
+        pending: What is known of its blocks; None for an asset without partitions, which goes by events.
     """
 
     context: PlanningContext
@@ -57,10 +55,10 @@ class Candidate:
         notes: What people should know of its inlets.
     """
 
-    blocks: RangeSet
+    blocks: PartitionSet
     schedule_date: int
     uses: Uses
-    asked: RangeSet = NOTHING
+    asked: PartitionSet = NOTHING
     reason: str = ""
     since: int | None = None
     tick: Tick | None = None
@@ -87,20 +85,20 @@ class Course:
     """
 
     candidates: tuple[Candidate, ...] = ()
-    due: RangeSet = NOTHING
-    barred: RangeSet = NOTHING
+    due: PartitionSet = NOTHING
+    barred: PartitionSet = NOTHING
     waiting: tuple[Waiting, ...] = ()
-    coming: RangeSet = NOTHING
-    blocked: RangeSet = NOTHING
+    coming: PartitionSet = NOTHING
+    blocked: PartitionSet = NOTHING
     failure: str = ""
     runs: tuple[PlannedRun, ...] = ()
 
     @property
-    def blocks(self) -> RangeSet:
+    def blocks(self) -> PartitionSet:
         """What the candidates would compute."""
-        return RangeSet.union(each.blocks for each in self.candidates)
+        return PartitionSet.union(each.blocks for each in self.candidates)
 
-    def without(self, blocks: RangeSet, *waiting: Waiting) -> Course:
+    def without(self, blocks: PartitionSet, *waiting: Waiting) -> Course:
         """The course without these blocks, and why they are not computed now."""
         kept = self.candidates
         if blocks:

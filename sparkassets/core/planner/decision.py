@@ -7,12 +7,13 @@ inlets keep back and what aligned inlets do not have yet are taken out; of the r
 from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner import losses
 from sparkassets.core.planner.alignment import alignment
 from sparkassets.core.planner.batch import batch
 from sparkassets.core.planner.by_blocks import due_blocks
 from sparkassets.core.planner.by_events import due_runs
-from sparkassets.core.planner.context import EVERYTHING, Decision, PlanningContext
+from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.course import Case, Course, Step
 from sparkassets.core.planner.failures import failures
 from sparkassets.core.planner.gates import gates
@@ -36,7 +37,7 @@ def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
 
 
 def _through_the_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision:
-    found = pending(context, asset, asset.partition, state) if asset.partition is not None else None
+    found = pending(context, asset, state) if asset.partitioning.is_partitioned else None
     case = Case(context, asset, state, found)
     course = schedule(case)
     for step in STEPS:
@@ -46,9 +47,7 @@ def _through_the_steps(context: PlanningContext, asset: AssetSpec, state: AssetS
 
 def schedule(case: Case) -> Course:
     """The first step: what is due. Blocks go by what is missing or stale, a whole asset by events and ticks."""
-    if case.pending is not None and case.asset.partition is not None:
-        return due_blocks(case, case.asset.partition, case.pending)
-    return due_runs(case)
+    return due_runs(case) if case.pending is None else due_blocks(case, case.pending)
 
 
 def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
@@ -57,8 +56,7 @@ def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
         newest = chain[-1]
         reason = f"running: {newest.entry.run} since {context.when(newest.at)} by {newest.driver}"
         blocks = newest.entry.blocks
-        waits = Waiting(asset.name, reason, None, blocks)
-        return Decision((), (waits,), coming=EVERYTHING if blocks is None else blocks)
+        return Decision((), (Waiting(asset.name, reason, None, blocks),), coming=blocks)
     if (lost := losses.held_back(context, asset, state)) is not None:
         return lost
     if (unfenced := _unfenced(context, state)) is not None:

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
 from sparkassets.core.planner.pending import pending
+from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.readiness import readiness
 from sparkassets.core.planner.require import counted, lacking_blocks, required
-from sparkassets.core.planner.wording import labels, plural
+from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 RUNS_SHOWN = 10
@@ -41,40 +42,46 @@ class Node:
         return "\n".join([f"{mark}{self.text}", *below])
 
 
-def explain(context: PlanningContext, asset: AssetSpec, blocks: RangeSet | None = None) -> Node:
+def explain(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet = EVERYTHING) -> Node:
     """Why ``asset`` (or these of its ``blocks``) runs or not; plans everything before it."""
     found = plan(context)
     runs = [run for run in found.runs if run.asset == asset.name]
     waiting = [item for item in found.waiting if item.asset == asset.name]
     state = context.state_of(asset)
-    children = []
-    for run in runs[:RUNS_SHOWN]:
-        which = f" {labels(run.blocks, asset.partition)}" if run.blocks and asset.partition else ""
-        children.append(Node(f"runs {'now' if run is runs[0] else 'then'}{which}: {run.reason}", holds=True))
-    if runs[RUNS_SHOWN:]:
-        children.append(Node(f"{plural(len(runs) - RUNS_SHOWN, 'more run')} after that", holds=True))
-    for item in waiting:
-        which = f"{labels(item.blocks, asset.partition)}: " if item.blocks and asset.partition else ""
-        until = f" (until {context.when(item.until)})" if item.until is not None else ""
-        children.append(Node(f"{which}{item.reason}{until}", holds=None if item.quiet else False))
-    if asset.source is None:
-        children += [Node(note, holds=None) for note in of_table(context, asset, state)]
-    children.append(_schedule(context, asset, state))
+    children = [*_runs(asset, runs), *(_wait(context, asset, item) for item in waiting)]
     if asset.source is not None:
-        return Node(asset.name, None, (*children, *_source(context, asset, state)))
-    if asset.partition is not None:
-        children.append(_partitions(context, asset, asset.partition, state, blocks))
-    children += [_inlet(context, asset, state, inlet, blocks) for inlet in asset.inlets.values()]
+        return Node(asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state)))
+    children += [Node(note, holds=None) for note in of_table(context, asset, state)]
+    children.append(_schedule(context, asset, state))
+    if asset.partitioning.is_partitioned:
+        children.append(_partitions(context, asset, state, blocks))
+    children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
     children.append(_history(context, state))
     return Node(asset.name, bool(runs), tuple(children))
+
+
+def _runs(asset: AssetSpec, runs: list[PlannedRun]) -> list[Node]:
+    told = []
+    for run in runs[:RUNS_SHOWN]:
+        when = named_parts("runs now" if run is runs[0] else "runs then", run.blocks, asset.partitioning)
+        told.append(Node(f"{when}: {run.reason}", holds=True))
+    if runs[RUNS_SHOWN:]:
+        told.append(Node(f"{plural(len(runs) - RUNS_SHOWN, 'more run')} after that", holds=True))
+    return told
+
+
+def _wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> Node:
+    until = f" (until {context.when(item.until)})" if item.until is not None else ""
+    said = f"{prefixed(item.blocks, asset.partitioning)}{item.reason}{until}"
+    return Node(said, holds=None if item.quiet else False)
 
 
 def _source(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Node]:
     """What came of an asset that others write."""
     dataset, found = context.state.dataset(asset.uri), [Node(_newest(context, asset.uri, state))]
-    if asset.partition is not None and dataset.coverage:
-        count = plural(asset.partition.count(dataset.coverage), "partition")
-        found.append(Node(f"{count}: {labels(dataset.coverage, asset.partition)}"))
+    if dataset.coverage:
+        count = plural(asset.partitioning.count(dataset.coverage), "partition")
+        found.append(Node(f"{count}: {labels(dataset.coverage, asset.partitioning)}"))
     return found
 
 
@@ -97,18 +104,18 @@ def _schedule(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
 def _condition(context: PlanningContext, asset: AssetSpec, state: AssetState, condition: Condition) -> Node:
     """A condition with the truth of each part; of a partitioned asset, with the partitions that each makes ready."""
     ticks = ticks_of(context, condition, state)
-    if asset.partition is None or asset.schedule.default:
+    if not asset.partitioning.is_partitioned or asset.schedule.default:
         return _part(context, asset, state, verdict_of(context, condition, state, ticks))
-    due = pending(context, asset, asset.partition, state)
+    due = pending(context, asset, state)
     return _part(context, asset, state, readiness(context, asset, condition, state, due, ticks))
 
 
 def _part(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, verdict: Verdict[bool] | Verdict[RangeSet]
+    context: PlanningContext, asset: AssetSpec, state: AssetState, verdict: Verdict[bool] | Verdict[PartitionSet]
 ) -> Node:
     node, value, ready = verdict.node, verdict.value, ""
-    if isinstance(value, RangeSet) and asset.partition is not None and value:
-        ready = f"; ready: {labels(value, asset.partition)}"
+    if isinstance(value, PartitionSet) and value:
+        ready = f"; ready: {labels(value, asset.partitioning)}"
     match node:
         case Leaf():
             return Node(f"{node.text()}: {_newest(context, context.uri(node), state)}{ready}", bool(value))
@@ -143,61 +150,63 @@ def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
         return said
     unused = context.unused(state, [uri])
     if state.consumed.get(uri, 0) >= dataset.seq:
-        rest = ", but not for all partitions" if state.unanswered(uri) else ""
+        rest = (
+            ", but not for all partitions" if state.spec.partitioning.is_partitioned and state.unanswered(uri) else ""
+        )
         return f"{said}, used{rest}"
     return f"{said}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
 
 
-def _partitions(
-    context: PlanningContext, asset: AssetSpec, partition: TimePartition, state: AssetState, blocks: RangeSet | None
-) -> Node:
-    found, have = pending(context, asset, partition, state), partition.inside(state.coverage)
-    within = blocks if blocks is not None else found.wanted | have
+def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> Node:
+    partitioning = asset.partitioning
+    found, have = pending(context, asset, state), partitioning.inside(state.coverage)
+    current, shown = have - found.all_stale, found.wanted | have if blocks.is_everything else blocks
     rows = [
-        ("current", (have - found.all_stale) & within, None),
+        ("current", current, None),
         *(
-            (f"of these {without(context, inlet, gone)}", lost & within, None)
-            for inlet, lost, gone in kept(context, asset, have - found.all_stale)
+            (f"of these {without(context, inlet, gone)}", lost, None)
+            for inlet, lost, gone in kept(context, asset, current)
         ),
-        ("missing", found.missing & within, True),
-        *((f"stale, {name} changed", ranges & within, True) for name, ranges in found.stale.items()),
-        ("not over yet", found.later & (blocks if blocks is not None else found.later), None),
+        ("missing", found.missing, True),
+        *((f"stale, {name} changed", stale, True) for name, stale in found.stale.items()),
+        ("not over yet", found.later, None),
     ]
     children = [
-        Node(f"{plural(partition.count(ranges), 'partition')} {what}: {labels(ranges, partition)}", holds)
-        for what, ranges, holds in rows
-        if ranges
+        Node(f"{plural(partitioning.count(parts), 'partition')} {what}: {labels(parts, partitioning)}", holds)
+        for what, among, holds in rows
+        if (parts := among & blocks)
     ]
     children += [
-        Node(f"failed {labels(item.ranges & within, partition)} in {item.run}: {item.error}", holds=False)
+        Node(f"failed {labels(item.blocks & shown, partitioning)} in {item.run}: {item.error}", holds=False)
         for item in state.failed
-        if item.ranges is not None and item.ranges & within
+        if item.blocks & shown and not item.blocks.is_everything
     ]
     return Node("partitions", None, tuple(children) or (Node("none is wanted yet"),))
 
 
-def _inlet(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec, blocks: RangeSet | None
-) -> Node:
-    up = context.project.assets[inlet.name].partition
-    children = [Node(_newest(context, inlet.uri, state))]
-    holds: bool | None = context.dataset(inlet).seq > 0
-    if asset.partition is not None and inlet.mapping is not None and up is not None:
-        wanted = blocks if blocks is not None else pending(context, asset, asset.partition, state).missing
-        mapped = required(context, asset, inlet, wanted)
-        there = mapped & counted(context, inlet, up)
-        if wanted:
-            holds = not lacking_blocks(context, asset, inlet, wanted)
-            children.append(Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", holds))
-            if mapped - there:
-                children.append(Node(f"missing {labels(mapped - there, up)}", holds=False))
+def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> Node:
+    needed = _needed(context, asset, inlet, blocks)
     lost = waits_for_lost(context, asset, inlet)
     closed = [lost.reason if lost else None, stale_inlet(context, asset, inlet), _unquiet(context, inlet)]
-    for reason in closed:
-        if reason is not None:
-            holds = False
-            children.append(Node(reason, holds=False))
-    return Node(f"inlet {inlet.name} ({_gates(inlet)})", holds, tuple(children))
+    gates = [Node(reason, holds=False) for reason in closed if reason is not None]
+    there = needed[0].holds if needed else context.dataset(inlet).seq > 0
+    children = (Node(_newest(context, inlet.uri, context.state_of(asset))), *needed, *gates)
+    return Node(f"inlet {inlet.name} ({_gates(inlet)})", there and not gates, children)
+
+
+def _needed(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> list[Node]:
+    """How much of what the blocks need of an inlet is there; nothing where each needs all of it."""
+    if not context.dependency(asset, inlet).is_mapped:
+        return []
+    state, up = context.state_of(asset), context.partitioning(inlet)
+    wanted = pending(context, asset, state).missing if blocks.is_everything else blocks
+    if not wanted:
+        return []
+    mapped = required(context, asset, inlet, wanted)
+    there = mapped & counted(context, inlet)
+    enough = not lacking_blocks(context, asset, inlet, wanted)
+    told = [Node(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", enough)]
+    return [*told, Node(f"missing {labels(mapped - there, up)}", holds=False)] if mapped - there else told
 
 
 def _unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:

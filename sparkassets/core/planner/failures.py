@@ -5,29 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.journal.state import FailedBlocks
-from sparkassets.core.partitions import TimePartition
-from sparkassets.core.planner.context import EVERYTHING
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.wording import labels
+from sparkassets.core.planner.wording import named_parts
 from sparkassets.core.strategies import EveryInstance
 
 
 def failures(case: Case, course: Course) -> Course:
     """The step: without what failed."""
-    if case.pending is not None and case.asset.partition is not None:
-        return _blocks(case, course, case.asset.partition, case.pending)
-    return _runs(case, course)
+    return _runs(case, course) if case.pending is None else _blocks(case, course, case.pending)
 
 
-def _blocks(case: Case, course: Course, partition: TimePartition, found: Pending) -> Course:
+def _blocks(case: Case, course: Course, found: Pending) -> Course:
     failed = found.failed & course.due
     if not failed:
         return course
     name = case.asset.name
     rest = course.without(failed, Waiting(name, f"failed: {found.error}", None, failed))
-    return replace(rest, blocked=failed, failure=f"{name} {labels(failed, partition)}, which failed")
+    return replace(rest, blocked=failed, failure=f"{named_parts(name, failed, case.asset.partitioning)}, which failed")
 
 
 def _runs(case: Case, course: Course) -> Course:

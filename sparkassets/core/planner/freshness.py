@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
@@ -29,22 +29,19 @@ def unquiet_until(context: PlanningContext, inlet: InletSpec) -> int | None:
 
 
 def unquiet_blocks(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet
-) -> tuple[RangeSet, int | None]:
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+) -> tuple[PartitionSet, int | None]:
     """Those of ``blocks`` that read what was updated less than ``settle`` ago, and when they may run."""
     if not inlet.settle_seconds:
-        return RangeSet(), None
-    dataset, down, up = context.dataset(inlet), asset.partition, context.project.assets[inlet.name].partition
-    since = context.clock - inlet.settle_seconds
-    if inlet.mapping is None or up is None or down is None:
+        return NOTHING, None
+    dataset, needed = context.dataset(inlet), context.dependency(asset, inlet)
+    if not needed.is_mapped:
         until = unquiet_until(context, inlet)
-        return (blocks, until) if until is not None else (RangeSet(), None)
-    lately = [(start, end, at) for start, end, at in dataset.touched.items() if at > since]
-    if not lately:
-        return RangeSet(), None
-    changed = RangeSet.of((start, end) for start, end, _ in lately)
-    unquiet = inlet.mapping.down(changed, down=down, up=up) & blocks
-    return unquiet, max(at for _, _, at in lately) + inlet.settle_seconds
+        return (blocks, until) if until is not None else (NOTHING, None)
+    lately = dataset.touched.since(context.clock - inlet.settle_seconds)
+    if lately.newest is None:
+        return NOTHING, None
+    return needed.down(lately.parts()) & blocks, lately.newest + inlet.settle_seconds
 
 
 def until_quiet(inlet: InletSpec) -> str:

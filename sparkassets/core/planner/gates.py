@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import RangeSet
-from sparkassets.core.planner.context import EVERYTHING, PlanningContext
-from sparkassets.core.planner.course import NOTHING, Case, Course
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_blocks, until_quiet
 from sparkassets.core.planner.kept import kept, protects
 from sparkassets.core.planner.losses import lost_blocks, waits_for_lost
@@ -32,11 +32,11 @@ class Gated:
         notes: What a run takes although it lacks something.
     """
 
-    ready: RangeSet
+    ready: PartitionSet
     waiting: tuple[Waiting, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def without(self, blocks: RangeSet, *waiting: Waiting) -> Gated:
+    def without(self, blocks: PartitionSet, *waiting: Waiting) -> Gated:
         """Without these blocks."""
         return replace(self, ready=self.ready - blocks, waiting=(*self.waiting, *waiting))
 
@@ -74,7 +74,7 @@ def gates(case: Case, course: Course) -> Course:
 
 
 def gate(
-    context: PlanningContext, asset: AssetSpec, blocks: RangeSet, due: int | None = None, *, emptied: bool = False
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, due: int | None = None, *, emptied: bool = False
 ) -> Gated:
     """Sorts ``blocks`` by whether every inlet's gates are open.
 
@@ -97,12 +97,7 @@ def gate(
         for each in _GATES:
             if gated.ready:
                 gated = each(asked, inlet, gated)
-    return gated if asset.partition is not None else _of_all(gated)
-
-
-def _of_all(gated: Gated) -> Gated:
-    """What is said of an asset without partitions is said of all of it."""
-    return replace(gated, waiting=tuple(replace(wait, blocks=None) for wait in gated.waiting))
+    return gated
 
 
 def _is_whole(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
@@ -125,7 +120,7 @@ def _is_quiet(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
 
 def _is_there(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
     context, asset = asked.context, asked.asset
-    if asset.partition is None:
+    if not asset.partitioning.is_partitioned:
         return _came_once(asked, inlet, gated)
     refused, tolerated = refused_blocks(context, asset, inlet, gated.ready, asked.due, emptied=asked.emptied)
     if tolerated:
@@ -145,7 +140,7 @@ def _came_once(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
     over = tolerated_until(inlet, context.now if asked.due is None else asked.due, asset) if inlet.waits_only else None
     if over is not None and context.now >= over:
         return _going_on(gated, inlet.name, inlet)
-    return gated.without(gated.ready, replace(never(context, asset, inlet, None), until=over))
+    return gated.without(gated.ready, replace(never(context, asset, inlet, gated.ready), until=over))
 
 
 def _going_on(gated: Gated, without: str, inlet: InletSpec) -> Gated:
@@ -160,8 +155,8 @@ _GATES: tuple[Callable[[_Asked, InletSpec, Gated], Gated], ...] = (_is_whole, _i
 def _until_tolerance(asked: _Asked, inlet: InletSpec, said: Waiting) -> Waiting:
     """With the end of the tolerance, where that comes first."""
     context, asset, due, blocks = asked.context, asked.asset, asked.due, said.blocks
-    if due is None and blocks and asset.partition is not None:
-        due = asset.partition.next(blocks.first)
+    if due is None:
+        due = asset.partitioning.first_over(blocks)
     over = tolerated_until(inlet, due, asset) if due is not None and context.dataset(inlet).seq else None
     if over is None:
         return said

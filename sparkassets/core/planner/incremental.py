@@ -137,21 +137,14 @@ def _changes(context: PlanningContext, asset: AssetSpec, decision: Decision) -> 
     """The instants at which time alone may change the decision; Unix seconds."""
     if asset.source is not None:
         return
-    now, schedule = instant(context.now), asset.schedule
-    timetables = [schedule.timetable] if schedule.timetable is not None else []
-    if schedule.condition is not None:
-        timetables += [leaf.timetable for leaf in schedule.condition.times()]
-    for timetable in timetables:
-        slot = timetable.first_after(now)
+    for timetable in asset.schedule.clocks():
+        slot = timetable.first_after(instant(context.now))
         if slot is not None:
             yield unix(slot.run_after)
         yield from (bound for bound in (timetable.start, timetable.end) if bound is not None)
-    if asset.partition is not None:
-        yield context.rollover(asset.partition)
-        for inlet in asset.inlets.values():
-            up = context.project.assets[inlet.name].partition
-            if up is not None:
-                yield context.rollover(up)
+    grids = [asset.partitioning, *(context.partitioning(inlet) for inlet in asset.inlets.values())]
+    rollovers = (context.rollover(each) for each in grids) if asset.partitioning.is_partitioned else ()
+    yield from (at for at in rollovers if at is not None)
     for inlet in asset.inlets.values():
         yield from _changes_of(context, asset, inlet)
     yield from (item.until for item in decision.waiting if item.until is not None)
@@ -162,10 +155,11 @@ def _changes_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) ->
     dataset, clock = context.dataset(inlet), context.project.assets[inlet.name].schedule.timetable
     if inlet.fresh_within is not None:
         yield inlet.fresh_within.add_to(dataset.at, asset.timezone) + 1
-    if inlet.tolerance is not None and asset.partition is not None:
-        ended = asset.partition.next((-inlet.tolerance).add_to(context.now, asset.timezone))
-        yield inlet.tolerance.add_to(ended, asset.timezone)
+    if inlet.tolerance is not None:
+        ended = asset.partitioning.rollover((-inlet.tolerance).add_to(context.now, asset.timezone))
+        if ended is not None:
+            yield inlet.tolerance.add_to(ended, asset.timezone)
     if inlet.settle_seconds:
-        yield from (at + inlet.settle_seconds for at in {dataset.at, *dataset.touched.stamps})
+        yield from (at + inlet.settle_seconds for at in {dataset.at, *(at for _, at in dataset.touched.items())})
     if inlet.aligned and clock is not None and (slot := clock.first_after(instant(context.now))) is not None:
         yield unix(slot.run_after)

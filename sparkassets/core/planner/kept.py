@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.require import required
-from sparkassets.core.planner.wording import labels
+from sparkassets.core.planner.wording import named_parts
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
-def kept(context: PlanningContext, asset: AssetSpec, blocks: RangeSet) -> list[tuple[InletSpec, RangeSet, RangeSet]]:
+def kept(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
+) -> list[tuple[InletSpec, PartitionSet, PartitionSet]]:
     """Which of ``blocks`` keep the rows of what an inlet has lost: (the inlet, the blocks, what it lost of theirs)."""
-    found, state, partition = [], context.state_of(asset), asset.partition
+    found, state = [], context.state_of(asset)
     if not state.kept:
         return []
     for inlet in asset.inlets.values():
         marks = state.kept.get(inlet.name)
-        if marks is not None and inlet.on_removed == "keep" and partition is not None:
-            lost = partition.cover(marks.ranges() & state.coverage) & blocks
+        if marks is not None and inlet.on_removed == "keep":
+            lost = asset.partitioning.cover(marks.parts() & state.coverage) & blocks
             if lost:
                 found.append((inlet, lost, required(context, asset, inlet, lost) & context.dataset(inlet).gone))
     return found
 
 
-def protects(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, lost: RangeSet, gone: RangeSet) -> Waiting:
+def protects(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, lost: PartitionSet, gone: PartitionSet
+) -> Waiting:
     """Why a block that keeps its rows is not computed again."""
     reason = (
         f"{without(context, inlet, gone)}, and would lose its rows; `sparkassets backfill --force` computes it again"
@@ -32,8 +36,8 @@ def protects(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, lost:
     return Waiting(asset.name, reason, None, lost)
 
 
-def without(context: PlanningContext, inlet: InletSpec, gone: RangeSet) -> str:
+def without(context: PlanningContext, inlet: InletSpec, gone: PartitionSet) -> str:
     """Which partitions of an inlet are gone, although what was computed from them is not, for a sentence."""
-    up = context.project.assets[inlet.name].partition
-    which = f"{inlet.name} {labels(gone, up)}" if up is not None else inlet.name
-    return f"kept without {which}, which {'were' if up and up.count(gone) > 1 else 'was'} removed"
+    up = context.partitioning(inlet)
+    verb = "were" if up.count(gone) > 1 else "was"
+    return f"kept without {named_parts(inlet.name, gone, up)}, which {verb} removed"

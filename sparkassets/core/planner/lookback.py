@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.spec.model import AssetSpec
@@ -25,42 +25,40 @@ class Lookback:
         gaps: The gaps for which that is so; empty where nothing looks back.
     """
 
-    blocks: RangeSet
-    gaps: RangeSet
+    blocks: PartitionSet
+    gaps: PartitionSet
 
 
-NONE = Lookback(RangeSet(), RangeSet())
+NONE = Lookback(NOTHING, NOTHING)
 
 
 def lookback(
     context: PlanningContext,
     asset: AssetSpec,
-    partition: TimePartition,
     state: AssetState,
-    ready: RangeSet,
+    ready: PartitionSet,
     *,
-    barred: RangeSet,
+    barred: PartitionSet,
 ) -> Lookback:
     """What is computed again with the missing ones of ``ready``: what has its gates open and is not ``barred``."""
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NONE
     gaps = ready - state.coverage
-    behind = before(asset, partition, state, gaps) - barred
+    behind = before(asset, state, gaps) - barred
     return Lookback(gate(context, asset, behind).ready if behind else behind, gaps)
 
 
-def before(asset: AssetSpec, partition: TimePartition, state: AssetState, gaps: RangeSet) -> RangeSet:
+def before(asset: AssetSpec, state: AssetState, gaps: PartitionSet) -> PartitionSet:
     """The computed blocks so far before those of ``gaps`` of which the lookback is not done or owed already."""
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
-        return RangeSet()
-    back = -asset.strategy.lookback
-    starts = (start for start, _ in ((gaps | state.gaps) - state.coverage).pairs() if start not in state.gaps)
-    behind = RangeSet.of((back.add_to(start, partition.timezone), start) for start in starts)
-    return partition.cover(behind) & partition.inside(state.coverage)
+        return NOTHING
+    gap = ((gaps | state.gaps) - state.coverage).heads() - state.gaps
+    behind = asset.partitioning.before(gap, asset.strategy.lookback)
+    return behind & asset.partitioning.inside(state.coverage)
 
 
-def owed(asset: AssetSpec, partition: TimePartition, state: AssetState) -> RangeSet:
+def owed(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """What an earlier run left of its lookback."""
     if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
-        return RangeSet()
-    return partition.cover(state.owed) & partition.inside(state.coverage)
+        return NOTHING
+    return asset.partitioning.cover(state.owed) & asset.partitioning.inside(state.coverage)

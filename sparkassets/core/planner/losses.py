@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from sparkassets.core.journal.found import ForeignCommit
 from sparkassets.core.journal.state import AssetState, Loss
-from sparkassets.core.partitions import RangeSet
-from sparkassets.core.planner.context import EVERYTHING, Decision, PlanningContext
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
-from sparkassets.core.planner.wording import labels
+from sparkassets.core.planner.wording import prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
@@ -31,18 +31,16 @@ def advised(asset: AssetSpec, loss: Loss) -> str:
     )
 
 
-def lost_blocks(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet) -> RangeSet:
+def lost_blocks(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
     """Those of ``blocks`` that read what the inlet's table lost; all of them where it cannot be looked at."""
     if not _reason(context, inlet):
-        return RangeSet()
-    loss, down, up = _loss(context, inlet), asset.partition, context.project.assets[inlet.name].partition
-    if loss is None or loss.ranges is None or inlet.mapping is None or down is None or up is None:
-        return blocks
-    return inlet.mapping.down(loss.ranges, down=down, up=up) & blocks
+        return NOTHING
+    loss, needed = _loss(context, inlet), context.dependency(asset, inlet)
+    return blocks & needed.down(loss.blocks) if loss is not None and needed.is_mapped else blocks
 
 
 def waits_for_lost(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: RangeSet | None = None
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet = EVERYTHING
 ) -> Waiting | None:
     """Why what reads the inlet's table waits until it is whole again; None where nothing is lost."""
     reason = _reason(context, inlet)
@@ -54,8 +52,8 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     loss, runs, notes = state.loss, decision.runs, list(foreign(context, asset, state))
     if loss is not None and not loss.stuck:
         runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in runs)
-        left = loss.ranges - RangeSet.union(run.blocks for run in runs if run.blocks) if loss.ranges else None
-        if left or (loss.ranges is None and not runs):
+        left = loss.blocks - PartitionSet.union(run.blocks for run in runs)
+        if left:
             notes.insert(0, Note(asset.name, f"{loss.reason}; this is missing until it is computed again", left))
     return replace(decision, runs=runs, notes=tuple(notes)) if notes or runs is not decision.runs else decision
 
@@ -65,17 +63,15 @@ def of_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> t
     fault, loss = context.faults.get(asset.name), state.loss
     found = [fault] if fault else []
     if loss is not None:
-        which = f"{labels(loss.ranges, asset.partition)}: " if loss.ranges and asset.partition is not None else ""
+        which = prefixed(loss.blocks, asset.partitioning)
         found.append(advised(asset, loss) if loss.stuck else f"{which}{loss.reason}")
-    for note in foreign(context, asset, state):
-        which = f"{labels(note.blocks, asset.partition)}: " if note.blocks and asset.partition is not None else ""
-        found.append(f"{which}{note.text}")
+    found += [prefixed(note.blocks, asset.partitioning) + note.text for note in foreign(context, asset, state)]
     return tuple(found)
 
 
 def foreign(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Note]:
     """What others changed in the asset's table."""
-    return [Note(asset.name, _foreign(context, asset, commit), commit.ranges or None) for commit in state.foreign]
+    return [Note(asset.name, _foreign(context, asset, commit), commit.blocks or EVERYTHING) for commit in state.foreign]
 
 
 def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) -> str:
@@ -83,7 +79,7 @@ def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) 
     said = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
     if asset.write is not None and not asset.write.recomputable:
         return f"{said}; it stays as it is"
-    force = " --partition … --force" if asset.partition is not None else ""
+    force = " --partition … --force" if asset.partitioning.is_partitioned else ""
     return f"{said}; it stays as it is until `sparkassets backfill {asset.name}{force}`"
 
 
@@ -92,7 +88,7 @@ def _because(run: PlannedRun, reason: str) -> PlannedRun:
 
 
 def _repairs(run: PlannedRun, loss: Loss) -> bool:
-    return run.blocks is None or loss.ranges is None or run.blocks.overlaps(loss.ranges)
+    return run.blocks.overlaps(loss.blocks)
 
 
 def _loss(context: PlanningContext, inlet: InletSpec) -> Loss | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from sparkassets.core.conditions import AnyOf, Condition, Leaf, Time, Verdict, evaluate
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, EventRef
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wording import listing, named
 from sparkassets.core.runs import Consumption
@@ -35,7 +35,7 @@ class Uses:
 
     named: Mapping[str, str] = field(default_factory=dict)
     consumption: Consumption = field(default_factory=Consumption)
-    blocks: Mapping[str, RangeSet] = field(default_factory=dict)
+    blocks: Mapping[str, PartitionSet] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Causes:
 def news_of(context: PlanningContext, leaf: Leaf, state: AssetState) -> bool:
     """Whether the leaf's dataset was updated since the asset last used it."""
     uri = context.uri(leaf)
-    skipped = state.spec.partition is None and uri in state.partly
+    skipped = not state.spec.partitioning.is_partitioned and uri in state.partly
     return skipped or context.state.dataset(uri).seq > state.consumed.get(uri, 0)
 
 
@@ -124,17 +124,17 @@ def uses_of(
     condition: Condition,
     state: AssetState,
     ticks: Mapping[Time, Passed | None],
-    verdict: Verdict[bool] | Verdict[RangeSet],
+    verdict: Verdict[bool] | Verdict[PartitionSet],
 ) -> Uses:
     """What a run for those parts of the condition that hold uses up."""
     used = verdict.used()
     refs = {context.uri(leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
     kept = {context.uri(leaf) for leaf in condition.leaves()} - refs.keys()
-    blocks: dict[str, RangeSet] = {}
+    blocks: dict[str, PartitionSet] = {}
     for leaf, part in used.items():
-        if isinstance(part, RangeSet):
+        if isinstance(part, PartitionSet):
             key = leaf.written if isinstance(leaf, Time) else context.uri(leaf)
-            blocks[key] = blocks.get(key, RangeSet()) | part
+            blocks[key] = blocks.get(key, NOTHING) | part
     before = state.last.planned if state.last else 0
     return Uses(
         refs,

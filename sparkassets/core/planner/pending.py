@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wanted import wanted
@@ -29,53 +29,62 @@ class Pending:
         failed: Failed in this invocation, without a new cause since.
     """
 
-    wanted: RangeSet
-    later: RangeSet
-    missing: RangeSet
-    holes: RangeSet
-    ahead: RangeSet
-    stale: Mapping[str, RangeSet]
-    all_stale: RangeSet
-    failed: RangeSet
+    wanted: PartitionSet
+    later: PartitionSet
+    missing: PartitionSet
+    holes: PartitionSet
+    ahead: PartitionSet
+    stale: Mapping[str, PartitionSet]
+    all_stale: PartitionSet
+    failed: PartitionSet
     error: str
 
     @property
-    def due(self) -> RangeSet:
+    def due(self) -> PartitionSet:
         """What is missing or stale."""
         return self.missing | self.all_stale
 
 
-def pending(context: PlanningContext, asset: AssetSpec, partition: TimePartition, state: AssetState) -> Pending:
+def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pending:
     """What is wanted of the asset now, and what of it is missing or stale."""
-    over = context.over(partition)
-    all_wanted = wanted(context, asset, partition, state)
-    blocks, later = all_wanted.blocks.clip(None, over), all_wanted.blocks.clip(over, None)
-    have = partition.inside(state.coverage)
-    bounded = have & within(asset, partition)
-    rerun = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
-    stale = {name: partition.cover(state.stale[name].ranges() & bounded) for name in rerun}
-    failed, error = RangeSet(), ""
-    tried = [item for item in state.failed if item.invocation == context.invocation]
-    marks = [mark for stamped in state.stale.values() for mark in stamped.items()] if tried else []
-    for item in tried:
-        if item.ranges is not None:
-            fresh = RangeSet.of((start, end) for start, end, seq in marks if seq > item.token)
-            still = RangeSet() if _newer(context, asset, state, item) else partition.cover(item.ranges - fresh)
-            failed, error = failed | still, error or item.error
-    stale = {name: blocks for name, blocks in stale.items() if blocks}
+    partitioning = asset.partitioning
+    all_wanted, over = wanted(context, asset, state), context.over(partitioning)
+    blocks, later = all_wanted.blocks & over, all_wanted.blocks - over
+    have = partitioning.inside(state.coverage)
     missing = blocks - have
-    holes, all_stale = all_wanted.holes & missing, RangeSet.union(stale.values())
-    return Pending(blocks, later, missing, holes, all_wanted.ahead, stale, all_stale, failed, error)
+    stale = _stale(asset, state, have & within(asset))
+    failed, error = _failed(context, asset, state)
+    all_stale = PartitionSet.union(stale.values())
+    return Pending(
+        blocks, later, missing, all_wanted.holes & missing, all_wanted.ahead, stale, all_stale, failed, error
+    )
+
+
+def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str, PartitionSet]:
+    """Per inlet, those of the blocks that are there which were computed from something that changed since."""
+    names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
+    found = {name: asset.partitioning.cover(state.stale[name].parts() & have) for name in names}
+    return {name: blocks for name, blocks in found.items() if blocks}
+
+
+def _failed(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[PartitionSet, str]:
+    """What failed in this invocation and has no new cause since, and why the first of that did."""
+    failed, error = NOTHING, ""
+    for item in state.failed:
+        if item.invocation == context.invocation and not item.blocks.is_everything:
+            fresh = PartitionSet.union(marks.since(item.token).parts() for marks in state.stale.values())
+            newer = _newer(context, asset, state, item)
+            failed = failed | (NOTHING if newer else asset.partitioning.cover(item.blocks - fresh))
+            error = error or item.error
+    return failed, error
 
 
 def _newer(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
     """Whether all that failed has a cause that the failed run did not have: a tick, or an update of everything."""
-    mapped = {inlet.uri for inlet in asset.inlets.values() if inlet.mapping is not None}
+    mapped = {inlet.uri for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped}
     for uri in state.spec.named:
         newest = context.state.dataset(uri).recent[-1:]
-        if newest and newest[0].seq > failed.token and not (uri in mapped and newest[0].ranges):
+        if newest and newest[0].seq > failed.token and not (uri in mapped and not newest[0].parts.is_everything):
             return True
-    condition, timetable = asset.schedule.condition, asset.schedule.timetable
-    clocks = [leaf.timetable for leaf in condition.times()] if condition is not None else []
-    ticks = (each.last_at(instant(context.now)) for each in (*clocks, *([timetable] if timetable is not None else [])))
+    ticks = (each.last_at(instant(context.now)) for each in asset.schedule.clocks())
     return any(tick is not None and unix(tick.run_after) > failed.planned for tick in ticks)

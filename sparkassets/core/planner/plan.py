@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.state import AssetState, EventRef
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested, RunRequest
 from sparkassets.core.spec.model import AssetSpec
@@ -51,7 +51,7 @@ class Waiting:
 
     Attributes:
         until: When that changes by itself, Unix seconds; None when only an event can change it.
-        blocks: The partitions it is about; None for the whole asset.
+        blocks: The partitions it is about; everything for the whole asset.
         quiet: Nothing is wanted: up to date, manual, or not yet time.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
@@ -59,7 +59,7 @@ class Waiting:
     asset: str
     reason: str
     until: int | None = None
-    blocks: RangeSet | None = None
+    blocks: PartitionSet = EVERYTHING
     quiet: bool = False
     partitions: tuple[str, ...] = field(default=(), compare=False)
 
@@ -73,13 +73,13 @@ class Note:
     """What people should know of an asset's table, whether it runs or not.
 
     Attributes:
-        blocks: The partitions it is about; None for the whole asset.
+        blocks: The partitions it is about; everything for the whole asset.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
     asset: str
     text: str
-    blocks: RangeSet | None = None
+    blocks: PartitionSet = EVERYTHING
     partitions: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:

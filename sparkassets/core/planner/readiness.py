@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from sparkassets.core.conditions import Condition, Leaf, Time, Verdict, evaluate
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.news import Passed, news_of, next_tick
 from sparkassets.core.planner.pending import Pending
@@ -29,11 +29,11 @@ def readiness(
     state: AssetState,
     found: Pending,
     ticks: Mapping[Time, Passed | None],
-) -> Verdict[RangeSet]:
+) -> Verdict[PartitionSet]:
     """The blocks that an update of each leaf, or a tick of it, makes ready."""
-    due = found.missing | found.all_stale
+    due = found.due
 
-    def ready(leaf: Leaf | Time) -> RangeSet:
+    def ready(leaf: Leaf | Time) -> PartitionSet:
         if isinstance(leaf, Time):
             return due if ticks[leaf] is not None else _unanswered(asset, state, leaf.written, due)
         return _ready(context, asset, state, found, leaf)
@@ -42,25 +42,25 @@ def readiness(
 
 
 def unready(
-    context: PlanningContext, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: RangeSet, found: Pending
+    context: PlanningContext, asset: AssetSpec, verdict: Verdict[PartitionSet], blocks: PartitionSet, found: Pending
 ) -> tuple[Waiting, ...]:
     """What ``blocks``, for which the condition does not hold, wait for; quietly where that never was there."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values():
-        refused = RangeSet()
-        if inlet.mapping is not None:
+        refused = NOTHING
+        if context.dependency(asset, inlet).is_mapped:
             refused = refused_blocks(context, asset, inlet, blocks & (found.missing - found.holes))[0]
         quiet = [said for said in refusals(context, asset, inlet, refused) if said.quiet] if refused else []
         waiting += quiet
-        blocks = blocks - RangeSet.union(said.blocks for said in quiet if said.blocks)
+        blocks = blocks - PartitionSet.union(said.blocks for said in quiet)
     return (*waiting, *_lacking(context, asset, verdict, blocks))
 
 
 def _lacking(
-    context: PlanningContext, asset: AssetSpec, verdict: Verdict[RangeSet], blocks: RangeSet
+    context: PlanningContext, asset: AssetSpec, verdict: Verdict[PartitionSet], blocks: PartitionSet
 ) -> tuple[Waiting, ...]:
     """What the condition wants for ``blocks``, together those that lack the same."""
-    parts: list[tuple[RangeSet, tuple[Leaf | Time, ...]]] = [(blocks, ())]
+    parts: list[tuple[PartitionSet, tuple[Leaf | Time, ...]]] = [(blocks, ())]
     for leaf, ready in _leaves(verdict):
         split = [(part & ready, wanted) for part, wanted in parts]
         parts = split + [(part - ready, (*wanted, leaf)) for part, wanted in parts]
@@ -73,44 +73,40 @@ def _lacking(
     return tuple(waiting)
 
 
-def _leaves(verdict: Verdict[RangeSet]) -> Iterator[tuple[Leaf | Time, RangeSet]]:
+def _leaves(verdict: Verdict[PartitionSet]) -> Iterator[tuple[Leaf | Time, PartitionSet]]:
     """The leaves with the blocks that need not wait for them."""
     if isinstance(verdict.node, Leaf | Time):
-        yield verdict.node, verdict.value | (verdict.void or RangeSet())
+        yield verdict.node, verdict.value | (verdict.void or NOTHING)
     for child in verdict.children:
         yield from _leaves(child)
 
 
 def _mapped(context: PlanningContext, asset: AssetSpec, leaf: Leaf) -> list[InletSpec]:
     uri = context.uri(leaf)
-    return [inlet for inlet in asset.inlets.values() if inlet.uri == uri and inlet.mapping is not None]
+    return [inlet for inlet in asset.inlets.values() if inlet.uri == uri and context.dependency(asset, inlet).is_mapped]
 
 
-def _ready(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> RangeSet:
-    due, mapped = found.missing | found.all_stale, _mapped(context, asset, leaf)
+def _ready(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> PartitionSet:
+    due, mapped = found.due, _mapped(context, asset, leaf)
     if not mapped:
         return due if news_of(context, leaf, state) else _unanswered(asset, state, context.uri(leaf), due)
-    ready = RangeSet()
+    ready = NOTHING
     for inlet in mapped:
         there = updated(context, asset, inlet, found.missing)
         there = there - refused_blocks(context, asset, inlet, there)[0]
-        ready = ready | there | found.stale.get(inlet.name, RangeSet())
+        ready = ready | there | found.stale.get(inlet.name, NOTHING)
     return ready
 
 
-def _never(context: PlanningContext, asset: AssetSpec, leaf: Leaf | Time, due: RangeSet) -> RangeSet:
+def _never(context: PlanningContext, asset: AssetSpec, leaf: Leaf | Time, due: PartitionSet) -> PartitionSet:
     """Those of the blocks ``due`` for which a leaf's dataset can never have anything."""
     mapped = _mapped(context, asset, leaf) if isinstance(leaf, Leaf) else []
-    never = due if mapped else RangeSet()
+    never = due if mapped else NOTHING
     for inlet in mapped:
-        up = context.project.assets[inlet.name].partition
-        if inlet.mapping is not None and up is not None and asset.partition is not None:
-            able = required(context, asset, inlet, never)
-            never = never - inlet.mapping.down(able, down=asset.partition, up=up)
+        never = never - context.dependency(asset, inlet).down(required(context, asset, inlet, never))
     return never
 
 
-def _unanswered(asset: AssetSpec, state: AssetState, key: str, due: RangeSet) -> RangeSet:
+def _unanswered(asset: AssetSpec, state: AssetState, key: str, due: PartitionSet) -> PartitionSet:
     """Those of the blocks ``due`` that have still to answer an event or a tick."""
-    left = due & state.unanswered(key)
-    return asset.partition.cover(left) & due if left and asset.partition is not None else RangeSet()
+    return asset.partitioning.cover(due & state.unanswered(key)) & due

@@ -5,8 +5,8 @@ Readers see the old table or the new one, so it is one commit, however many bloc
 
 from __future__ import annotations
 
-from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.core.planner.alignment import groups
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.alignment import Group, groups
 from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
@@ -17,58 +17,62 @@ from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import AssetSpec
 
 
-def plan_rebuild(context: PlanningContext, asset: AssetSpec, partition: TimePartition, *, force: bool) -> Plan:
+def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> Plan:
     """The one run that computes every block that the table has or should have, or why there can be none.
 
     A block that the table has and that could not be computed now, as what it was computed from is no longer there,
     would lose its rows: that is refused, unless by ``force``. A block that it never had waits as ever.
     """
     state = context.state_of(asset)
-    chain = context.chain(state)
-    have = partition.inside(state.coverage)
-    if chain:
+    have = asset.partitioning.inside(state.coverage)
+    if chain := context.chain(state):
         reason = f"running: {chain[-1].entry.run} since {context.when(chain[-1].at)}"
         return Plan(context.now, (), (Waiting(asset.name, reason, None, have),))
-    found = pending(context, asset, partition, state)
+    found = pending(context, asset, state)
     gated = gate(context, asset, have | (found.wanted - found.holes))
-    lost = have - gated.ready
+    lost, blocks = have - gated.ready, have | gated.ready
     if lost and not force:
-        return Plan(context.now, (), (_refusal(asset, partition, lost, gated.waiting),))
-    blocks = have | gated.ready
+        return Plan(context.now, (), (_refusal(asset, lost, gated.waiting),))
     if not blocks:
         return Plan(context.now, (), gated.waiting)
-    shared = groups(context, asset, partition, blocks)
-    waiting = [wait for group in shared for wait in group.aligned.waiting]
-    if len(shared) > 1:
-        reason = f"cannot be rebuilt in one run: its blocks read {len(shared)} different runs of an aligned inlet"
-        waiting.append(Waiting(asset.name, reason, None, blocks))
-    if waiting:
-        return Plan(context.now, (), tuple(waiting))
+    shared = groups(context, asset, blocks)
+    if waiting := _apart(asset, shared, blocks):
+        return Plan(context.now, (), waiting)
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
         blocks=blocks,
         schedule_date=context.now,
-        reason=", ".join([_reason(asset, partition, blocks, lost), *shared[0].aligned.notes]),
-        interval=(blocks.first, blocks.last),
+        reason=", ".join([_reason(asset, blocks, lost), *shared[0].aligned.notes]),
+        interval=blocks.extent,
         pins={**context.pins(asset, state, blocks), **shared[0].aligned.pins},
         rebuilds=True,
     )
-    left = tuple(wait for wait in gated.waiting if wait.blocks is not None and wait.blocks - blocks)
+    left = tuple(wait for wait in gated.waiting if wait.blocks - blocks)
     return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state),), left)
 
 
-def _reason(asset: AssetSpec, partition: TimePartition, blocks: RangeSet, lost: RangeSet) -> str:
-    count = partition.count(blocks)
+def _apart(asset: AssetSpec, shared: tuple[Group, ...], blocks: PartitionSet) -> tuple[Waiting, ...]:
+    """Why aligned inlets keep all blocks from being one run; nothing where they do not."""
+    waiting = [wait for group in shared for wait in group.aligned.waiting]
+    if len(shared) > 1:
+        reason = f"cannot be rebuilt in one run: its blocks read {len(shared)} different runs of an aligned inlet"
+        waiting.append(Waiting(asset.name, reason, None, blocks))
+    return tuple(waiting)
+
+
+def _reason(asset: AssetSpec, blocks: PartitionSet, lost: PartitionSet) -> str:
+    count = asset.partitioning.count(blocks)
     said = f"rebuild of {plural(count, 'partition')} in one commit"
     if count > limit_of(asset):
         said += f", whatever max_partitions_per_run ({limit_of(asset)})"
     if lost:
-        said += f"; {labels(lost, partition)} from what is left of the inlets"
+        said += f"; {labels(lost, asset.partitioning)} from what is left of the inlets"
     return said
 
 
-def _refusal(asset: AssetSpec, partition: TimePartition, lost: RangeSet, waiting: tuple[Waiting, ...]) -> Waiting:
-    why = next((wait.reason for wait in waiting if wait.blocks is not None and wait.blocks & lost), "")
-    reason = f"a rebuild would lose {labels(lost, partition)}, which cannot be computed again: {why}"
+def _refusal(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
+    why = next((wait.reason for wait in waiting if wait.blocks.overlaps(lost)), "")
+    which = labels(lost, asset.partitioning)
+    reason = f"a rebuild would lose {which}, which cannot be computed again: {why}"
     return Waiting(asset.name, f"{reason} (--force computes them from what is left)", None, lost)

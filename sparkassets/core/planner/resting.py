@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkassets.core.partitions import TimePartition
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.wanted import lacks_the_newest, left_out
+from sparkassets.core.planner.wanted import lacks_the_newest, left_out, mapped_inlets
 from sparkassets.core.planner.wording import listing
 
 
 def resting(case: Case, course: Course) -> Course:
     """The step after the runs: says what no step before had to say."""
-    if case.pending is None or case.asset.partition is None:
+    found = case.pending
+    if found is None:
         return course
-    found, partition = case.pending, case.asset.partition
-    waiting = [*course.waiting, *left_out(case.context, case.asset, partition, found.wanted | found.later)]
-    waiting += _later(case, partition, found)
+    waiting = [*course.waiting, *left_out(case.context, case.asset, found.wanted | found.later)]
+    waiting += _later(case, found)
     if not course.runs and not waiting:
         waiting.append(_up_to_date(case))
     waiting += lacks_the_newest(case.context, case.asset, found.ahead)
@@ -30,12 +29,13 @@ def resting(case: Case, course: Course) -> Course:
     return replace(course, waiting=tuple(waiting))
 
 
-def _later(case: Case, partition: TimePartition, found: Pending) -> list[Waiting]:
+def _later(case: Case, found: Pending) -> list[Waiting]:
     if not found.later:
         return []
-    first = partition.next(found.later.first)
-    reason = f"{partition.key(found.later.first)} is not over before {case.context.when(first)}"
-    return [Waiting(case.asset.name, reason, first, found.later, quiet=True)]
+    partitioning = case.asset.partitioning
+    first, at = next(partitioning.keys(found.later)), partitioning.first_over(found.later)
+    reason = f"{first} is not over before {case.context.when(at or case.context.now)}"
+    return [Waiting(case.asset.name, reason, at, found.later, quiet=True)]
 
 
 def _up_to_date(case: Case) -> Waiting:
@@ -46,7 +46,7 @@ def _up_to_date(case: Case) -> Waiting:
 
 
 def _nothing(case: Case) -> str:
-    names = [inlet.name for inlet in case.asset.inlets.values() if inlet.mapping is not None]
+    names = [inlet.name for inlet in mapped_inlets(case.context, case.asset)]
     faulty = next((name for name in names if name in case.context.faults), None)
     if faulty is not None:
         return f"waits for {faulty}: {case.context.faults[faulty]}"

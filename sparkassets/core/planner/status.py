@@ -9,7 +9,7 @@ from typing import Literal
 from sparkassets.core.conditions import Condition, alone
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.kept import kept
@@ -72,46 +72,17 @@ class AssetStatus:
 
 def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     """The status of one asset."""
-    state = context.state_of(asset)
-    dataset, partition = context.state.dataset(asset.uri), asset.partition
     if asset.source is not None:
-        covered = tuple(partition.labels(dataset.coverage)) if partition else ()
-        current = partition.count(dataset.coverage) if partition else 0
-        kind = f"source ({asset.source.kind})"
-        fault = context.faults.get(asset.name)
-        note = context.notes.get(asset.name)
-        return AssetStatus(
-            asset.name,
-            kind,
-            "observed",
-            covered,
-            current,
-            last_at=dataset.at or None,
-            error=fault,
-            notes=(note,) if note else (),
-        )
-    counts: dict[str, int] = {}
-    covered = ()
-    if partition is not None:
-        found = pending(context, asset, partition, state)
-        have = partition.inside(state.coverage)
-        failed = _failed(state)
-        counts = {
-            "current": partition.count(have - found.all_stale),
-            "stale": partition.count(found.all_stale - failed),
-            "missing": partition.count(found.missing - failed),
-            "failed": partition.count(failed),
-            "kept": partition.count(_kept(context, asset, have - found.all_stale)),
-        }
-        covered = tuple(partition.labels(have))
+        return _of_source(context, asset, asset.source.kind)
+    state = context.state_of(asset)
     chain = context.chain(state)
     paused = asset.paused or state.paused
     return AssetStatus(
         asset=asset.name,
         kind=asset.strategy.name if asset.strategy else "",
         schedule=asset.schedule.text,
-        covered=covered,
-        **counts,
+        covered=tuple(asset.partitioning.labels(state.coverage)),
+        **_counts(context, asset, state),
         last_run=state.last.run if state.last else None,
         last_at=state.last.at if state.last else None,
         rows=state.last.rows if state.last else None,
@@ -123,44 +94,64 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     )
 
 
-def grid(context: PlanningContext, asset: AssetSpec, partition: TimePartition) -> Iterator[tuple[str, PartitionStatus]]:
+def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetStatus:
+    dataset, note = context.state.dataset(asset.uri), context.notes.get(asset.name)
+    return AssetStatus(
+        asset.name,
+        f"source ({kind})",
+        "observed",
+        tuple(asset.partitioning.labels(dataset.coverage)),
+        asset.partitioning.count(dataset.coverage),
+        last_at=dataset.at or None,
+        error=context.faults.get(asset.name),
+        notes=(note,) if note else (),
+    )
+
+
+def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, int]:
+    """Numbers of partitions by status; none without partitions."""
+    if not asset.partitioning.is_partitioned:
+        return {}
+    count, found = asset.partitioning.count, pending(context, asset, state)
+    current = asset.partitioning.inside(state.coverage) - found.all_stale
+    return {
+        "current": count(current),
+        "stale": count(found.all_stale - state.failed_blocks),
+        "missing": count(found.missing - state.failed_blocks),
+        "failed": count(state.failed_blocks),
+        "kept": count(_kept(context, asset, current)),
+    }
+
+
+def grid(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[str, PartitionStatus]]:
     """Every partition that is wanted or there, as (key, status), oldest first."""
-    for start, end, status in _stretches(context, asset, partition):
-        for key in partition.keys(start, end):
+    for parts, status in stretches(context, asset):
+        for key in asset.partitioning.keys(parts):
             yield key, status
 
 
-def stretches(
-    context: PlanningContext, asset: AssetSpec, partition: TimePartition
-) -> list[tuple[RangeSet, PartitionStatus]]:
-    """The time of neighbours that share a status, each without a gap, oldest first; takes time by ranges."""
-    return [(RangeSet.span(start, end), status) for start, end, status in _stretches(context, asset, partition)]
+def stretches(context: PlanningContext, asset: AssetSpec) -> list[tuple[PartitionSet, PartitionStatus]]:
+    """Neighbours that share a status, each without a gap, oldest first; takes time by ranges."""
+    told, found = NOTHING, list[tuple[PartitionSet, PartitionStatus]]()
+    for status, parts in _layers(context, asset):
+        own = asset.partitioning.inside(parts) - told
+        found += [(each, status) for each in asset.partitioning.stretches(own)]
+        told = told | own
+    return sorted(found, key=lambda each: each[0].first)
 
 
-def _stretches(
-    context: PlanningContext, asset: AssetSpec, partition: TimePartition
-) -> list[tuple[int, int, PartitionStatus]]:
-    left, found = RangeSet(), list[tuple[int, int, PartitionStatus]]()
-    for status, ranges in _layers(context, asset, partition):
-        own = partition.inside(ranges) - left
-        found += [(start, end, status) for start, end in own.pairs()]
-        left = left | own
-    return sorted(found)
-
-
-def _layers(
-    context: PlanningContext, asset: AssetSpec, partition: TimePartition
-) -> Iterator[tuple[PartitionStatus, RangeSet]]:
+def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionStatus, PartitionSet]]:
     """What is so of some partitions; where two hold, the first is their status."""
     if asset.source is not None:
-        over, coverage = context.over(partition), partition.cover(context.state.dataset(asset.uri).coverage)
-        yield "there", coverage.clip(None, over)
-        yield "open", coverage.clip(over, None)
+        over = context.over(asset.partitioning)
+        coverage = asset.partitioning.cover(context.state.dataset(asset.uri).coverage)
+        yield "there", coverage & over
+        yield "open", coverage - over
         return
     state, chain = context.state_of(asset), context.chain(context.state_of(asset))
-    found, have, failed = pending(context, asset, partition, state), partition.inside(state.coverage), _failed(state)
-    yield "running", (chain[-1].entry.blocks if chain else None) or RangeSet()
-    yield "failed", failed
+    found, have = pending(context, asset, state), asset.partitioning.inside(state.coverage)
+    yield "running", chain[-1].entry.blocks if chain and not chain[-1].entry.blocks.is_everything else NOTHING
+    yield "failed", state.failed_blocks
     yield "missing", found.missing
     yield "stale", found.all_stale
     yield "kept", _kept(context, asset, have)
@@ -168,9 +159,9 @@ def _layers(
     yield "open", found.later
 
 
-def _kept(context: PlanningContext, asset: AssetSpec, blocks: RangeSet) -> RangeSet:
+def _kept(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:
     """Those of ``blocks`` that keep rows whose input was removed."""
-    return RangeSet.union(lost for _, lost, _ in kept(context, asset, blocks))
+    return PartitionSet.union(lost for _, lost, _ in kept(context, asset, blocks))
 
 
 def _next_at(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:
@@ -187,7 +178,3 @@ def _next_tick(context: PlanningContext, condition: Condition, state: AssetState
     due = [tick[0] for leaf in times if (tick := passed(context, leaf, state)) is not None]
     coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(context.now))) is not None]
     return min([*due, *(unix(slot.run_after) for slot in coming)], default=None)
-
-
-def _failed(state: AssetState) -> RangeSet:
-    return RangeSet.union(item.ranges for item in state.failed if item.ranges)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.bounds import within
-from sparkassets.core.planner.context import EVERYTHING, Decision, PlanningContext
-from sparkassets.core.planner.course import NOTHING, Case, Course
+from sparkassets.core.planner.context import Decision, PlanningContext
+from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.require import required
-from sparkassets.core.planner.wording import labels
+from sparkassets.core.planner.wording import named_parts
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
@@ -29,25 +29,25 @@ class UpstreamWaits:
         failure: The sentence of that failure.
     """
 
-    coming: RangeSet
-    blocked: RangeSet
+    coming: PartitionSet
+    blocked: PartitionSet
     waiting: tuple[Waiting, ...]
     failure: str
 
 
 def upstream(case: Case, course: Course) -> Course:
     """The step: what reads something that comes first, or that failed, is not computed now."""
-    if case.pending is not None and case.asset.partition is not None:
-        return _blocks(case, course, case.asset.partition, case.pending)
-    return _runs(case, course)
+    return _runs(case, course) if case.pending is None else _blocks(case, course, case.pending)
 
 
-def _blocks(case: Case, course: Course, partition: TimePartition, found: Pending) -> Course:
+def _blocks(case: Case, course: Course, found: Pending) -> Course:
     waits = upstream_waits(case.context, case.asset, found.wanted)
     coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & course.blocks
     return replace(
         course,
-        barred=partition.cover(waits.coming | waits.blocked),  # what comes or failed may be a part of a block
+        barred=case.asset.partitioning.cover(
+            waits.coming | waits.blocked
+        ),  # what comes or failed may be a part of a block
         waiting=(*course.waiting, *waits.waiting),
         coming=coming,
         blocked=course.blocked | waits.blocked,
@@ -72,7 +72,7 @@ def _runs(case: Case, course: Course) -> Course:
     return Course(due=course.due, waiting=(waits,), coming=EVERYTHING if comes else NOTHING)
 
 
-def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: RangeSet) -> UpstreamWaits:
+def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
     """Which blocks wait for an upstream run, and which are behind a failure; ``wanted`` stands for all of them."""
     coming, blocked, failure = NOTHING, NOTHING, ""
     waiting: list[Waiting] = []
@@ -80,7 +80,7 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: RangeSet)
         before = context.decided.get(inlet.name)
         if before is None or inlet.on_update == "ignore" or not (before.coming or before.blocked):
             continue
-        behind = _bounded(asset, _down(context, asset, inlet, before.blocked, wanted)) - blocked
+        behind = (_down(context, asset, inlet, before.blocked, wanted) & within(asset)) - blocked
         if behind:
             blocked, failure = blocked | behind, failure or before.failure
             waiting.append(Waiting(asset.name, f"waits for {before.failure}", None, behind))
@@ -92,36 +92,23 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: RangeSet)
 
 
 def _later(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: RangeSet, wanted: RangeSet
-) -> RangeSet:
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, wanted: PartitionSet
+) -> PartitionSet:
     """The blocks that will be wanted once ``coming`` has come, but for those that need still more of the inlet."""
-    blocks = _bounded(asset, _down(context, asset, inlet, coming, wanted))
-    up = context.project.assets[inlet.name].partition
-    if not blocks or coming == EVERYTHING or inlet.mapping is None or asset.partition is None or up is None:
+    blocks, needed = _down(context, asset, inlet, coming, wanted) & within(asset), context.dependency(asset, inlet)
+    if not blocks or coming.is_everything or not needed.is_mapped:
         return blocks
-    dataset = context.dataset(inlet)
-    newest = max([coming.last, *([dataset.coverage.last] if dataset.coverage else [])])
-    needed = required(context, asset, inlet, blocks).clip(newest, None)
-    return blocks - inlet.mapping.down(needed, down=asset.partition, up=up)
-
-
-def _bounded(asset: AssetSpec, blocks: RangeSet) -> RangeSet:
-    return blocks if asset.partition is None else blocks & within(asset, asset.partition)
+    newest = max(parts.last for parts in (coming, context.dataset(inlet).coverage) if parts)
+    return blocks - needed.down(required(context, asset, inlet, blocks).clip(newest, None))
 
 
 def _down(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, parts: RangeSet, everything: RangeSet
-) -> RangeSet:
-    """The blocks that read ``parts`` of the inlet; ``everything`` when it has no partitions."""
-    if not parts:
-        return NOTHING
-    up = context.project.assets[inlet.name].partition
-    if parts == EVERYTHING or inlet.mapping is None or up is None or asset.partition is None:
-        return everything
-    return inlet.mapping.down(parts, down=asset.partition, up=up)
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, parts: PartitionSet, everything: PartitionSet
+) -> PartitionSet:
+    """The blocks that read ``parts`` of the inlet; ``everything`` when all of it is read, or comes."""
+    needed = context.dependency(asset, inlet)
+    return needed.down(parts) if needed.is_mapped and not parts.is_everything else everything if parts else NOTHING
 
 
-def _first(context: PlanningContext, inlet: InletSpec, parts: RangeSet) -> str:
-    partition = context.project.assets[inlet.name].partition
-    which = f" {labels(parts, partition)}" if partition is not None and parts != EVERYTHING else ""
-    return f"{inlet.name}{which}, which runs first"
+def _first(context: PlanningContext, inlet: InletSpec, parts: PartitionSet) -> str:
+    return f"{named_parts(inlet.name, parts, context.partitioning(inlet))}, which runs first"

@@ -6,17 +6,27 @@ from collections.abc import Callable, Sequence
 
 from sparkassets.core import phrases
 from sparkassets.core.conditions import AnyOf, Condition, Leaf, Time
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.phrases import FEW, few
 
 
-def labels(ranges: RangeSet, partition: TimePartition) -> str:
-    """Keys of ``ranges`` for a sentence, the first few written out.
+def labels(parts: PartitionSet, partitioning: Partitioning) -> str:
+    """Keys of ``parts`` for a sentence, the first few written out; nothing where there is none to name.
 
     ``2013-01-05..2013-01-08, 2013-01-11``
     """
-    inside = partition.inside(ranges)
-    return few(partition.labels(RangeSet(inside.starts[:FEW], inside.ends[:FEW])), of=len(inside))
+    return few(partitioning.labels(parts, most=FEW), of=partitioning.label_count(parts))
+
+
+def named_parts(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:
+    """An asset, with its partitions where they have names: ``sales 2013-01-05``."""
+    return " ".join(filter(None, [name, labels(parts, partitioning)]))
+
+
+def prefixed(parts: PartitionSet, partitioning: Partitioning) -> str:
+    """Keys before a sentence about them: ``2013-01-05: ``; nothing where there is none to name."""
+    which = labels(parts, partitioning)
+    return f"{which}: " if which else ""
 
 
 def plural(count: int, noun: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Consumption:
     consumes: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[str, int] = field(default_factory=dict)
     skips: tuple[int, ...] = ()
-    remaining: Mapping[str, RangeSet] = field(default_factory=dict)
+    remaining: Mapping[str, PartitionSet] = field(default_factory=dict)
 
     def uses(self, key: str) -> bool:
         """Whether anything of the key is used at all.
@@ -32,17 +32,17 @@ class Consumption:
         """
         return key in self.consumes or key in self.ticks
 
-    def used(self, key: str, blocks: RangeSet) -> RangeSet:
+    def used(self, key: str, blocks: PartitionSet) -> PartitionSet:
         """The part of a run's ``blocks`` for which it uses the key up."""
         if not self.uses(key):
-            return RangeSet()  # its condition holds without the part that names it
+            return NOTHING  # its condition holds without the part that names it
         return blocks - self.remaining[key] if key in self.remaining else blocks
 
-    def kept(self, key: str, rest: RangeSet) -> RangeSet:
+    def kept(self, key: str, rest: PartitionSet) -> PartitionSet:
         """What is left of ``rest``, the time that had still to answer an event or a tick of the key."""
         if not self.uses(key):
             return rest
-        return rest & self.remaining[key] if key in self.remaining else RangeSet()
+        return rest & self.remaining[key] if key in self.remaining else NOTHING
 
     def spares(self, uri: str, number: int) -> bool:
         """Whether an event of the dataset is unused still: it came after what is used, or is left to a run of its own.

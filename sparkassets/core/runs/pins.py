@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Pin:
     Attributes:
         seq: Newest event of the inlet's dataset when the run was claimed.
         table_id, version: Position in a Delta inlet; None for files.
-        ranges: The inlet's time that is read; None reads all of it.
+        parts: The partitions of the inlet that are read; everything reads all of it.
         low: Watermark of ``read: {after: …}`` as text that Spark casts back; None before the first run.
     """
 
@@ -22,5 +22,5 @@ class Pin:
     seq: int = 0
     table_id: str | None = None
     version: int | None = None
-    ranges: RangeSet | None = None
+    parts: PartitionSet = EVERYTHING
     low: str | None = None

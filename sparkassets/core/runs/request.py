@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs.consumption import Consumption
 from sparkassets.core.runs.pins import Pin
 
@@ -18,7 +18,7 @@ class RunRequest:
     """What one run is to compute, from what, why, and what it uses up.
 
     Attributes:
-        blocks: Time that is computed; None for an asset without partitions.
+        blocks: What is computed; everything for an asset without partitions.
         schedule_date: The earliest time that it might start, Unix seconds.
         reason: Why, for people.
         interval: Data interval, Unix seconds; None where there is none.
@@ -27,13 +27,13 @@ class RunRequest:
         events: Numbers of the events that triggered it, ascending.
         rebuilds: It takes the place of the whole table, its columns with it, although it has blocks; one that never
             ended leaves the old table, and nothing due.
-        owes: Time before the gaps that it begins to fill which another run has to compute again (lookback).
+        owes: Blocks before the gaps that it begins to fill which another run has to compute again (lookback).
         gaps: These gaps, as they were before it.
     """
 
     asset: str
     kind: RunKind
-    blocks: RangeSet | None
+    blocks: PartitionSet
     schedule_date: int = 0
     reason: str = ""
     interval: tuple[int, int] | None = None
@@ -42,8 +42,8 @@ class RunRequest:
     events: tuple[int, ...] = ()
     consumption: Consumption = field(default_factory=Consumption)
     rebuilds: bool = False
-    owes: RangeSet = field(default_factory=RangeSet)
-    gaps: RangeSet = field(default_factory=RangeSet)
+    owes: PartitionSet = NOTHING
+    gaps: PartitionSet = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Requested:
         return self.request.kind
 
     @property
-    def blocks(self) -> RangeSet | None:
+    def blocks(self) -> PartitionSet:
         """Time that is computed; None for an asset without partitions."""
         return self.request.blocks
 

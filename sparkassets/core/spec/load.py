@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkassets.core.columns import KnownColumns
+from sparkassets.core.partitions import UNPARTITIONED, Partitioning
 from sparkassets.core.spec.bare import bare_names
 from sparkassets.core.spec.bodies import Body, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
@@ -109,7 +110,7 @@ def _compile(
         source=draft.source,
         inlets=inlets,
         schedule=schedule,
-        partition=partition,
+        partitioning=Partitioning(partition) if partition else UNPARTITIONED,
         strategy=strategy,
         write=write,
         schema=keys.schema_change,

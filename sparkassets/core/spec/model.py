@@ -8,7 +8,7 @@ from typing import Literal
 
 from sparkassets.core.conditions import Condition
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import PartitionMapping, TimePartition
+from sparkassets.core.partitions import UNPARTITIONED, Dependency, Partitioning, PartitionMapping
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
@@ -121,6 +121,12 @@ class Schedule:
     text: str = "manual"
     default: bool = False
 
+    def clocks(self) -> tuple[Timetable, ...]:
+        """By what time alone it goes: its timetable, or the times in its condition."""
+        if self.timetable is not None:
+            return (self.timetable,)
+        return tuple(leaf.timetable for leaf in self.condition.times()) if self.condition is not None else ()
+
 
 @dataclass(frozen=True, slots=True)
 class SqlBody:
@@ -173,7 +179,7 @@ class AssetSpec:
     source: SourceSpec | None = None
     inlets: Mapping[str, InletSpec] = field(default_factory=dict)
     schedule: Schedule = Schedule()
-    partition: TimePartition | None = None
+    partitioning: Partitioning = UNPARTITIONED
     strategy: Strategy | None = None
     write: Write | None = None
     schema: SchemaChange = "strict"
@@ -222,6 +228,10 @@ class ProjectSpec:
     max_parallel_runs: int = 4
     warnings: tuple[Problem, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
+        """How the blocks of an asset depend on the partitions of one of its inlets."""
+        return Dependency(inlet.mapping, asset.partitioning, self.assets[inlet.name].partitioning)
 
     def no_asset(self, name: str, *, hint: str | None = None) -> InputError:
         """The error that the project has no asset of that name; the hint is a suggestion by default."""

@@ -21,7 +21,7 @@ class ReplaceMode:
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
         """A run that replaces all may change the columns; one of some blocks, as the asset's ``schema`` lets it."""
-        if order.rebuilds or order.blocks is None:
+        if order.rebuilds or order.blocks.is_everything:
             layouts.refuse_broken(order.asset.name, schema, table)
         else:
             evolution.refuse_misfit(order.asset, schema, table)

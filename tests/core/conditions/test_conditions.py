@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.conditions import AllOf, AnyOf, Leaf, Time, UnreadableConditionError, evaluate, join_all, join_any
 from sparkassets.core.conditions import parse_condition as parse
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from tests.builders import clock
 
 A, B, C, D = (Leaf(name) for name in "abcd")
@@ -74,20 +74,20 @@ def test_text_reads_back(condition):
 
 @given(conditions, st.sets(st.sampled_from("abcd")))
 def test_sets_of_partitions_agree_with_truth(condition, true):
-    span = RangeSet.span(0, 10)
+    span = PartitionSet.span(0, 10)
     by_bool = evaluate(condition, lambda leaf: leaf.text() in true)
-    by_sets = evaluate(condition, lambda leaf: span if leaf.text() in true else RangeSet())
+    by_sets = evaluate(condition, lambda leaf: span if leaf.text() in true else NOTHING)
     assert bool(by_sets.value) == by_bool.value
 
 
 def test_a_verdict_keeps_its_reasons():
     verdict = evaluate(
-        parse_condition("a & (b | c)"), {A: RangeSet.span(0, 9), B: RangeSet.span(5, 20), C: RangeSet()}.get
+        parse_condition("a & (b | c)"), {A: PartitionSet.span(0, 9), B: PartitionSet.span(5, 20), C: NOTHING}.get
     )
-    assert verdict.value == RangeSet.span(5, 9)
+    assert verdict.value == PartitionSet.span(5, 9)
     assert [(child.node.text(), child.value) for child in verdict.children] == [
-        ("a", RangeSet.span(0, 9)),
-        ("b | c", RangeSet.span(5, 20)),
+        ("a", PartitionSet.span(0, 9)),
+        ("b | c", PartitionSet.span(5, 20)),
     ]
     assert [child.node for child in verdict.children[1].children] == [B, C]
 
@@ -100,10 +100,10 @@ def test_only_what_made_it_true_is_used():
 
 
 def test_what_a_leaf_is_void_for_is_used_by_whatever_holds_there():
-    truth = {A: RangeSet.span(0, 9), B: RangeSet.span(5, 20), C: RangeSet()}
-    void = {A: RangeSet(), B: RangeSet.span(0, 3), C: RangeSet.span(2, 12)}
+    truth = {A: PartitionSet.span(0, 9), B: PartitionSet.span(5, 20), C: NOTHING}
+    void = {A: NOTHING, B: PartitionSet.span(0, 3), C: PartitionSet.span(2, 12)}
     used = evaluate(parse_condition("a | (b & c)"), truth.get, void.get).used()
-    assert used == {A: RangeSet.span(0, 9), B: RangeSet.of([(0, 3), (5, 12)]), C: RangeSet.span(2, 12)}
+    assert used == {A: PartitionSet.span(0, 9), B: PartitionSet.of_time([(0, 3), (5, 12)]), C: PartitionSet.span(2, 12)}
 
 
 def test_leaves_in_order():

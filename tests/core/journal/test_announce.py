@@ -11,6 +11,7 @@ from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import EventEntry, Numbered
 from sparkassets.core.journal.events import of_entry
 from sparkassets.core.journal.state import EventRef
+from sparkassets.core.partitions import UNPARTITIONED
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, clock, days, project, source
@@ -52,7 +53,7 @@ def test_by_name_and_by_the_uri_of_one_asset_are_the_same():
 def test_a_uri_of_several_assets_alike_may_name_partitions_and_is_of_none_of_them():
     entry = announced(PROJECT, SHARED, partition="2025-01-01")
     assert entry == EventEntry(SHARED, None, days("2025-01-01"))
-    assert partition_of(PROJECT, asset=None, uri=SHARED) == PROJECT.assets["orders"].partition
+    assert partition_of(PROJECT, asset=None, uri=SHARED) == PROJECT.assets["orders"].partitioning
     assert announced(PROJECT, "orders_again", partition="2025-01-01").asset == "orders_again"
 
 
@@ -133,7 +134,7 @@ def test_a_row_keeps_all_of_it():
     entry = EventEntry("x-a", "a", days("2025-01-01"), {"n": 1}, "id-1", 1_700_000_000, "run-1", (1, 2))
     numbered = Numbered(entry, 5, datetime(2025, 1, 1, tzinfo=UTC), "d")
     assert from_row(to_row(numbered)) == numbered
-    assert of_entry(numbered, EventRef.of(numbered), None) == {
+    assert of_entry(numbered, EventRef.of(numbered), UNPARTITIONED) == {
         "seq": 5,
         "asset": "a",
         "uri": "x-a",
@@ -203,4 +204,4 @@ def test_quiet_is_counted_from_when_an_event_came_not_from_when_it_happened():
     (ref,) = story.state.dataset("x-s").recent
     assert ref.at == at("2020-01-01")
     assert story.state.dataset("x-s").at == at("2025-01-01")
-    assert [stamp for _, _, stamp in story.state.dataset("x-s").touched.items()] == [at("2025-01-01")]
+    assert [stamp for _, stamp in story.state.dataset("x-s").touched.items()] == [at("2025-01-01")]

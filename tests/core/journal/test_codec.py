@@ -21,7 +21,7 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import Consumption, Pin, RunRequest
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, days, project, source
@@ -39,9 +39,9 @@ numbers = st.integers(0, 1 << 40)
 maybe = st.one_of
 intervals = maybe(st.none(), st.tuples(numbers, numbers))
 sets = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 9)), max_size=4).map(
-    lambda pairs: RangeSet.of((start, start + size) for start, size in pairs)
+    lambda pairs: PartitionSet.of_time((start, start + size) for start, size in pairs)
 )
-blocks = maybe(st.none(), sets)
+blocks = maybe(st.just(EVERYTHING), sets)
 json_values = st.recursive(
     maybe(st.none(), st.booleans(), numbers, st.floats(allow_nan=False), texts),
     lambda inner: maybe(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
@@ -81,12 +81,12 @@ found = st.builds(
     Found,
     st.sampled_from(["moved", "changed", "restored", "replaced", "gone", "back"]),
     texts,
-    maybe(st.none(), sets),
+    blocks,
     maybe(st.none(), texts),
     maybe(st.none(), numbers),
     maybe(st.none(), texts),
     maybe(st.none(), st.dictionaries(texts, texts, max_size=2)),
-    st.lists(st.builds(ForeignCommit, numbers, texts, maybe(st.none(), numbers), sets), max_size=2).map(tuple),
+    st.lists(st.builds(ForeignCommit, numbers, texts, maybe(st.none(), numbers), blocks), max_size=2).map(tuple),
 )
 seconds = st.integers(0, 10_000).map(lambda thousandths: thousandths / 1000)
 ENTRIES = maybe(
@@ -95,7 +95,7 @@ ENTRIES = maybe(
         EventEntry,
         uri=texts,
         asset=maybe(st.none(), texts),
-        ranges=sets,
+        parts=maybe(st.just(EVERYTHING), sets.filter(bool)),
         extra=extras,
         id=maybe(st.none(), texts),
         at=maybe(st.none(), numbers),
@@ -159,9 +159,7 @@ ENTRIES = maybe(
         seconds=seconds,
     ),
     st.builds(PauseEntry, texts, st.booleans()),
-    st.builds(
-        TargetEntry, texts, texts, found, st.booleans(), st.booleans(), st.dictionaries(texts, texts, max_size=2)
-    ),
+    st.builds(TargetEntry, texts, texts, found, st.booleans(), st.dictionaries(texts, texts, max_size=2)),
 )
 
 
@@ -198,8 +196,8 @@ def told(steps) -> Story:
             case "pause":
                 story.add(PauseEntry("r", number % 2 == 0))
             case "lost":
-                loss = Found("gone", f"its table is gone {number}", None)
-                story.add(TargetEntry("a", "a", loss, whole=False))
+                loss = Found("gone", f"its table is gone {number}", EVERYTHING)
+                story.add(TargetEntry("a", "a", loss))
             case "renew":
                 held = [(each.name, each.chain[-1].token) for each in story.state.assets.values() if each.chain]
                 story.add(RenewEntry(held))

@@ -336,10 +336,10 @@ def test_a_deletion_is_an_update_of_what_is_gone():
     gone = days("2025-01-03")
     deleted = story.observed("s", removed=gone)
     changed = story.observed("s", "2025-01-01")
-    assert [ref.ranges for ref in story.state.dataset("x-s").recent if ref.seq == deleted] == [gone]
+    assert [ref.parts for ref in story.state.dataset("x-s").recent if ref.seq == deleted] == [gone]
     (entry,) = [each for each in story.entries if each.seq == deleted]
     ref = EventRef.of(entry)
-    assert of_entry(entry, ref, story.project.assets["s"].partition)["partitions"] == ["2025-01-03"]
+    assert of_entry(entry, ref, story.project.assets["s"].partitioning)["partitions"] == ["2025-01-03"]
     assert due(story) == [(["2025-01-01"], [changed])]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.journal.entries import Numbered, ObservedEntry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
 from tests.builders import Story, asset, at, project, source
 from tests.work import calls_of
@@ -19,7 +19,7 @@ spans = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 5)), max_size=3)
 
 
 def hours(pairs):
-    return RangeSet.of((START + low * HOUR, START + (low + count) * HOUR) for low, count in pairs)
+    return PartitionSet.of_time((START + low * HOUR, START + (low + count) * HOUR) for low, count in pairs)
 
 
 def story() -> Story:

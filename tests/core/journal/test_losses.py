@@ -13,6 +13,7 @@ from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
 from sparkassets.core.journal.losses import entry_of
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
 from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.status import asset_status
@@ -21,8 +22,8 @@ from sparkassets.core.strategies import EveryInstance, LatestOnly
 from sparkassets.core.writes import Append
 from tests.builders import Story, asset, at, days, project, source, timed
 
-GONE = Found("gone", "its table at /data/a is gone", None)
-ANOTHER = Found("replaced", "another table stands at /data/a now", None, "u", 3, "content:x")
+GONE = Found("gone", "its table at /data/a is gone", EVERYTHING)
+ANOTHER = Found("replaced", "another table stands at /data/a now", EVERYTHING, "u", 3, "content:x")
 
 
 def restored(*keys, **more):
@@ -43,8 +44,8 @@ def found(story, name, what):
 
 def ran(*assets, keys="2025-01-01..2025-01-03"):
     """A story in which all of it has run."""
-    story = Story(project(source("s", by="day" if assets[0].partition else None), *assets))
-    story.observed("s", *([keys] if assets[0].partition else []))
+    story = Story(project(source("s", by="day" if assets[0].partitioning.is_partitioned else None), *assets))
+    story.observed("s", *([keys] if assets[0].partitioning else []))
     story.run_all()
     assert story.due() == {}
     return story
@@ -171,7 +172,7 @@ def test_two_assets_of_one_dataset_lose_each_its_own():
 # --------------------------------------------------------------------------- whole
 
 
-@pytest.mark.parametrize("what", [GONE, ANOTHER, replace(restored(), lost=None)])
+@pytest.mark.parametrize("what", [GONE, ANOTHER, replace(restored(), lost=EVERYTHING)])
 def test_a_full_refresh_runs_again(what):
     story = ran(asset("a", "s", by=None))
     found(story, "a", what)
@@ -211,7 +212,7 @@ def test_a_vanished_table_with_a_watermark_is_computed_from_the_start():
 
 def test_a_restored_table_goes_on_from_the_watermark_of_the_run_that_is_left():
     story = latest()
-    found(story, "a", replace(restored(watermarks={"s": "5"}), lost=None))
+    found(story, "a", replace(restored(watermarks={"s": "5"}), lost=EVERYTHING))
     (run,) = story.plan().runs
     assert run.request.pins["s"].low == "5"
 
@@ -222,7 +223,7 @@ STUCK = (
 )
 
 
-@pytest.mark.parametrize("what", [ANOTHER, replace(restored(), lost=None)])
+@pytest.mark.parametrize("what", [ANOTHER, replace(restored(), lost=EVERYTHING)])
 def test_another_table_or_one_of_which_no_watermark_is_known_waits_for_a_person(what):
     story = latest()
     found(story, "a", what)
@@ -409,5 +410,4 @@ def check(story, run):
     for name in run.request.pins:
         state = story.state.assets[name]
         if state.loss is not None:
-            assert run.blocks is not None
-            assert not run.blocks.overlaps(state.loss.ranges)
+            assert not run.blocks.overlaps(state.loss.blocks)

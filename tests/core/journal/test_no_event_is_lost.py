@@ -23,7 +23,7 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import RangeSet, WindowMapping
+from sparkassets.core.partitions import PartitionSet, WindowMapping
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.strategies import DateRange, EveryInstance
@@ -177,12 +177,12 @@ def consumers() -> list[Whole | Daily]:
 ZERO = at("2025-01-01")
 
 
-def ranges(blocks: set[int] | frozenset[int]) -> RangeSet:
-    return RangeSet.of((ZERO + day * 86400, ZERO + (day + 1) * 86400) for day in blocks)
+def ranges(blocks: set[int] | frozenset[int]) -> PartitionSet:
+    return PartitionSet.of_time((ZERO + day * 86400, ZERO + (day + 1) * 86400) for day in blocks)
 
 
-def of_ranges(blocks: RangeSet) -> set[int]:
-    return {day for start, end in blocks.pairs() for day in range((start - ZERO) // 86400, (end - ZERO) // 86400)}
+def of_ranges(blocks: PartitionSet) -> set[int]:
+    return {day for start, end in blocks.time.pairs() for day in range((start - ZERO) // 86400, (end - ZERO) // 86400)}
 
 
 DAYS = st.frozensets(st.integers(0, 9), min_size=1, max_size=4)
@@ -335,7 +335,7 @@ class Histories(RuleBasedStateMachine):
         for uri in meanwhile:  # between the plan and its claim
             self.happened(self.story.event(uri), uri)
         token = self.story.claim(run)
-        blocks = frozenset(of_ranges(run.blocks)) if run.blocks is not None else frozenset[int]()
+        blocks = frozenset(of_ranges(run.blocks)) if not run.blocks.is_everything else frozenset[int]()
         left = frozenset(self.to_do(each) - blocks) if isinstance(each, Daily) else frozenset[int]()
         each.chain.append(Claim(token, takes, blocks, tuple(ref.seq for ref in run.events), left, planned))
 
@@ -433,7 +433,7 @@ class Histories(RuleBasedStateMachine):
         for each in self.model.values():
             found = runs.get(each.name, [])
             if isinstance(each, Daily):
-                blocks = [of_ranges(run.blocks or RangeSet()) for run in found]
+                blocks = [of_ranges(run.blocks) for run in found]
                 due = self.due_daily(each)
                 assert blocks == ([due] if due or (found and each.chain) else []), each
                 for run in found:

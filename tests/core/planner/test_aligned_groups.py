@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import instant, unix
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
 from sparkassets.core.planner.alignment import groups
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.timetables import TimetableError
@@ -56,7 +56,8 @@ def cases(draw: st.DrawFn) -> Any:
             return timed(rule, where)
 
     starts = draw(st.lists(st.tuples(st.integers(-6, 60), st.integers(1, 9)), min_size=1, max_size=6))
-    blocks = partition.cover(RangeSet.of((near + low * size, near + (low + count) * size - 1) for low, count in starts))
+    spans = PartitionSet.of_time((near + low * size, near + (low + count) * size - 1) for low, count in starts)
+    blocks = Partitioning(partition).cover(spans)
     ups = [timetable() for _ in range(draw(st.integers(1, 2)))]
     return partition, blocks, ups, timetable(), near
 
@@ -65,11 +66,11 @@ def _read(bounds: dict[str, str]) -> dict[str, int]:
     return {name: at(text) for name, text in bounds.items()}
 
 
-def plain(story: Story, partition: TimePartition, blocks: RangeSet) -> dict[Any, list[tuple[int, int]]]:
+def plain(story: Story, partition: TimePartition, blocks: PartitionSet) -> dict[Any, list[tuple[int, int]]]:
     """The ends of the upstream runs of each block, looked for one by one, to the blocks that share them."""
     down = story.project.assets["down"]
     timetable, found = down.schedule.timetable, {}
-    for start, end in partition.slots(blocks):
+    for start, end in partition.slots(blocks.time):
         slot = timetable.first_after(instant(end) - timedelta(seconds=1))
         while slot is not None:
             each = next((e for e in timetable.between(slot.run_after, slot.run_after) if unix(e.end) >= end), None)
@@ -95,11 +96,11 @@ def test_groups_are_those_of_the_blocks_one_by_one(case: Any):
     partition, blocks, ups, downs, near = case
     story = story_of(downs, ups, partition, now=instant(near + 5 * 86_400).isoformat())
     context = story.context()
-    found = groups(context, story.project.assets["down"], partition, blocks)
+    found = groups(context, story.project.assets["down"], blocks)
     expected = plain(story, partition, blocks)
-    assert [group.blocks for group in found] == [RangeSet.of(slots) for slots in expected.values()]
+    assert [group.blocks for group in found] == [PartitionSet.of_time(slots) for slots in expected.values()]
     for group, slots in zip(found, expected.values(), strict=True):
-        (alone,) = groups(context, story.project.assets["down"], partition, RangeSet.of(slots[:1]))
+        (alone,) = groups(context, story.project.assets["down"], PartitionSet.of_time(slots[:1]))
         assert [item.reason for item in group.aligned.waiting] == [item.reason for item in alone.aligned.waiting]
         assert (group.aligned.pins, group.aligned.notes) == (alone.aligned.pins, alone.aligned.notes)
 
@@ -108,10 +109,10 @@ def test_upstream_runs_that_may_start_at_the_same_instant_are_told_apart():
     partition = TimePartition("hour", "UTC")
     up = timed({"cron": "0 4 * * *", "delay": "1mo"})  # those of 28 to 31 January may start on 28 February
     story = story_of(timed("0 * * * *"), [up], partition, now="2025-03-01")
-    blocks = RangeSet.span(at("2025-01-27"), at("2025-02-03"))
-    found = groups(story.context(), story.project.assets["down"], partition, blocks)
+    blocks = PartitionSet.span(at("2025-01-27"), at("2025-02-03"))
+    found = groups(story.context(), story.project.assets["down"], blocks)
     assert [group.blocks for group in found] == [
-        RangeSet.of(slots) for slots in plain(story, partition, blocks).values()
+        PartitionSet.of_time(slots) for slots in plain(story, partition, blocks).values()
     ]
 
 
@@ -120,7 +121,7 @@ def test_the_work_goes_by_the_upstream_runs_and_not_by_the_blocks():
         partition = TimePartition(by, "UTC")  # type: ignore[arg-type]
         up = timed({"cron": "0 6 * * *", "start": "2020-01-01T06:00"})
         story = story_of(timed(cron), [up], partition, now="2021-01-01")
-        blocks = RangeSet.span(at("2020-02-01"), at("2020-06-01"))
-        return calls_of(lambda: groups(story.context(), story.project.assets["down"], partition, blocks))
+        blocks = PartitionSet.span(at("2020-02-01"), at("2020-06-01"))
+        return calls_of(lambda: groups(story.context(), story.project.assets["down"], blocks))
 
     assert work("0 * * * *", "hour") < 1.5 * work("0 0 * * *", "day")

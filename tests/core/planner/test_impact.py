@@ -1,7 +1,7 @@
 """What an update reaches downstream."""
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import WindowMapping
+from sparkassets.core.partitions import EVERYTHING, WindowMapping
 from sparkassets.core.planner.impact import impact
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, at, days, project, source, timed
@@ -36,7 +36,7 @@ def test_what_ignores_updates_and_what_only_time_starts_is_not_reached():
 def test_assets_without_partitions_are_reached_as_a_whole():
     waits = asset("waits", by=None, schedule="report")
     assets = (source("s"), asset("daily", "s"), asset("report", "daily", by=None), waits)
-    assert reached(*assets, daily=days("2025-01-20")) == {"report": None, "waits": None}
+    assert reached(*assets, daily=days("2025-01-20")) == {"report": EVERYTHING, "waits": EVERYTHING}
 
 
 def test_no_update_reaches_nothing():

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from sparkassets.core.journal.entries import ObservedEntry
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.rebuild import plan_rebuild
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
@@ -10,7 +10,7 @@ from tests.builders import Story, asset, days, project, source
 
 def rebuilt(story, *, force=False):
     a = story.project.assets["a"]
-    return plan_rebuild(story.context(), a, a.partition, force=force)
+    return plan_rebuild(story.context(), a, force=force)
 
 
 def story_of(*keys, limit=366):
@@ -34,7 +34,7 @@ def test_what_cannot_be_computed_again_is_a_refusal_unless_forced():
     story.observed("s", "2025-01-01..2025-01-05")
     story.run_all()
     uri = story.project.assets["s"].uri
-    story.add(ObservedEntry("s", uri, RangeSet(), removed=days("2025-01-02..2025-01-03")))
+    story.add(ObservedEntry("s", uri, NOTHING, removed=days("2025-01-02..2025-01-03")))
     plan = rebuilt(story)
     assert plan.runs == ()
     (wait,) = plan.waiting

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.journal.entries import EventEntry, ObservedEntry
-from sparkassets.core.partitions import RangeSet, WindowMapping
+from sparkassets.core.partitions import PartitionSet, WindowMapping
 from sparkassets.core.planner.backfill import plan_backfill
 from sparkassets.core.planner.status import asset_status, grid
 from sparkassets.core.spec.model import InletSpec, Require
@@ -27,12 +27,12 @@ ZERO = at("2025-01-01")
 DAYS = range(-12, 24)
 
 
-def ranges(found: set[int] | frozenset[int]) -> RangeSet:
-    return RangeSet.of((ZERO + day * DAY, ZERO + (day + 1) * DAY) for day in found)
+def ranges(found: set[int] | frozenset[int]) -> PartitionSet:
+    return PartitionSet.of_time((ZERO + day * DAY, ZERO + (day + 1) * DAY) for day in found)
 
 
-def of_ranges(found: RangeSet | None) -> set[int]:
-    pairs = found.pairs() if found else ()
+def of_ranges(found: PartitionSet) -> set[int]:
+    pairs = found.time.pairs()
     return {day for start, end in pairs for day in range((start - ZERO) // DAY, (end - ZERO) // DAY)}
 
 
@@ -183,9 +183,9 @@ def test_what_is_due_and_what_is_kept_is_what_a_model_of_single_days_says(model:
         found = [of_ranges(run.blocks) for run in story.plan().runs]
         assert found == ([model.due()] if model.due() else []), model
         known = story.project.assets["a"]
-        shown = dict(grid(story.context(), known, known.partition))
+        shown = dict(grid(story.context(), known))
         stale = set[int]().union(*model.stale.values())
-        labels = {known.partition.key(ZERO + day * DAY) for day in (model.kept & model.computed) - stale}
+        labels = {known.partitioning.time.key(ZERO + day * DAY) for day in (model.kept & model.computed) - stale}
         told = {key for key, status in shown.items() if status == "kept"}
         assert labels <= told
         assert asset_status(story.context(), known).stale == len(
@@ -204,12 +204,16 @@ def quiet(story: Story, name: str = "a") -> list[tuple[str, list[str]]]:
     return [
         (item.reason, story.keys(name, item.blocks))
         for item in story.plan().waiting
-        if item.asset == name and item.quiet and item.blocks
+        if item.asset == name and item.quiet and not item.blocks.is_everything
     ]
 
 
-def waits(story: Story) -> list[tuple[str, RangeSet]]:
-    return [(item.reason, item.blocks) for item in story.plan().waiting if item.asset == "a" and item.blocks]
+def waits(story: Story) -> list[tuple[str, PartitionSet]]:
+    return [
+        (item.reason, item.blocks)
+        for item in story.plan().waiting
+        if item.asset == "a" and not item.blocks.is_everything
+    ]
 
 
 def test_a_leaf_of_all_holds_only_for_the_blocks_that_its_dataset_was_updated_for():
@@ -293,7 +297,7 @@ def test_under_or_too_a_leaf_that_can_have_nothing_leaves_nothing_over_and_one_t
     story.observed("q", "2025-01-02..2025-01-03")
     story.observed("p", "2025-01-02..2025-01-03")
     assert story.keys("a", story.run("a").blocks) == ["2025-01-02..2025-01-03"]
-    shown = dict(grid(story.context(), story.project.assets["a"], story.project.assets["a"].partition))
+    shown = dict(grid(story.context(), story.project.assets["a"]))
     assert shown == {"2025-01-02": "current", "2025-01-03": "stale"}
     story.observed("r", "2025-01-03")
     assert story.keys("a", story.run("a").blocks) == ["2025-01-03"]

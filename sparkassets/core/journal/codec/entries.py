@@ -17,7 +17,6 @@ from sparkassets.core.journal.codec.values import (
     extra_from,
     extra_to,
     interval_from,
-    pairs_to,
 )
 from sparkassets.core.journal.entries import (
     ClaimEntry,
@@ -34,7 +33,8 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.found import TargetEntry, found_from, found_to
 from sparkassets.core.journal.rows import FORMAT, JournalRow
 from sparkassets.core.journal.specs import FoldSpec
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.errors import StateError
 
 Body = Mapping[str, Any]
@@ -85,7 +85,7 @@ def _event_to(entry: EventEntry) -> dict[str, Any]:
         "uri": entry.uri,
         "run": entry.run,
         "id": entry.id,
-        **columns_to(entry.ranges),
+        **columns_to(entry.parts),
         "extra": extra_to(entry.extra),
         "body": {key: value for key, value in told.items() if value is not None},
     }
@@ -95,7 +95,7 @@ def _event_from(row: JournalRow, body: Body) -> EventEntry:
     return EventEntry(
         uri=row.uri or "",
         asset=row.asset,
-        ranges=columns_from(row),
+        parts=columns_from(row) or EVERYTHING,
         extra=extra_from(row),
         id=row.id,
         at=body.get("at"),
@@ -113,7 +113,7 @@ def _observed_to(entry: ObservedEntry) -> dict[str, Any]:
         "table_id": entry.table_id,
         "version": entry.version,
         "extra": extra_to(entry.extra),
-        "body": {"removed": pairs_to(entry.removed), "whole": entry.whole, "cursor": dict(entry.cursor)},
+        "body": {"removed": parts_to(entry.removed), "whole": entry.whole, "cursor": dict(entry.cursor)},
     }
 
 
@@ -122,7 +122,7 @@ def _observed_from(row: JournalRow, body: Body) -> ObservedEntry:
         asset=row.asset or "",
         uri=row.uri or "",
         changed=columns_from(row),
-        removed=RangeSet.of(body["removed"]),
+        removed=parts_from(body["removed"]),
         whole=body["whole"],
         table_id=row.table_id,
         version=row.version,

@@ -11,13 +11,13 @@ from sparkassets.core.journal.codec.values import (
     extra_from,
     extra_to,
     interval_from,
-    pairs_to,
     pins_from,
     pins_to,
 )
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry
 from sparkassets.core.journal.rows import JournalRow
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Consumption, RunRequest
 
 
@@ -26,7 +26,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
     request, consumption = entry.request, entry.request.consumption
     body = {
         "kind": request.kind,
-        "blocks": request.blocks is not None,
+        "blocks": not request.blocks.is_everything,
         "pins": pins_to(request.pins),
         "schedule_date": request.schedule_date,
         "lease": entry.lease_seconds,
@@ -40,10 +40,10 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "consumes": dict(consumption.consumes),
         "ticks": dict(consumption.ticks),
         "skips": list(consumption.skips),
-        "left": {key: pairs_to(ranges) for key, ranges in consumption.remaining.items()},
+        "left": {key: parts_to(parts) for key, parts in consumption.remaining.items()},
         "rebuilds": request.rebuilds,
-        "owes": pairs_to(request.owes),
-        "gaps": pairs_to(request.gaps),
+        "owes": parts_to(request.owes),
+        "gaps": parts_to(request.gaps),
         "reason": request.reason,
     }
     return {"kind": "claim", "asset": entry.asset, "run": entry.run, **columns_to(entry.blocks), "body": body}
@@ -55,7 +55,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         body["consumes"],
         body["ticks"],
         tuple(body["skips"]),
-        {key: RangeSet.of(pairs) for key, pairs in body["left"].items()},
+        {key: parts_from(parts) for key, parts in body["left"].items()},
     )
     request = RunRequest(
         asset=row.asset or "",
@@ -69,8 +69,8 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         events=tuple(body["events"]),
         consumption=consumption,
         rebuilds=body["rebuilds"],
-        owes=RangeSet.of(body["owes"]),
-        gaps=RangeSet.of(body["gaps"]),
+        owes=parts_from(body["owes"]),
+        gaps=parts_from(body["gaps"]),
     )
     return ClaimEntry(
         request=request,
@@ -97,7 +97,7 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
         "body": {
             "epoch": entry.token,
             "recorder": entry.recorder,
-            "blocks": entry.blocks is not None,
+            "blocks": not entry.blocks.is_everything,
             "interval": entry.interval,
             "pins": pins_to(entry.pins),
             "events": list(entry.events),
@@ -138,7 +138,7 @@ def failure_to(entry: FailureEntry) -> dict[str, Any]:
         **columns_to(entry.blocks),
         "body": {
             "epoch": entry.token,
-            "blocks": entry.blocks is not None,
+            "blocks": not entry.blocks.is_everything,
             "cause": entry.cause,
             "error": entry.error,
             "invocation": entry.invocation,
@@ -168,5 +168,5 @@ def failure_from(row: JournalRow, body: Mapping[str, Any]) -> FailureEntry:
     )
 
 
-def _blocks(row: JournalRow, body: Mapping[str, Any]) -> RangeSet | None:
-    return columns_from(row) if body["blocks"] else None
+def _blocks(row: JournalRow, body: Mapping[str, Any]) -> PartitionSet:
+    return columns_from(row) if body["blocks"] else EVERYTHING

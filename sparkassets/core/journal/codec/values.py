@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkassets.core.journal.rows import FORMAT, JournalRow
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
+from sparkassets.core.partitions import PartitionSet, RangeSet
+from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Pin
 
 
@@ -27,24 +28,22 @@ def extra_from(row: JournalRow) -> Mapping[str, Any]:
     return told
 
 
-def columns_to(ranges: RangeSet | None) -> dict[str, Any]:
-    """The columns of a row that hold time."""
-    return {} if ranges is None else {"starts": ranges.starts, "ends": ranges.ends}
+def columns_to(parts: PartitionSet) -> dict[str, Any]:
+    """The columns of a row that hold time; everything needs none."""
+    time = RangeSet() if parts.is_everything else time_of(parts)
+    return {"starts": time.starts, "ends": time.ends}
 
 
-def columns_from(row: JournalRow) -> RangeSet:
-    """The time that a row's columns hold."""
-    return RangeSet(tuple(row.starts), tuple(row.ends))
+def columns_from(row: JournalRow | SnapshotRow) -> PartitionSet:
+    """What a row's columns hold."""
+    return PartitionSet(RangeSet(tuple(row.starts), tuple(row.ends)))
 
 
-def pairs_to(ranges: RangeSet | None) -> list[list[int]] | None:
-    """Time as pairs of Unix seconds."""
-    return None if ranges is None else [[start, end] for start, end in ranges.pairs()]
-
-
-def pairs_from(pairs: Sequence[Sequence[int]] | None) -> RangeSet | None:
-    """The time of `pairs_to`."""
-    return None if pairs is None else RangeSet.of((start, end) for start, end in pairs)
+def time_of(parts: PartitionSet) -> RangeSet:
+    """The time of a set that has no other dimension: rows with a segment are for those that have."""
+    if parts.apart:
+        raise ValueError("a set of segments has a row for each of them")
+    return parts.time
 
 
 def interval_from(pair: Sequence[int] | None) -> tuple[int, int] | None:
@@ -60,7 +59,7 @@ def pins_to(pins: Mapping[str, Pin]) -> dict[str, Any]:
             "seq": pin.seq,
             "table_id": pin.table_id,
             "version": pin.version,
-            "ranges": pairs_to(pin.ranges),
+            "ranges": parts_to(pin.parts),
             "low": pin.low,
         }
         for name, pin in pins.items()
@@ -70,6 +69,6 @@ def pins_to(pins: Mapping[str, Pin]) -> dict[str, Any]:
 def pins_from(body: Mapping[str, Any]) -> dict[str, Pin]:
     """The pins of `pins_to`."""
     return {
-        name: Pin(pin["uri"], pin["seq"], pin["table_id"], pin["version"], pairs_from(pin["ranges"]), pin["low"])
+        name: Pin(pin["uri"], pin["seq"], pin["table_id"], pin["version"], parts_from(pin["ranges"]), pin["low"])
         for name, pin in body.items()
     }

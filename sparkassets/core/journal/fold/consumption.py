@@ -13,28 +13,30 @@ from sparkassets.core.journal.entries import ClaimEntry
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, EventRef, Partly
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import Consumption, RunRequest
 
 
-def after_run(work: Workspace, asset: AssetState, blocks: RangeSet | None, claim: ClaimEntry | None) -> AssetState:
+def after_run(work: Workspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None) -> AssetState:
     """The asset after a success of ``blocks`` has used up what it was claimed with; a backfill only what it answers.
 
     ``claim`` is None where it is not known any more, or its asset has partitions since, or has none.
     """
     scheduled = claim if claim is not None and claim.kind == "scheduled" else None
-    partly = asset.partly if blocks is None else _after_blocks(work, asset, blocks, scheduled)
+    partly = asset.partly if blocks.is_everything else _after_blocks(work, asset, blocks, scheduled)
     if claim is None:
         return replace(asset, partly=partly)
     using = claim.request.consumption
-    if claim.blocks is None:
+    if claim.blocks.is_everything:
         partly = _after_whole(work, asset, claim.request)
     numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in using.consumes.items()}
     ticks = {**asset.ticks, **using.ticks} if scheduled is not None else asset.ticks
     return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks=ticks)
 
 
-def _after_blocks(work: Workspace, asset: AssetState, blocks: RangeSet, claim: ClaimEntry | None) -> dict[str, Partly]:
+def _after_blocks(
+    work: Workspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None
+) -> dict[str, Partly]:
     """What has still to answer events and ticks that are used for some time only, now that ``blocks`` have.
 
     ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
@@ -44,19 +46,19 @@ def _after_blocks(work: Workspace, asset: AssetState, blocks: RangeSet, claim: C
         key: [(number, using.kept(key, rest) if using is not None else rest - blocks) for number, rest in items]
         for key, items in asset.partly.items()
     }
-    if claim is not None and asset.spec.partition is not None:
-        over = asset.spec.partition.floor(claim.planned)
+    if claim is not None and asset.spec.partitioning.is_partitioned:
+        over = asset.spec.partitioning.over(claim.planned)
         for key, remaining in claim.request.consumption.remaining.items():
             found.setdefault(key, []).extend(_remaining(work, asset, claim.request.consumption, key, remaining, over))
-    kept = {key: tuple((number, ranges) for number, ranges in items if ranges) for key, items in found.items()}
+    kept = {key: tuple((number, parts) for number, parts in items if parts) for key, items in found.items()}
     return {key: items for key, items in kept.items() if items}
 
 
 def _remaining(
-    work: Workspace, asset: AssetState, using: Consumption, key: str, remaining: RangeSet, end: int
+    work: Workspace, asset: AssetState, using: Consumption, key: str, remaining: PartitionSet, past: PartitionSet
 ) -> Partly:
     """Of the events, or the tick, that a run is the first to use: the time that has still to answer each."""
-    over = remaining.clip(None, end)
+    over = remaining & past
     if key in using.ticks:
         before = asset.ticks.get(key, asset.last.planned if asset.last else 0)
         return ((using.ticks[key], over),) if using.ticks[key] > before else ()
@@ -77,7 +79,7 @@ def _after_whole(work: Workspace, asset: AssetState, request: RunRequest) -> dic
         numbers = [number for number in told if using.spares(uri, number)]
         numbers += [ref.seq for ref in work.recent(uri) if before < ref.seq <= used and ref.seq in using.skips]
         if numbers:
-            found[uri] = tuple((number, RangeSet()) for number in sorted(numbers))
+            found[uri] = tuple((number, EVERYTHING) for number in sorted(numbers))
     return found
 
 
@@ -141,7 +143,7 @@ def one_by_one(work: Workspace, asset: AssetState, uri: str, *, newest: bool = F
     until = last if not newest and uri in asset.spec.named else until
     for ref in recent:
         if used < ref.seq and (ref.seq <= until or (newest and ref is recent[-1])):
-            items[ref.seq] = _answering(asset.spec, ref, RangeSet.always(), RangeSet.always())
+            items[ref.seq] = _answering(asset.spec, ref, EVERYTHING, EVERYTHING)
     if not items and used >= last:
         return asset
     return replace(
@@ -149,20 +151,20 @@ def one_by_one(work: Workspace, asset: AssetState, uri: str, *, newest: bool = F
     )
 
 
-def with_items(partly: Mapping[str, Partly], key: str, items: Mapping[int, RangeSet]) -> dict[str, Partly]:
+def with_items(partly: Mapping[str, Partly], key: str, items: Mapping[int, PartitionSet]) -> dict[str, Partly]:
     """``partly`` with these items of one dataset, or without it where there are none."""
     others = {each: kept for each, kept in partly.items() if each != key}
     return others | {key: tuple(sorted(items.items(), key=lambda item: item[0]))} if items else others
 
 
-def _answering(spec: FoldSpec, ref: EventRef, remaining: RangeSet, over: RangeSet) -> RangeSet:
+def _answering(spec: FoldSpec, ref: EventRef, remaining: PartitionSet, over: PartitionSet) -> PartitionSet:
     """What a run left of the time that the event touches; of what nothing maps, only what was over by then."""
-    if spec.partition is None:
-        return RangeSet()
+    if not spec.partitioning.is_partitioned:
+        return EVERYTHING
     reading = (spec.inlet(name) for name in spec.readers(ref.uri))
-    return RangeSet.union(
-        inlet.mapping.down(ref.ranges, down=spec.partition, up=inlet.partition) & remaining
-        if inlet is not None and inlet.mapping is not None and inlet.partition is not None and ref.ranges
+    return PartitionSet.union(
+        inlet.needs.down(ref.parts) & remaining
+        if inlet is not None and inlet.needs.is_mapped and not ref.parts.is_everything
         else over
         for inlet in reading
     )

@@ -13,7 +13,7 @@ from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.specs import FoldInlet
 from sparkassets.core.journal.state import DatasetState, EventRef
-from sparkassets.core.partitions import RangeSet, StampedRanges
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 
 
 def announced(work: Workspace, _: EventEntry, numbered: Numbered) -> None:
@@ -32,13 +32,13 @@ def observed(work: Workspace, entry: ObservedEntry, numbered: Numbered) -> None:
             table_id=entry.table_id or asset.table_id,
             version=entry.version if entry.version is not None else asset.version,
         )
-    publish(work, numbered, removed=entry.removed, whole=entry.whole)
+    publish(work, numbered, removed=entry.removed)
 
 
 def looked_at(work: Workspace, entry: TargetEntry, numbered: Numbered) -> None:
     """An asset's own table was looked at: what is lost there is missing, and what others changed is an event."""
     found(work, entry, numbered.seq)
-    publish(work, numbered, whole=entry.whole)
+    publish(work, numbered)
 
 
 def found(work: Workspace, entry: TargetEntry, seq: int) -> None:
@@ -57,31 +57,31 @@ class _Update:
     """What an event does to its dataset.
 
     Attributes:
-        came: Time that is there now.
-        removed: Time that is not there any more.
-        gone: All time that was there and is not any more, after it.
+        told: What it is about, where it says which partitions these are; nothing for all of the dataset.
+        came: What is there now.
+        removed: What is not there any more.
+        gone: All that was there and is not any more, after it.
     """
 
-    ref: EventRef
-    came: RangeSet
-    removed: RangeSet
-    gone: RangeSet
-    whole: bool
+    seq: int
+    told: PartitionSet
+    came: PartitionSet
+    removed: PartitionSet
+    gone: PartitionSet
 
 
-def publish(work: Workspace, numbered: Numbered, *, removed: RangeSet | None = None, whole: bool = False) -> None:
+def publish(work: Workspace, numbered: Numbered, *, removed: PartitionSet = NOTHING) -> None:
     """The event of an entry, if it tells of one, reaches its dataset and all that reads it.
 
     Args:
         work: What the fold works on.
         numbered: The entry.
-        removed: Of the time that it is about, what is not there any more.
-        whole: Everything may have changed.
+        removed: Of what it is about, what is not there any more.
     """
     ref = EventRef.of(numbered)
     if ref is None:
         return
-    update = _updated(work, ref, removed or RangeSet(), whole=whole, at=unix(numbered.at))
+    update = _updated(work, ref, removed, at=unix(numbered.at))
     keepers = work.keeping(ref.uri)
     work.remember(ref, alone=not keepers)
     if keepers and not any(ref.uri in keeper.spec.named for keeper in keepers):
@@ -90,12 +90,13 @@ def publish(work: Workspace, numbered: Numbered, *, removed: RangeSet | None = N
         _reach(work, name, inlet, update)
 
 
-def _updated(work: Workspace, ref: EventRef, removed: RangeSet, *, whole: bool, at: int) -> _Update:
+def _updated(work: Workspace, ref: EventRef, removed: PartitionSet, *, at: int) -> _Update:
     dataset = work.datasets.get(ref.uri) or DatasetState(ref.uri)
     growing = work.growing(ref.uri)
-    growing.add(ref.ranges)
-    changed = ref.ranges or growing.result()
-    came = ref.ranges - removed
+    told = NOTHING if ref.parts.is_everything else ref.parts
+    growing.add(told)
+    changed = told or growing.result()
+    came = told - removed
     growing.remove(removed)
     gone = (dataset.gone - came) | removed if removed or dataset.gone else dataset.gone
     work.datasets[ref.uri] = replace(
@@ -106,37 +107,32 @@ def _updated(work: Workspace, ref: EventRef, removed: RangeSet, *, whole: bool, 
         recent=dataset.recent if work.keepers.get(ref.uri) else (),
         touched=_unsettled(work, dataset, changed, at),
     )
-    return _Update(ref, came, removed, gone, whole and not ref.ranges)
+    return _Update(ref.seq, told, came, removed, gone)
 
 
-def _unsettled(work: Workspace, dataset: DatasetState, changed: RangeSet, at: int) -> StampedRanges:
+def _unsettled(work: Workspace, dataset: DatasetState, changed: PartitionSet, at: int) -> StampedPartitions:
     """When time of the dataset was last updated, as far back as some consumer's ``settle`` goes."""
     settle = max((inlet.settle for _, inlet in work.readers(dataset.uri)), default=0)
-    return dataset.touched.since(at - settle).overlay(changed, at) if settle else StampedRanges()
+    return dataset.touched.since(at - settle).overlay(changed, at) if settle else StampedPartitions()
 
 
 def _reach(work: Workspace, name: str, inlet: FoldInlet, update: _Update) -> None:
     """What the update does to one that reads the dataset."""
-    ref = update.ref
     asset = restored(work.assets[name], inlet, update.came, gone=update.gone)
     known = asset.coverage | asset.claimed if update.removed else asset.coverage
-    work.assets[name] = bereft(asset, inlet, update.removed, computed=known, seq=ref.seq)
-    counts = update.came if inlet.on_removed == "keep" else ref.ranges
-    if counts or not ref.ranges:
-        mark_stale(work, name, inlet, counts, seq=ref.seq, whole=update.whole)
+    work.assets[name] = bereft(asset, inlet, update.removed, computed=known, seq=update.seq)
+    counts = update.came if inlet.on_removed == "keep" else update.told
+    if counts or not update.told:
+        mark_stale(work, name, inlet, counts or EVERYTHING, seq=update.seq)
 
 
-def mark_stale(work: Workspace, name: str, inlet: FoldInlet, changed: RangeSet, *, seq: int, whole: bool) -> None:
+def mark_stale(work: Workspace, name: str, inlet: FoldInlet, changed: PartitionSet, *, seq: int) -> None:
     """Marks what ``changed`` of the inlet touches in the consumer with the cause ``seq``."""
     asset = work.assets[name]
-    down = asset.spec.partition
-    if down is None:
+    if not asset.spec.partitioning.is_partitioned:
         return  # an asset without partitions compares the dataset's number with what it consumed
     computed = asset.coverage | asset.claimed
-    if inlet.mapping is not None and inlet.partition is not None and changed and not whole:
-        affected = inlet.mapping.down(changed, down=down, up=inlet.partition)
-    else:
-        affected = computed
+    affected = inlet.needs.down(changed) if inlet.needs.is_mapped and not changed.is_everything else computed
     if inlet.on_update == "ignore":
         affected = affected - computed  # only a new cause for what failed
     work.mark(name, inlet, affected, seq=seq)

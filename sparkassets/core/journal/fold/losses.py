@@ -8,7 +8,7 @@ from typing import Any
 from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.state import AssetState, Loss
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 
 MOST_COMMITS = 20
 """Foreign commits that are remembered of one asset; the newest tell enough."""
@@ -18,7 +18,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
     """The asset once the entry of number ``seq`` is known."""
     found = entry.found
     if entry.stuck:
-        return replace(asset, loss=Loss(None, found.reason, seq, stuck=True))
+        return replace(asset, loss=Loss(EVERYTHING, found.reason, seq, stuck=True))
     position: dict[str, Any] = {
         "table_id": found.table_id,
         "version": found.version,
@@ -28,8 +28,8 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
     if found.kind == "back":
         return replace(asset, loss=None, **position)
     foreign = (*asset.foreign, *found.commits)[-MOST_COMMITS:]
-    if found.lost is None:
-        ranges = None if asset.spec.partition is None else asset.coverage | _ranges(asset.loss)
+    if found.lost.is_everything:
+        blocks = asset.coverage | _lost(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
         return AssetState(
             asset.name,
             asset.spec,
@@ -40,14 +40,14 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             chain=asset.chain,
             paused=asset.paused,
             placed=asset.placed,
-            loss=Loss(ranges, found.reason, seq),
+            loss=Loss(blocks, found.reason, seq),
             foreign=found.commits,
             **position,
         )
     lost = found.lost & asset.coverage
     if not lost:
         return replace(asset, foreign=foreign, **position)
-    loss = Loss(lost | _ranges(asset.loss), found.reason, seq)
+    loss = Loss(lost | _lost(asset.loss), found.reason, seq)
     return replace(asset, coverage=asset.coverage - lost, cursor=None, loss=loss, foreign=foreign, **position)
 
 
@@ -56,8 +56,8 @@ def replaced_under(asset: AssetState, entry: SuccessEntry) -> TargetEntry | None
     if asset.table_id in (None, entry.table_id) or (asset.loss is not None and asset.loss.stuck):
         return None
     reason = f"its table was replaced by another one before {entry.run} wrote"
-    found = Found("replaced", reason, None, entry.table_id)
-    return TargetEntry(asset.name, entry.uri, found, whole=entry.blocks is None, stuck=asset.spec.appends)
+    found = Found("replaced", reason, EVERYTHING, entry.table_id)
+    return TargetEntry(asset.name, entry.uri, found, stuck=asset.spec.appends)
 
 
 def after_success(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
@@ -68,15 +68,12 @@ def after_success(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetStat
     if asset.seen is None or follows or decided or asset.table_id != entry.table_id:
         asset = replace(asset, seen=entry.version, mark=_mark_of(entry.token))
     asset = replace(asset, table_id=entry.table_id, version=entry.version)
-    if entry.blocks is None:
-        return replace(asset, loss=None if decided or loss is None or not loss.stuck else loss, foreign=())
-    rest = _ranges(loss) - entry.blocks
-    left = (replace(commit, ranges=commit.ranges - entry.blocks) for commit in asset.foreign)
-    return replace(
-        asset,
-        loss=replace(loss, ranges=rest) if loss is not None and rest else None,
-        foreign=tuple(commit for commit in left if commit.ranges),
-    )
+    left = (replace(commit, blocks=commit.blocks - entry.blocks) for commit in asset.foreign)
+    asset = replace(asset, foreign=tuple(commit for commit in left if commit.blocks))
+    if loss is not None and loss.stuck and not decided:
+        return asset
+    rest = _lost(loss) - entry.blocks
+    return replace(asset, loss=replace(loss, blocks=rest) if loss is not None and rest else None)
 
 
 def _mark_of(token: int) -> str:
@@ -84,5 +81,6 @@ def _mark_of(token: int) -> str:
     return f"epoch:{token}"
 
 
-def _ranges(loss: Loss | None) -> RangeSet:
-    return (loss.ranges if loss is not None else None) or RangeSet()
+def _lost(loss: Loss | None) -> PartitionSet:
+    """The partitions that are lost still; none where it cannot be told which."""
+    return NOTHING if loss is None or loss.blocks.is_everything else loss.blocks

@@ -9,13 +9,13 @@ from sparkassets.core.journal.fold.consumption import one_by_one, with_items
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING
 
 
 def moved(work: Workspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetState:
     """The asset at its new place: what was computed stands elsewhere, and nothing is there yet."""
     if not work.has_others(spec.uri, old.name):
-        work.datasets[spec.uri] = replace(work.dataset(spec.uri), coverage=RangeSet(), gone=RangeSet())
+        work.datasets[spec.uri] = replace(work.dataset(spec.uri), coverage=NOTHING, gone=NOTHING)
     return AssetState(old.name, spec, chain=old.chain, paused=old.paused, placed=seq)
 
 

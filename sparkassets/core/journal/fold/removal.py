@@ -11,36 +11,36 @@ from dataclasses import replace
 
 from sparkassets.core.journal.specs import FoldInlet
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import RangeSet, StampedRanges
+from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import RunRequest
 
 
-def bereft(asset: AssetState, inlet: FoldInlet, removed: RangeSet, *, computed: RangeSet, seq: int) -> AssetState:
+def bereft(
+    asset: AssetState, inlet: FoldInlet, removed: PartitionSet, *, computed: PartitionSet, seq: int
+) -> AssetState:
     """The consumer after ``removed`` of the inlet went: what was ``computed`` from it keeps its rows."""
-    down, up = asset.spec.partition, inlet.partition
-    if inlet.on_removed != "keep" or inlet.mapping is None or down is None or up is None or not removed:
+    if inlet.on_removed != "keep" or not inlet.needs.is_mapped or not removed:
         return asset
-    lost = inlet.mapping.down(removed, down=down, up=up) & computed
-    return _with(asset, inlet.name, asset.kept.get(inlet.name, StampedRanges()).overlay(lost, seq))
+    lost = inlet.needs.down(removed) & computed
+    return _with(asset, inlet.name, asset.kept.get(inlet.name, StampedPartitions()).overlay(lost, seq))
 
 
-def restored(asset: AssetState, inlet: FoldInlet, came: RangeSet, *, gone: RangeSet) -> AssetState:
+def restored(asset: AssetState, inlet: FoldInlet, came: PartitionSet, *, gone: PartitionSet) -> AssetState:
     """The consumer after ``came`` of the inlet is there (again), while ``gone`` is not."""
-    marks, down, up = asset.kept.get(inlet.name), asset.spec.partition, inlet.partition
-    if marks is None or inlet.mapping is None or down is None or up is None or not came:
+    marks = asset.kept.get(inlet.name)
+    if marks is None or not inlet.needs.is_mapped or not came:
         return asset
-    reached = inlet.mapping.down(came, down=down, up=up) & marks.ranges()
-    lacking = inlet.mapping.up(reached, down=down, up=up) & gone
-    whole = reached - inlet.mapping.down(lacking, down=down, up=up)
+    reached = inlet.needs.down(came) & marks.parts()
+    whole = reached - inlet.needs.down(inlet.needs.up(reached) & gone)
     return _with(asset, inlet.name, marks.clear(whole, through=_ANY))
 
 
-def computed(asset: AssetState, blocks: RangeSet, request: RunRequest | None, *, through: int) -> AssetState:
+def computed(asset: AssetState, blocks: PartitionSet, request: RunRequest | None, *, through: int) -> AssetState:
     """The asset with what a success of ``blocks``, claimed at ``through``, leaves of rows that were kept and is owed.
 
     ``request`` is None where the claim is not known any more.
     """
-    owes, gaps = (request.owes, request.gaps) if request is not None else (RangeSet(), RangeSet())
+    owes, gaps = (request.owes, request.gaps) if request is not None else (NOTHING, NOTHING)
     kept = {name: marks.clear(blocks, through=through) for name, marks in asset.kept.items()}
     return replace(
         asset,
@@ -50,7 +50,7 @@ def computed(asset: AssetState, blocks: RangeSet, request: RunRequest | None, *,
     )
 
 
-def _with(asset: AssetState, name: str, marks: StampedRanges) -> AssetState:
+def _with(asset: AssetState, name: str, marks: StampedPartitions) -> AssetState:
     others = {each: kept for each, kept in asset.kept.items() if each != name}
     return replace(asset, kept=others | {name: marks} if marks else others)
 

@@ -19,7 +19,7 @@ from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import PartitionSet
 
 INSTANCES = 1000
 """Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
@@ -58,7 +58,7 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
     item = FailedBlocks(
-        ranges=entry.blocks,
+        blocks=entry.blocks,
         token=entry.token,
         run=entry.run,
         cause=entry.cause,
@@ -67,7 +67,7 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         planned=claim.planned if claim is not None else 0,
         events=claim.request.events if claim is not None else (),
     )
-    if entry.blocks is not None:
+    if not entry.blocks.is_everything:
         others = _outside(asset.failed, entry.blocks)
     else:
         others = tuple(each for each in asset.failed if not set(each.events) <= set(item.events))
@@ -86,12 +86,12 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
         asset = work.assets[entry.asset]
     claim = asset.claim(entry.token)
     # a run that was claimed when the asset had partitions says nothing about what it uses without, or the other way
-    counts = claim if (entry.blocks is None) == (asset.spec.partition is None) else None
+    counts = claim if entry.blocks.is_everything != asset.spec.partitioning.is_partitioned else None
     scheduled = counts if counts is not None and counts.kind == "scheduled" else None
     after = consumption.after_run(work, asset, entry.blocks, counts)
     after = replace(after, failed=asset.failed if scheduled is not None else ())
-    if entry.blocks is not None:
-        after = _with_blocks(after, entry, entry.blocks, claim, scheduled)
+    if not entry.blocks.is_everything:
+        after = _with_blocks(after, entry, claim, scheduled)
     if scheduled is not None:
         after = _on_schedule(after, entry, scheduled)
     if entry.interval is not None and _is_aligned_to(work, entry):
@@ -100,21 +100,18 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     work.assets[entry.asset] = replace(
         after, done=max(asset.done, entry.token), chain=(), last=_last(asset, entry, claim, numbered)
     )
-    datasets.publish(work, numbered, whole=entry.blocks is None)
+    datasets.publish(work, numbered)
     for uri in asset.spec.named:
         consumption.forget(work, uri)
-    if entry.blocks is None and after.failed:
+    if entry.blocks.is_everything and after.failed:
         _forget_failures(work, entry.asset)
 
 
 def _with_blocks(
-    asset: AssetState,
-    entry: SuccessEntry,
-    blocks: RangeSet,
-    claim: ClaimEntry | None,
-    scheduled: ClaimEntry | None,
+    asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
     """The asset with its blocks: there, not stale for what the run used, and not failed."""
+    blocks = entry.blocks
     uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
     using = scheduled.request.consumption if scheduled is not None else None
     cleared = {
@@ -174,11 +171,7 @@ def _by_end(interval: tuple[int, int]) -> tuple[int, int]:
     return interval[1], interval[0]
 
 
-def _outside(failed: tuple[FailedBlocks, ...], blocks: RangeSet) -> tuple[FailedBlocks, ...]:
+def _outside(failed: tuple[FailedBlocks, ...], blocks: PartitionSet) -> tuple[FailedBlocks, ...]:
     """What is still failed when ``blocks`` no longer are."""
-    rest = []
-    for item in failed:
-        ranges = item.ranges - blocks if item.ranges is not None else None
-        if ranges:
-            rest.append(replace(item, ranges=ranges))
-    return tuple(rest)
+    left = (replace(item, blocks=item.blocks - blocks) for item in failed if not item.blocks.is_everything)
+    return tuple(item for item in left if item.blocks)

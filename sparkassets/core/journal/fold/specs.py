@@ -11,6 +11,7 @@ from sparkassets.core.journal.fold.moves import moved, renamed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING
 
 
 def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
@@ -20,7 +21,7 @@ def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
     work.assets[name] = _of_inlets(asset)
     for inlet in spec.inlets:
         if inlet.name in asset.kept and inlet.on_removed != "keep":  # what was removed counts after all
-            work.mark(name, inlet, asset.kept[inlet.name].ranges(), seq=numbered.seq)
+            work.mark(name, inlet, asset.kept[inlet.name].parts(), seq=numbered.seq)
     work.listen(name, old)
     if old is not None and asset.coverage:
         _came_new(work, name, old.spec, numbered.seq)
@@ -51,4 +52,4 @@ def _came_new(work: Workspace, name: str, before: FoldSpec, seq: int) -> None:
     for inlet in work.assets[name].spec.inlets:
         if before.inlet(inlet.name) is None and work.newest(inlet.uri):
             there = work.dataset(inlet.uri).coverage
-            mark_stale(work, name, inlet, there, seq=seq, whole=inlet.mapping is None)
+            mark_stale(work, name, inlet, there or EVERYTHING, seq=seq)

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from sparkassets.core.journal.specs import FoldInlet
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
-from sparkassets.core.partitions import RangeSet, StampedRanges
-from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
+from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
+from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingStampedPartitions
 
 T = TypeVar("T")
 
@@ -30,8 +30,8 @@ class Workspace:
         self.keepers = dict(state.keepers)
         self._journal_id = state.journal_id
         self._fresh: dict[str, list[EventRef]] = {}
-        self._growing: dict[str, GrowingRanges] = {}
-        self._marking: dict[str, dict[str, GrowingStamps]] = {}
+        self._growing: dict[str, GrowingPartitions] = {}
+        self._marking: dict[str, dict[str, GrowingStampedPartitions]] = {}
 
     def result(self, seq: int, commit: int) -> State:
         """The state with all that came."""
@@ -51,12 +51,14 @@ class Workspace:
             asset = self.assets[name] = replace(asset, stale=stale)
         return asset
 
-    def mark(self, name: str, inlet: FoldInlet, blocks: RangeSet, *, seq: int) -> None:
+    def mark(self, name: str, inlet: FoldInlet, blocks: PartitionSet, *, seq: int) -> None:
         """Marks blocks of the asset as stale, or as having a new cause, because of that inlet."""
         if blocks:
             marking = self._marking.setdefault(name, {})
             if inlet.name not in marking:
-                marking[inlet.name] = GrowingStamps(self.assets[name].stale.get(inlet.name, StampedRanges()))
+                marking[inlet.name] = GrowingStampedPartitions(
+                    self.assets[name].stale.get(inlet.name, StampedPartitions())
+                )
             marking[inlet.name].overlay(blocks, seq)
 
     def has_others(self, uri: str, name: str) -> bool:
@@ -86,11 +88,11 @@ class Workspace:
             dataset = self.datasets[uri] = replace(dataset, recent=(*dataset.recent, *fresh))
         return dataset.recent if dataset is not None else ()
 
-    def growing(self, uri: str) -> GrowingRanges:
+    def growing(self, uri: str) -> GrowingPartitions:
         """The coverage of the dataset, to be added to."""
         if uri not in self._growing:
             dataset = self.datasets.get(uri)
-            self._growing[uri] = GrowingRanges(dataset.coverage if dataset is not None else RangeSet())
+            self._growing[uri] = GrowingPartitions(dataset.coverage if dataset is not None else NOTHING)
         return self._growing[uri]
 
     def remember(self, ref: EventRef, *, alone: bool) -> None:

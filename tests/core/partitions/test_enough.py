@@ -4,11 +4,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import Overlap, RangeSet, TimePartition, WindowMapping
-from sparkassets.core.planner.counted import having
+from sparkassets.core.partitions import (
+    Dependency,
+    Overlap,
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    TimePartition,
+    WindowMapping,
+)
 from tests.builders import at
 from tests.core.partitions.test_mappings import neighbours
 from tests.work import calls_of
+
+
+def having(blocks, there, *, least, mapping, down, up):
+    needed = Dependency(mapping, Partitioning(down), Partitioning(up))
+    return needed.enough(PartitionSet(blocks), PartitionSet(there), least).time
+
 
 HOURS, DAYS = TimePartition("hour", "UTC"), TimePartition("day", "UTC")
 
@@ -16,10 +29,10 @@ HOURS, DAYS = TimePartition("hour", "UTC"), TimePartition("day", "UTC")
 def plain(blocks, there, *, least, mapping, down, up):
     """The blocks one by one, and of each its inlet partitions one by one."""
     slots = set(up.slots(there))
-    return RangeSet.of(
+    return RangeSet.of_time(
         block
         for block in down.slots(blocks)
-        if sum(slot in slots for slot in up.slots(mapping.up(RangeSet.of([block]), down=down, up=up))) >= least
+        if sum(slot in slots for slot in up.slots(mapping.up(RangeSet.of_time([block]), down=down, up=up))) >= least
     )
 
 
@@ -30,8 +43,8 @@ def cases(draw):
     slots = list(up.slots(mapping.up(blocks, down=down, up=up)))
     kept = draw(st.lists(st.sampled_from(slots), max_size=2 * len(slots)))
     cut = draw(st.lists(st.sampled_from(slots), max_size=2))
-    part = RangeSet.of((start, (start + end) // 2) for start, end in cut)
-    there = (RangeSet.of(kept) | elsewhere) - part if draw(st.booleans()) else RangeSet.of(kept) | part
+    part = RangeSet.of_time((start, (start + end) // 2) for start, end in cut)
+    there = (RangeSet.of_time(kept) | elsewhere) - part if draw(st.booleans()) else RangeSet.of_time(kept) | part
     return mapping, down, up, blocks, there
 
 
