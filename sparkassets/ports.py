@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.entries import ClaimEntry, Numbered
 from sparkassets.core.journal.found import Found
-from sparkassets.core.journal.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import Pin

@@ -10,6 +10,7 @@ from typing import Any
 from sparkassets.core.conditions import AnyOf, Leaf, parse_condition
 from sparkassets.core.instants import instant, parse_instant, unix
 from sparkassets.core.journal.codec import to_row
+from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     Entry,
@@ -21,7 +22,6 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import (

@@ -11,8 +11,8 @@ from sparkassets.app.records import described, newest
 from sparkassets.core.journal import events, runs
 from sparkassets.core.journal.announce import dataset_of
 from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.entries import Numbered
-from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.runs import RunRecord, RunStatus
 from sparkassets.core.journal.state import EventRef
 

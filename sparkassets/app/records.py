@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from sparkassets.core.journal import events
 from sparkassets.core.journal.announce import partition_of
 from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.entries import Numbered
-from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.ports import JournalStore

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sparkassets.core.journal.codec import from_row, to_row
+from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import Entry, Numbered
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError
 from sparkassets.ports import Clock, JournalStore

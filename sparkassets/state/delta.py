@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.ports import JournalImage
 from sparkassets.state import refusals

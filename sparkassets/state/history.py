@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.state.columns import JOURNAL_COLUMNS, rows
 from sparkassets.state.files import DataFile
 from sparkassets.state.numbered import NumberedTable

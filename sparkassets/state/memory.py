@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from threading import Lock
 
-from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.ports import JournalImage
 from sparkassets.state.refusals import PROJECT_PROPERTY, absent, check_project
 from sparkassets.state.rules import check_append, check_snapshot, conflict

@@ -15,7 +15,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
-from sparkassets.core.journal.rows import FORMAT
+from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.errors import StateError
 from sparkassets.state import refusals
 from sparkassets.state.columns import Columns, delta_schema

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from sparkassets.core.journal.rows import FORMAT
+from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.errors import StateError
 
 FORMAT_PROPERTY = "sparkassets.format"

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from sparkassets.core.planner.counted import having
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import Numbered, ObservedEntry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import Overlap, PartitionSet, TimePartition, WindowMapping
 from sparkassets.core.planner.alignment import groups

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deltalake import write_deltalake
 
-from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.state import DeltaStore
 from sparkassets.state.columns import JOURNAL_COLUMNS, arrow_table
 

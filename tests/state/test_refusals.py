@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 
-from sparkassets.core.journal.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.state import DeltaStore
 
@@ -103,10 +103,10 @@ class TestNotOurs:
         )
 
     def test_a_newer_release(self, state, ask):
-        set_property(state / "journal", "sparkassets.format", "2")
+        set_property(state / "journal", "sparkassets.format", "3")
         error = refusal(state, ask)
         assert str(error) == (
-            f"the state in {state}/journal has format 2, and this release reads formats up to 1\n"
+            f"the state in {state}/journal has format 3, and this release reads formats up to 2\n"
             "  hint: upgrade sparkassets; nothing was changed"
         )
 
@@ -248,7 +248,7 @@ class TestReadOnly:
 import os, sys
 import pyarrow.parquet, sparkassets.state.compaction
 from datetime import UTC, datetime
-from sparkassets.core.journal.rows import JournalRow
+from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.errors import StateError
 from sparkassets.state import DeltaStore
 if os.geteuid() == 0:  # who may write everywhere
@@ -347,7 +347,7 @@ def test_reading_imports_no_pyarrow(state):
 def test_writing_imports_no_pandas(state):
     code = (
         "import sys; from datetime import UTC, datetime; from sparkassets.state import DeltaStore; "
-        "from sparkassets.core.journal.rows import JournalRow; "
+        "from sparkassets.core.journal.codec.rows import JournalRow; "
         f"store = DeltaStore({str(state)!r}); "
         "store.append([JournalRow(31, datetime.now(UTC), 'd', 'event')], after=30); store.maintain(); "
         "assert 'pandas' not in sys.modules"

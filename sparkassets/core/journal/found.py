@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.partitions.plain import parts_from, parts_to
 
 FoundKind = Literal["moved", "changed", "restored", "replaced", "gone", "back"]
 """``moved``: commits that change no row; ``back``: what was lost is there again."""
@@ -87,46 +86,3 @@ class TargetEntry:
     def is_event(self) -> bool:
         """Whether the data that consumers read is other data now."""
         return bool(self.changed)
-
-
-def found_to(entry: TargetEntry) -> dict[str, Any]:
-    """The JSON object of an entry; what columns of the journal hold is not in it."""
-    found = entry.found
-    return {
-        "found": found.kind,
-        "reason": found.reason,
-        "lost": parts_to(found.lost),
-        "mark": found.mark,
-        "left": None if found.watermarks is None else dict(found.watermarks),
-        "stuck": entry.stuck,
-        "watermarks": dict(entry.watermarks),
-        "commits": commits_to(found.commits),
-        "event": entry.is_event,
-    }
-
-
-def found_from(
-    asset: str, uri: str, body: Mapping[str, Any], *, table_id: str | None, version: int | None
-) -> TargetEntry:
-    """The entry of `found_to`."""
-    found = Found(
-        body["found"],
-        body["reason"],
-        parts_from(body["lost"]),
-        table_id,
-        version,
-        body["mark"],
-        body["left"],
-        commits_from(body["commits"]),
-    )
-    return TargetEntry(asset, uri, found, body["stuck"], body["watermarks"])
-
-
-def commits_to(commits: Sequence[ForeignCommit]) -> list[list[Any]]:
-    """Commits as JSON."""
-    return [[each.version, each.operation, each.at, parts_to(each.blocks)] for each in commits]
-
-
-def commits_from(commits: Sequence[Sequence[Any]]) -> tuple[ForeignCommit, ...]:
-    """The commits of `commits_to`."""
-    return tuple(ForeignCommit(version, operation, at, parts_from(parts)) for version, operation, at, parts in commits)

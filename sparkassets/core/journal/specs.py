@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import (
     UNPARTITIONED,
     Dependency,
-    Overlap,
     Partitioning,
-    PartitionMapping,
-    TimePartition,
-    WindowMapping,
 )
 from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
 
@@ -66,44 +59,6 @@ class FoldSpec:
         """The inlets that read the dataset; one empty name where only the condition names it."""
         return tuple(inlet.name for inlet in self.inlets if inlet.uri == uri) or ("",)
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object that `from_json` reads back."""
-        return {
-            "uri": self.uri,
-            "partition": _partition_to(self.partitioning),
-            "inlets": [
-                {
-                    "name": inlet.name,
-                    "uri": inlet.uri,
-                    "mapping": _mapping_to(inlet.needs.mapping),
-                    "partition": _partition_to(inlet.needs.inlet),
-                    "on_update": inlet.on_update,
-                    "settle": inlet.settle,
-                    "aligned": inlet.aligned,
-                    "on_removed": inlet.on_removed,
-                }
-                for inlet in self.inlets
-            ],
-            "listens": list(self.listens),
-            "named": list(self.named),
-            "place": self.storage,
-            "appends": self.appends,
-        }
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> FoldSpec:
-        """The spec of a JSON object."""
-        partitioning = _partition_from(body["partition"])
-        return cls(
-            body["uri"],
-            partitioning,
-            tuple(_inlet_from(inlet, partitioning) for inlet in body["inlets"]),
-            tuple(body["listens"]),
-            tuple(body["named"]),
-            body["place"],
-            body["appends"],
-        )
-
 
 def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     """What the fold must know of ``asset``."""
@@ -126,41 +81,3 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     storage = asset.storage.given if asset.storage is not None else None
     appends = asset.write is not None and asset.write.only_adds
     return FoldSpec(asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends)
-
-
-def _inlet_from(inlet: Mapping[str, Any], partitioning: Partitioning) -> FoldInlet:
-    return FoldInlet(
-        inlet["name"],
-        inlet["uri"],
-        Dependency(_mapping_from(inlet["mapping"]), partitioning, _partition_from(inlet["partition"])),
-        inlet["on_update"],
-        inlet["settle"],
-        inlet["aligned"],
-        inlet["on_removed"],
-    )
-
-
-def _partition_to(partitioning: Partitioning) -> dict[str, Any] | None:
-    return asdict(partitioning.time) if partitioning.time is not None else None
-
-
-def _partition_from(body: Mapping[str, Any] | None) -> Partitioning:
-    return UNPARTITIONED if body is None else Partitioning(TimePartition(**body))
-
-
-def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:
-    match mapping:
-        case None:
-            return None
-        case Overlap():
-            return {"kind": "overlap"}
-        case WindowMapping(low, high, from_end):
-            return {"kind": "window", "low": low.text, "high": high.text, "from_end": from_end}
-
-
-def _mapping_from(body: Mapping[str, Any] | None) -> PartitionMapping | None:
-    if body is None:
-        return None
-    if body["kind"] == "overlap":
-        return Overlap()
-    return WindowMapping(Duration.parse(body["low"]), Duration.parse(body["high"]), body["from_end"])

@@ -10,7 +10,6 @@ from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     EventEntry,
-    FailureCause,
     Numbered,
     ObservedEntry,
     SuccessEntry,
@@ -124,7 +123,6 @@ class FailedBlocks:
     blocks: PartitionSet
     token: int
     run: str
-    cause: FailureCause
     error: str
     invocation: str
     planned: int = 0

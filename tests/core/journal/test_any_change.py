@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
+from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ClaimEntry, PauseEntry, SuccessEntry
-from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.incremental import IncrementalPlanner

@@ -9,10 +9,9 @@ import pytest
 
 from sparkassets.core.conditions import parse_condition
 from sparkassets.core.instants import Duration
-from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.events import of_entry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.runs import Consumption

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
 from sparkassets.core.journal.losses import entry_of
-from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.backfill import plan_backfill_unpartitioned

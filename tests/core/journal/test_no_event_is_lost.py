@@ -17,10 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from sparkassets.core.conditions import parse_condition
 from sparkassets.core.instants import Duration
-from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, PauseEntry, SpecEntry, SuccessEntry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, WindowMapping

@@ -1,7 +1,7 @@
 """A pause stops runs, never events."""
 
+from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import PauseEntry
-from sparkassets.core.journal.snapshot import decode, encode
 from tests.builders import Story, asset, project, source
 
 PROJECT = project(source("s"), asset("a", "s"), asset("n", "a", by=None))

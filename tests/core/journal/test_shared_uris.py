@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import EventEntry
-from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, days, project, source
 

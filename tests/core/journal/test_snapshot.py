@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.codec import decode, encode, from_row
+from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.rows import JournalRow
-from sparkassets.core.journal.snapshot import decode, encode
 from sparkassets.core.journal.state import State
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.errors import StateError
@@ -80,7 +79,7 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do():
     ):
         decode([replace(row, body="{")], journal_id="j")
     newer = json.dumps({**json.loads(row.body), "v": 99})
-    with pytest.raises(StateError, match=r"the snapshot has format 99, this version of sparkassets reads up to 1"):
+    with pytest.raises(StateError, match=r"the snapshot has format 99, this version of sparkassets reads up to 2"):
         decode([replace(row, body=newer)], journal_id="j")
 
 
@@ -88,7 +87,7 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do():
     ("change", "text"),
     [
         ({"body": "{"}, r"journal entry 3 \(kind 'observed'\) is damaged: .*"),
-        ({"body": '{"v": 99}'}, "journal entry 3 has format 99, this version of sparkassets reads up to 1"),
+        ({"body": '{"v": 99}'}, "journal entry 3 has format 99, this version of sparkassets reads up to 2"),
         ({"kind": "dance"}, r"journal entry 3 \(kind 'dance'\) is damaged: unknown kind 'dance'"),
     ],
 )

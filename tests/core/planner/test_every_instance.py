@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.snapshot import decode, encode
+from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import Append

@@ -5,13 +5,14 @@ The columns that people query (asset, uri, run, ranges, version, extra) stand in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sparkassets.core.journal.codec import runs
+from sparkassets.core.journal.codec import found, runs
+from sparkassets.core.journal.codec.formats import body_from, body_to
+from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.core.journal.codec.specs import spec_from, spec_to
 from sparkassets.core.journal.codec.values import (
-    body_to,
     columns_from,
     columns_to,
     extra_from,
@@ -30,9 +31,7 @@ from sparkassets.core.journal.entries import (
     SpecEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.found import TargetEntry, found_from, found_to
-from sparkassets.core.journal.rows import FORMAT, JournalRow
-from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.errors import StateError
@@ -54,13 +53,7 @@ def from_row(row: JournalRow) -> Numbered:
         StateError: The row is damaged, or was written by a newer version.
     """
     try:
-        body = json.loads(row.body)
-        version = body["v"]
-        if version > FORMAT:
-            raise StateError(
-                f"journal entry {row.seq} has format {version}, this version of sparkassets reads up to {FORMAT}",
-                hint="upgrade sparkassets",
-            )
+        body = body_from(row.body, row.kind, what=f"journal entry {row.seq}")
         return Numbered(_READ.get(row.kind, _unknown)(row, body), row.seq, row.at, row.driver)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise StateError(
@@ -70,11 +63,11 @@ def from_row(row: JournalRow) -> Numbered:
 
 
 def _spec_to(entry: SpecEntry) -> dict[str, Any]:
-    return {"kind": "spec", "asset": entry.asset, "uri": entry.spec.uri, "body": entry.spec.to_json()}
+    return {"kind": "spec", "asset": entry.asset, "uri": entry.spec.uri, "body": spec_to(entry.spec)}
 
 
 def _spec_from(row: JournalRow, body: Body) -> SpecEntry:
-    return SpecEntry(row.asset or "", FoldSpec.from_json(body))
+    return SpecEntry(row.asset or "", spec_from(body))
 
 
 def _event_to(entry: EventEntry) -> dict[str, Any]:
@@ -131,23 +124,6 @@ def _observed_from(row: JournalRow, body: Body) -> ObservedEntry:
     )
 
 
-def _target_to(entry: TargetEntry) -> dict[str, Any]:
-    return {
-        "kind": "target",
-        "asset": entry.asset,
-        "uri": entry.uri,
-        **columns_to(entry.changed),
-        "table_id": entry.found.table_id,
-        "version": entry.found.version,
-        "extra": extra_to(entry.extra),
-        "body": found_to(entry),
-    }
-
-
-def _target_from(row: JournalRow, body: Body) -> TargetEntry:
-    return found_from(row.asset or "", row.uri or "", body, table_id=row.table_id, version=row.version)
-
-
 def _renew_to(entry: RenewEntry) -> dict[str, Any]:
     return {"kind": "renew", "body": {"claims": [list(claim) for claim in entry.claims]}}
 
@@ -172,7 +148,7 @@ _WRITTEN: Mapping[type[Entry], Callable[[Any], dict[str, Any]]] = {
     SpecEntry: _spec_to,
     EventEntry: _event_to,
     ObservedEntry: _observed_to,
-    TargetEntry: _target_to,
+    TargetEntry: found.target_to,
     ClaimEntry: runs.claim_to,
     RenewEntry: _renew_to,
     SuccessEntry: runs.success_to,
@@ -185,7 +161,7 @@ _READ: Mapping[str, Callable[[JournalRow, Body], Entry]] = {
     "spec": _spec_from,
     "event": _event_from,
     "observed": _observed_from,
-    "target": _target_from,
+    "target": found.target_from,
     "claim": runs.claim_from,
     "renew": _renew_from,
     "success": runs.success_from,

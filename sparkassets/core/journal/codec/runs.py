@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.codec.values import (
     columns_from,
     columns_to,
@@ -15,7 +16,6 @@ from sparkassets.core.journal.codec.values import (
     pins_to,
 )
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry
-from sparkassets.core.journal.rows import JournalRow
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Consumption, RunRequest
@@ -40,7 +40,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "consumes": dict(consumption.consumes),
         "ticks": dict(consumption.ticks),
         "skips": list(consumption.skips),
-        "left": {key: parts_to(parts) for key, parts in consumption.remaining.items()},
+        "remaining": {key: parts_to(parts) for key, parts in consumption.remaining.items()},
         "rebuilds": request.rebuilds,
         "owes": parts_to(request.owes),
         "gaps": parts_to(request.gaps),
@@ -55,7 +55,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         body["consumes"],
         body["ticks"],
         tuple(body["skips"]),
-        {key: parts_from(parts) for key, parts in body["left"].items()},
+        {key: parts_from(parts) for key, parts in body["remaining"].items()},
     )
     request = RunRequest(
         asset=row.asset or "",
@@ -95,7 +95,7 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
         "version": entry.version,
         "extra": extra_to(entry.extra),
         "body": {
-            "epoch": entry.token,
+            "token": entry.token,
             "recorder": entry.recorder,
             "blocks": not entry.blocks.is_everything,
             "interval": entry.interval,
@@ -114,7 +114,7 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         asset=row.asset or "",
         uri=row.uri or "",
         run=row.run or "",
-        token=body["epoch"],
+        token=body["token"],
         recorder=body["recorder"],
         blocks=_blocks(row, body),
         table_id=row.table_id,
@@ -137,7 +137,7 @@ def failure_to(entry: FailureEntry) -> dict[str, Any]:
         "run": entry.run,
         **columns_to(entry.blocks),
         "body": {
-            "epoch": entry.token,
+            "token": entry.token,
             "blocks": not entry.blocks.is_everything,
             "cause": entry.cause,
             "error": entry.error,
@@ -155,7 +155,7 @@ def failure_from(row: JournalRow, body: Mapping[str, Any]) -> FailureEntry:
     return FailureEntry(
         asset=row.asset or "",
         run=row.run or "",
-        token=body["epoch"],
+        token=body["token"],
         blocks=_blocks(row, body),
         cause=body["cause"],
         error=body["error"],

@@ -6,15 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions import PartitionSet, RangeSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Pin
-
-
-def body_to(value: Mapping[str, Any]) -> str:
-    """A JSON object with the format's number."""
-    return json.dumps({"v": FORMAT, **value}, sort_keys=True, ensure_ascii=False)
 
 
 def extra_to(value: Mapping[str, Any]) -> str:

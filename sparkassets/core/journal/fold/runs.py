@@ -61,7 +61,6 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         blocks=entry.blocks,
         token=entry.token,
         run=entry.run,
-        cause=entry.cause,
         error=entry.error,
         invocation=entry.invocation,
         planned=claim.planned if claim is not None else 0,

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-FORMAT = 1
-"""Version of the state's format; a state with a higher one is refused."""
-
 
 @dataclass(frozen=True, slots=True)
 class JournalRow:

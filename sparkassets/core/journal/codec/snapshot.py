@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sparkassets.core.instants import instant, unix
-from sparkassets.core.journal.codec import from_row, to_row
-from sparkassets.core.journal.codec.values import columns_from, columns_to
-from sparkassets.core.journal.entries import ClaimEntry, Numbered
-from sparkassets.core.journal.found import commits_from, commits_to
-from sparkassets.core.journal.rows import FORMAT, JournalRow, SnapshotRow
-from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.instants import instant
+from sparkassets.core.journal.codec.formats import body_from, body_to
+from sparkassets.core.journal.codec.found import commits_from, commits_to
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.codec.runs import claim_from, claim_to
+from sparkassets.core.journal.codec.specs import spec_from, spec_to
+from sparkassets.core.journal.codec.values import columns_from, columns_to, extra_to, interval_from
 from sparkassets.core.journal.state import (
     AssetState,
     ClaimState,
@@ -52,12 +52,7 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
     for row in rows:
         seq, commit = row.seq, row.commit
         try:
-            body = json.loads(row.body)
-            if body["v"] > FORMAT:
-                raise StateError(
-                    f"the snapshot has format {body['v']}, this version of sparkassets reads up to {FORMAT}",
-                    hint="upgrade sparkassets",
-                )
+            body = body_from(row.body, "dataset" if row.asset is None else "asset", what="the snapshot")
             if row.asset is not None:
                 assets[row.asset] = _asset(row.asset, row, body)
             else:
@@ -68,17 +63,25 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
                 f"the snapshot's row of {name!r} is damaged: {error}",
                 hint="delete the folder `watermarks` of the state; it is made anew from the journal",
             ) from error
-    consumers: dict[str, tuple[tuple[str, str], ...]] = {}
-    keepers: dict[str, tuple[str, ...]] = {}
-    for asset in sorted(assets.values(), key=lambda each: each.name):
+    known = sorted(assets.values(), key=lambda each: each.name)
+    return State(journal_id, seq, commit, assets, datasets, _consumers(known), _keepers(known))
+
+
+def _consumers(assets: Iterable[AssetState]) -> dict[str, tuple[tuple[str, str], ...]]:
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for asset in assets:
         for uri in asset.spec.listens:
-            consumers[uri] = (
-                *consumers.get(uri, ()),
-                *((asset.name, inlet) for inlet in sorted(asset.spec.readers(uri))),
-            )
+            own = ((asset.name, inlet) for inlet in sorted(asset.spec.readers(uri)))
+            found[uri] = (*found.get(uri, ()), *own)
+    return found
+
+
+def _keepers(assets: Iterable[AssetState]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for asset in assets:
         for uri in (*asset.spec.named, *asset.parted):
-            keepers[uri] = (*keepers.get(uri, ()), asset.name)
-    return State(journal_id, seq, commit, assets, datasets, consumers, keepers)
+            found[uri] = (*found.get(uri, ()), asset.name)
+    return found
 
 
 def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
@@ -95,39 +98,9 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
         stale_starts=tuple(columns[1]),
         stale_ends=tuple(columns[2]),
         stale_seqs=tuple(columns[3]),
-        watermarks=_json(asset.watermarks),
-        cursor=_json(asset.position),
-        body=_json(
-            {
-                "v": FORMAT,
-                "spec": asset.spec.to_json(),
-                "done": asset.done,
-                "consumed": dict(asset.consumed),
-                "partly": {
-                    uri: [[seq, parts_to(parts)] for seq, parts in items] for uri, items in asset.partly.items()
-                },
-                "parted": dict(asset.parted),
-                "cursor": asset.cursor,
-                "ticks": dict(asset.ticks),
-                "instances": [
-                    [each.start, each.end, each.seq, each.table_id, each.version] for each in asset.instances
-                ],
-                "table_id": asset.table_id,
-                "version": asset.version,
-                "seen": asset.seen,
-                "mark": asset.mark,
-                "loss": _loss_to(asset.loss) if asset.loss else None,
-                "foreign": commits_to(asset.foreign),
-                "chain": [_chain_to(link) for link in asset.chain],
-                "failed": [_failed_to(item) for item in asset.failed],
-                "last": _last_to(asset.last) if asset.last else None,
-                "paused": asset.paused,
-                "placed": asset.placed,
-                "kept": {inlet: _items(marks) for inlet, marks in asset.kept.items()},
-                "owed": parts_to(asset.owed),
-                "gaps": parts_to(asset.gaps),
-            }
-        ),
+        watermarks=extra_to(asset.watermarks),
+        cursor=extra_to(asset.position),
+        body=body_to({"spec": spec_to(asset.spec), **_blocks_to(asset), **_used_to(asset), **_runs_to(asset)}),
     )
 
 
@@ -137,33 +110,86 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         marks.setdefault(inlet, []).append((start, end, seq))
     return AssetState(
         name=name,
-        spec=FoldSpec.from_json(body["spec"]),
+        spec=spec_from(body["spec"]),
         coverage=columns_from(row),
-        done=body["done"],
         stale={inlet: _stamped(items) for inlet, items in marks.items()},
-        consumed=body["consumed"],
-        partly={uri: tuple((seq, parts_from(parts)) for seq, parts in items) for uri, items in body["partly"].items()},
-        parted=body["parted"],
-        cursor=_pair(body["cursor"]),
-        ticks=body["ticks"],
-        instances=tuple(Instance(*each) for each in body["instances"]),
         watermarks=json.loads(row.watermarks),
         position=json.loads(row.cursor),
-        table_id=body["table_id"],
-        version=body["version"],
-        seen=body["seen"],
-        mark=body["mark"],
-        loss=_loss_from(body["loss"]) if body["loss"] else None,
-        foreign=commits_from(body["foreign"]),
-        chain=tuple(_chain_from(name, link) for link in body["chain"]),
-        failed=tuple(_failed_from(item) for item in body["failed"]),
-        last=_last_from(body["last"]) if body["last"] else None,
-        paused=body["paused"],
-        placed=body["placed"],
-        kept={inlet: _stamped(items) for inlet, items in body["kept"].items()},
-        owed=parts_from(body["owed"]),
-        gaps=parts_from(body["gaps"]),
+        **_blocks_from(body),
+        **_used_from(body),
+        **_runs_from(name, body),
     )
+
+
+def _blocks_to(asset: AssetState) -> dict[str, Any]:
+    """What of its blocks is kept, owed, lost or changed, and how far its table's log is known."""
+    return {
+        "kept": {inlet: _items(marks) for inlet, marks in asset.kept.items()},
+        "owed": parts_to(asset.owed),
+        "gaps": parts_to(asset.gaps),
+        "loss": _loss_to(asset.loss) if asset.loss else None,
+        "foreign": commits_to(asset.foreign),
+        "table_id": asset.table_id,
+        "version": asset.version,
+        "seen": asset.seen,
+        "mark": asset.mark,
+    }
+
+
+def _blocks_from(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "kept": {inlet: _stamped(items) for inlet, items in body["kept"].items()},
+        "owed": parts_from(body["owed"]),
+        "gaps": parts_from(body["gaps"]),
+        "loss": _loss_from(body["loss"]) if body["loss"] else None,
+        "foreign": commits_from(body["foreign"]),
+        **{name: body[name] for name in ("table_id", "version", "seen", "mark")},
+    }
+
+
+def _used_to(asset: AssetState) -> dict[str, Any]:
+    """What it has used of events and ticks."""
+    return {
+        "consumed": dict(asset.consumed),
+        "partly": {uri: [[seq, parts_to(parts)] for seq, parts in items] for uri, items in asset.partly.items()},
+        "parted": dict(asset.parted),
+        "cursor": asset.cursor,
+        "ticks": dict(asset.ticks),
+    }
+
+
+def _used_from(body: Mapping[str, Any]) -> dict[str, Any]:
+    partly = body["partly"].items()
+    return {
+        "consumed": body["consumed"],
+        "partly": {uri: tuple((seq, parts_from(parts)) for seq, parts in items) for uri, items in partly},
+        "parted": body["parted"],
+        "cursor": interval_from(body["cursor"]),
+        "ticks": body["ticks"],
+    }
+
+
+def _runs_to(asset: AssetState) -> dict[str, Any]:
+    """Its runs: those that are not settled, that failed, and the newest."""
+    return {
+        "done": asset.done,
+        "chain": [_link_to(link) for link in asset.chain],
+        "failed": [_failed_to(item) for item in asset.failed],
+        "last": _last_to(asset.last) if asset.last else None,
+        "instances": [[each.start, each.end, each.seq, each.table_id, each.version] for each in asset.instances],
+        "paused": asset.paused,
+        "placed": asset.placed,
+    }
+
+
+def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "chain": tuple(_link_from(name, link) for link in body["chain"]),
+        "failed": tuple(_failed_from(item) for item in body["failed"]),
+        "last": _last_from(body["last"]) if body["last"] else None,
+        "instances": tuple(Instance(*each) for each in body["instances"]),
+        **{key: body[key] for key in ("done", "paused", "placed")},
+    }
 
 
 def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
@@ -174,9 +200,8 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
         seq=state.seq,
         commit=state.commit,
         **columns_to(dataset.coverage),
-        body=_json(
+        body=body_to(
             {
-                "v": FORMAT,
                 "seq": dataset.seq,
                 "at": dataset.at,
                 "recent": [_ref_to(ref) for ref in dataset.recent],
@@ -205,7 +230,7 @@ def _last_to(last: LastRun) -> list[Any]:
 
 def _last_from(last: Sequence[Any]) -> LastRun:
     run, seq, at, rows, interval, invocation, planned = last
-    return LastRun(run, seq, at, rows, _pair(interval), invocation, planned)
+    return LastRun(run, seq, at, rows, interval_from(interval), invocation, planned)
 
 
 def _loss_to(loss: Loss) -> list[Any]:
@@ -217,28 +242,24 @@ def _loss_from(loss: Sequence[Any]) -> Loss:
     return Loss(parts_from(blocks), reason, seq, stuck)
 
 
-def _pair(pair: Sequence[int] | None) -> tuple[int, int] | None:
-    return None if pair is None else (pair[0], pair[1])
-
-
-def _chain_to(link: ClaimState) -> dict[str, Any]:
-    row = to_row(Numbered(link.entry, link.token, instant(link.at), link.driver))
+def _link_to(link: ClaimState) -> dict[str, Any]:
+    columns = claim_to(link.entry)
     return {
-        "epoch": link.token,
-        "run": row.run,
+        "token": link.token,
+        "run": link.entry.run,
         "at": link.at,
         "driver": link.driver,
         "renewed": link.renewed,
         "status": link.status,
-        "starts": row.starts,
-        "ends": row.ends,
-        "claim": row.body,
+        "starts": columns.get("starts", ()),
+        "ends": columns.get("ends", ()),
+        "claim": columns["body"],
     }
 
 
-def _chain_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
+def _link_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
     row = JournalRow(
-        seq=link["epoch"],
+        seq=link["token"],
         at=instant(link["at"]),
         driver=link["driver"],
         kind="claim",
@@ -246,22 +267,18 @@ def _chain_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
         run=link["run"],
         starts=tuple(link["starts"]),
         ends=tuple(link["ends"]),
-        body=link["claim"],
     )
-    entry = from_row(row).entry
-    if not isinstance(entry, ClaimEntry):  # pragma: no cover  the kind is set above
-        raise TypeError("not a claim")
-    return ClaimState(row.seq, entry, row.driver, unix(row.at), link["renewed"], link["status"])
+    entry = claim_from(row, link["claim"])
+    return ClaimState(link["token"], entry, link["driver"], link["at"], link["renewed"], link["status"])
 
 
 def _failed_to(item: FailedBlocks) -> list[Any]:
-    blocks = parts_to(item.blocks)
-    return [blocks, item.token, item.run, item.cause, item.error, item.invocation, item.planned, item.events]
+    return [parts_to(item.blocks), item.token, item.run, item.error, item.invocation, item.planned, item.events]
 
 
 def _failed_from(item: Sequence[Any]) -> FailedBlocks:
-    blocks, token, run, cause, error, invocation, planned, events = item
-    return FailedBlocks(parts_from(blocks), token, run, cause, error, invocation, planned, tuple(events))
+    blocks, token, run, error, invocation, planned, events = item
+    return FailedBlocks(parts_from(blocks), token, run, error, invocation, planned, tuple(events))
 
 
 def _ref_to(ref: EventRef) -> list[Any]:
@@ -270,7 +287,7 @@ def _ref_to(ref: EventRef) -> list[Any]:
 
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
     seq, asset, at, parts, extra, run, interval = ref
-    return EventRef(seq, uri, asset, at, parts_from(parts), extra, run, _pair(interval))
+    return EventRef(seq, uri, asset, at, parts_from(parts), extra, run, interval_from(interval))
 
 
 def _items(marks: StampedPartitions) -> list[tuple[int, int, int]]:
@@ -284,7 +301,3 @@ def _stamped(items: Sequence[tuple[int, int, int]]) -> StampedPartitions:
         return StampedPartitions()
     starts, ends, stamps = zip(*items, strict=True)
     return StampedPartitions(StampedRanges(tuple(starts), tuple(ends), tuple(stamps)))
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)

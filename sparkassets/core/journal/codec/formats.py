@@ -1,0 +1,43 @@
+"""The formats of what is stored: the number that is written now, and the way from each older one up to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sparkassets.core.journal.codec import from_1
+from sparkassets.errors import StateError
+
+FORMAT = 2
+"""Version of the state's format; a state with a higher one is refused."""
+
+_UPGRADES: Mapping[int, Callable[[str, dict[str, Any]], dict[str, Any]]] = {1: from_1.upgraded}
+"""From a format to the next: the body of that kind, as the next one has it."""
+
+
+def body_to(value: Mapping[str, Any]) -> str:
+    """A JSON object with the format's number."""
+    return json.dumps({"v": FORMAT, **value}, sort_keys=True, ensure_ascii=False)
+
+
+def body_from(text: str, kind: str, *, what: str) -> dict[str, Any]:
+    """The JSON object of `body_to`, whatever format it was written in.
+
+    Args:
+        text: JSON.
+        kind: Of the journal's entry; ``asset`` or ``dataset`` in a snapshot.
+        what: Has the format, for the message.
+
+    Raises:
+        StateError: The format is newer than this code.
+    """
+    body: dict[str, Any] = json.loads(text)
+    version = body.pop("v")
+    if version > FORMAT:
+        raise StateError(
+            f"{what} has format {version}, this version of sparkassets reads up to {FORMAT}", hint="upgrade sparkassets"
+        )
+    for number in range(version, FORMAT):
+        body = _UPGRADES[number](kind, body)
+    return body

@@ -1,0 +1,98 @@
+"""From format 1, which had the epoch of a claim and the place of an asset, and no word for a whole dataset, to 2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Body = dict[str, Any]
+
+
+def upgraded(kind: str, body: Body) -> Body:
+    """The body of that kind, as format 2 has it."""
+    upgrade = _BY_KIND.get(kind)
+    return body if upgrade is None else upgrade(body)
+
+
+def _renamed(body: Body, **names: str) -> Body:
+    return {names.get(key, key): value for key, value in body.items()}
+
+
+def _spec(body: Body) -> Body:
+    return _renamed(body, place="storage")
+
+
+def _claim(body: Body) -> Body:
+    """Where it writes was recorded, and read by nobody."""
+    return {key: value for key, value in _renamed(body, left="remaining").items() if key != "places"}
+
+
+def _ending(body: Body) -> Body:
+    return _renamed(body, epoch="token")
+
+
+def _target(body: Body) -> Body:
+    told = _renamed(body, left="reached")
+    whole = told.pop("whole")
+    del told["event"]
+    return {**told, "commits": _commits(told["commits"], whole=whole)}
+
+
+def _asset(body: Body) -> Body:
+    whole = body["spec"]["partition"] is None
+    return {
+        **body,
+        "spec": _spec(body["spec"]),
+        "partly": {
+            key: [[number, _everything(pairs) if whole else pairs] for number, pairs in items]
+            for key, items in body["partly"].items()
+        },
+        "foreign": _commits(body["foreign"], whole=whole),
+        "chain": [_link(link) for link in body["chain"]],
+        "failed": [_failed(item) for item in body["failed"]],
+    }
+
+
+def _dataset(body: Body) -> Body:
+    return {**body, "recent": [_event(ref) for ref in body["recent"]]}
+
+
+def _event(ref: list[Any]) -> list[Any]:
+    """Time that was told as starts and ends, none for the whole dataset."""
+    seq, asset, at, starts, ends, *rest = ref
+    return [seq, asset, at, _everything([list(pair) for pair in zip(starts, ends, strict=True)]), *rest]
+
+
+def _link(link: Body) -> Body:
+    """A claim that was JSON in JSON."""
+    claim = json.loads(link["claim"])
+    del claim["v"]
+    return {**_ending(link), "claim": _claim(claim)}
+
+
+def _failed(item: list[Any]) -> list[Any]:
+    """The cause was kept, and read by nobody."""
+    pairs, token, run, _, *rest = item
+    return [pairs, token, run, *rest]
+
+
+def _commits(commits: list[list[Any]], *, whole: bool) -> list[list[Any]]:
+    """Those of a table without partitions touched none, and now everything."""
+    return [[*head, _everything(pairs) if whole else pairs] for *head, pairs in commits]
+
+
+def _everything(pairs: list[list[int]]) -> list[list[int]] | None:
+    return pairs or None
+
+
+_BY_KIND: Mapping[str, Callable[[Body], Body]] = {
+    "spec": _spec,
+    "claim": _claim,
+    "success": _ending,
+    "failure": _ending,
+    "unfenced": _ending,
+    "target": _target,
+    "asset": _asset,
+    "dataset": _dataset,
+}

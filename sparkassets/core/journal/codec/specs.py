@@ -1,0 +1,97 @@
+"""The spec of an asset as JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.journal.specs import FoldInlet, FoldSpec
+from sparkassets.core.partitions import (
+    UNPARTITIONED,
+    Dependency,
+    Overlap,
+    Partitioning,
+    PartitionMapping,
+    TimePartition,
+    WindowMapping,
+)
+
+
+def spec_to(spec: FoldSpec) -> dict[str, Any]:
+    """A JSON object that `spec_from` reads back."""
+    return {
+        "uri": spec.uri,
+        "partition": _partition_to(spec.partitioning),
+        "inlets": [_inlet_to(inlet) for inlet in spec.inlets],
+        "listens": list(spec.listens),
+        "named": list(spec.named),
+        "storage": spec.storage,
+        "appends": spec.appends,
+    }
+
+
+def spec_from(body: Mapping[str, Any]) -> FoldSpec:
+    """The spec of a JSON object."""
+    partitioning = _partition_from(body["partition"])
+    return FoldSpec(
+        uri=body["uri"],
+        partitioning=partitioning,
+        inlets=tuple(_inlet_from(inlet, partitioning) for inlet in body["inlets"]),
+        listens=tuple(body["listens"]),
+        named=tuple(body["named"]),
+        storage=body["storage"],
+        appends=body["appends"],
+    )
+
+
+def _inlet_to(inlet: FoldInlet) -> dict[str, Any]:
+    return {
+        "name": inlet.name,
+        "uri": inlet.uri,
+        "mapping": _mapping_to(inlet.needs.mapping),
+        "partition": _partition_to(inlet.needs.inlet),
+        "on_update": inlet.on_update,
+        "settle": inlet.settle,
+        "aligned": inlet.aligned,
+        "on_removed": inlet.on_removed,
+    }
+
+
+def _inlet_from(inlet: Mapping[str, Any], partitioning: Partitioning) -> FoldInlet:
+    return FoldInlet(
+        inlet["name"],
+        inlet["uri"],
+        Dependency(_mapping_from(inlet["mapping"]), partitioning, _partition_from(inlet["partition"])),
+        inlet["on_update"],
+        inlet["settle"],
+        inlet["aligned"],
+        inlet["on_removed"],
+    )
+
+
+def _partition_to(partitioning: Partitioning) -> dict[str, Any] | None:
+    return asdict(partitioning.time) if partitioning.time is not None else None
+
+
+def _partition_from(body: Mapping[str, Any] | None) -> Partitioning:
+    return UNPARTITIONED if body is None else Partitioning(TimePartition(**body))
+
+
+def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:
+    match mapping:
+        case None:
+            return None
+        case Overlap():
+            return {"kind": "overlap"}
+        case WindowMapping(low, high, from_end):
+            return {"kind": "window", "low": low.text, "high": high.text, "from_end": from_end}
+
+
+def _mapping_from(body: Mapping[str, Any] | None) -> PartitionMapping | None:
+    if body is None:
+        return None
+    if body["kind"] == "overlap":
+        return Overlap()
+    return WindowMapping(Duration.parse(body["low"]), Duration.parse(body["high"]), body["from_end"])
