@@ -108,7 +108,8 @@ def told_of(entry: EventEntry) -> dict[str, Any]:
 
 def of_run(told: Mapping[str, Any], *, run: str, interval: tuple[int, int] | None) -> EventEntry:
     """The event that ``run`` announced."""
-    return EventEntry(told["uri"], told["asset"], parts_from(told["ranges"]), told["extra"], run=run, interval=interval)
+    parts = parts_from(told["ranges"]) or EVERYTHING
+    return EventEntry(told["uri"], told["asset"], parts, told["extra"], run=run, interval=interval)
 
 
 def _event(
@@ -125,25 +126,23 @@ def _event(
     keys = None if partition is None else _expect_text("partition", partition)
     parts = EVERYTHING if keys is None else _parts(owners, asset or uri, keys)
     known = {} if extra is None else check_extra(extra)
-    own = None if id is None else _expect_text("id", id)
-    if own is not None and not 0 < len(own) <= ID_CHARACTERS:
-        raise InputError(f"the id has {len(own):,} characters; expected 1 to {ID_CHARACTERS}")
-    if own is not None and own != writable(own):
-        raise InputError(f"the id {own!r} holds half of a character, which UTF-8 cannot write")
-    if own is not None and (secret := secret_in_text(own)):
-        raise InputError(f"the id holds {secret}; events are clear text")
+    own = None if id is None else _checked_id(_expect_text("id", id))
     owner = owners[0].name if len(owners) == 1 else None
     return EventEntry(uri, owner, parts, known, own, _instant(project, at))
 
 
+def _checked_id(text: str) -> str:
+    if not 0 < len(text) <= ID_CHARACTERS:
+        raise InputError(f"the id has {len(text):,} characters; expected 1 to {ID_CHARACTERS}")
+    if text != writable(text):
+        raise InputError(f"the id {text!r} holds half of a character, which UTF-8 cannot write")
+    if secret := secret_in_text(text):
+        raise InputError(f"the id holds {secret}; events are clear text")
+    return text
+
+
 def _of_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
-    told = _parsed(line) if isinstance(line, str) else line
-    if not isinstance(told, Mapping):
-        raise InputError(f"expected a JSON object, found {shown(told)}")
-    for key in told:
-        if key not in LINE_KEYS:
-            raise InputError(f"unknown key {key!r}", hint=did_you_mean(str(key), LINE_KEYS))
-    given = {key: value for key, value in told.items() if value is not None}
+    given = _given(_parsed(line) if isinstance(line, str) else line)
     if ("asset" in given) == ("uri" in given):
         raise InputError('expected one of "asset" and "uri"')
     for key in ("asset", "uri"):
@@ -160,6 +159,16 @@ def _of_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
         id=given.get("id"),
         at=given.get("at"),
     )
+
+
+def _given(told: object) -> dict[str, Any]:
+    """The keys of a line that say something."""
+    if not isinstance(told, Mapping):
+        raise InputError(f"expected a JSON object, found {shown(told)}")
+    for key in told:
+        if key not in LINE_KEYS:
+            raise InputError(f"unknown key {key!r}", hint=did_you_mean(str(key), LINE_KEYS))
+    return {key: value for key, value in told.items() if value is not None}
 
 
 def _parsed(line: str) -> object:

@@ -6,6 +6,8 @@ the table is only ever appended to, a person has to decide. What others changed 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING
@@ -21,19 +23,22 @@ def entry_of(asset: AssetSpec, state: AssetState, found: Found | None) -> Target
         state: What is known of it.
         found: None where the table is as it was recorded.
     """
-    stuck = state.loss is not None and state.loss.stuck
-    if found is None:
-        if not stuck:
-            return None
-        found = Found("back", "", NOTHING, state.table_id, state.version, state.mark)
-        return TargetEntry(asset.name, asset.uri, found, watermarks=state.watermarks)
-    if stuck and state.loss is not None and found.reason == state.loss.reason:
+    stuck = state.stuck
+    if found is None and stuck is not None:
+        back = Found("back", "", NOTHING, state.table_id, state.version, state.mark)
+        return TargetEntry(asset.name, asset.uri, back, watermarks=state.watermarks)
+    if found is None or (stuck is not None and found.reason == stuck.reason):
         return None
+    start = _start_after(asset, state, found)
+    return TargetEntry(asset.name, asset.uri, found, stuck=start is None, watermarks=start or {})
+
+
+def _start_after(asset: AssetSpec, state: AssetState, found: Found) -> Mapping[str, str] | None:
+    """The watermarks from which the asset goes on; None where it only adds, and a person has to decide on a loss."""
     if not found.is_loss or asset.write is None or asset.write.recomputable:
-        kept = {} if found.lost.is_everything else state.watermarks
-        return TargetEntry(asset.name, asset.uri, found, watermarks=kept)
-    if isinstance(asset.strategy, LatestOnly) and found.kind == "gone":
-        return TargetEntry(asset.name, asset.uri, found)
-    if isinstance(asset.strategy, LatestOnly) and found.kind == "restored" and found.watermarks is not None:
-        return TargetEntry(asset.name, asset.uri, found, watermarks=found.watermarks)
-    return TargetEntry(asset.name, asset.uri, found, stuck=True)
+        return {} if found.lost.is_everything else state.watermarks
+    if not isinstance(asset.strategy, LatestOnly):
+        return None
+    if found.kind == "gone":
+        return {}
+    return found.watermarks if found.kind == "restored" else None

@@ -255,6 +255,11 @@ class AssetState:
         return PartitionSet.union(link.entry.blocks for link in self.chain if not link.entry.blocks.is_everything)
 
     @property
+    def stuck(self) -> Loss | None:
+        """A loss that only a person can decide on."""
+        return self.loss if self.loss is not None and self.loss.stuck else None
+
+    @property
     def triggers(self) -> set[str]:
         """The datasets whose events may run it."""
         return {*self.spec.named, *self.parted}

@@ -6,8 +6,9 @@ all, are told one by one (`AssetState.partly`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sparkassets.core.journal.entries import ClaimEntry
 from sparkassets.core.journal.fold.workspace import Workspace
@@ -15,6 +16,8 @@ from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, EventRef, Partly
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import Consumption, RunRequest
+
+T = TypeVar("T")
 
 
 def after_run(work: Workspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None) -> AssetState:
@@ -50,8 +53,13 @@ def _after_blocks(
         over = asset.spec.partitioning.over(claim.planned)
         for key, remaining in claim.request.consumption.remaining.items():
             found.setdefault(key, []).extend(_remaining(work, asset, claim.request.consumption, key, remaining, over))
-    kept = {key: tuple((number, parts) for number, parts in items if parts) for key, items in found.items()}
-    return {key: items for key, items in kept.items() if items}
+    return _open(found)
+
+
+def _open(items: Mapping[str, Sequence[tuple[int, PartitionSet]]]) -> dict[str, Partly]:
+    """Those of the items that have something still to answer them."""
+    kept = {key: tuple((number, parts) for number, parts in each if parts) for key, each in items.items()}
+    return {key: each for key, each in kept.items() if each}
 
 
 def _remaining(
@@ -72,15 +80,19 @@ def _after_whole(work: Workspace, asset: AssetState, request: RunRequest) -> dic
 
     One may be told by its number since the claim only, by a change of the condition: what the run read stays used.
     """
-    found, using = {}, request.consumption
+    using = request.consumption
+    found = {}
     for uri in {*asset.partly, *(using.consumes if using.skips else ())}:
-        before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
         told = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
-        numbers = [number for number in told if using.spares(uri, number)]
-        numbers += [ref.seq for ref in work.recent(uri) if before < ref.seq <= used and ref.seq in using.skips]
-        if numbers:
-            found[uri] = tuple((number, EVERYTHING) for number in sorted(numbers))
-    return found
+        numbers = [number for number in told if using.spares(uri, number)] + _skipped(work, asset, using, uri)
+        found[uri] = [(number, EVERYTHING) for number in sorted(numbers)]
+    return _open(found)
+
+
+def _skipped(work: Workspace, asset: AssetState, using: Consumption, uri: str) -> list[int]:
+    """The events of the dataset that a run is the first to go past, and leaves."""
+    before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
+    return [ref.seq for ref in work.recent(uri) if before < ref.seq <= used and ref.seq in using.skips]
 
 
 def unused(work: Workspace, asset: AssetState) -> set[int]:
@@ -119,18 +131,30 @@ def named_anew(work: Workspace, asset: AssetState, before: FoldSpec | None) -> A
     Of a dataset that it names no more it keeps what it has not used. Of one that it names anew the newest event is for
     it, whatever others have not used.
     """
-    named, was = asset.spec.named, before.named if before is not None else ()
-    for uri in (uri for uri in named if uri not in was):
+    was = before if before is not None else FoldSpec(asset.spec.uri)
+    for uri in _only(asset.spec.named, was.named):
         asset = one_by_one(work, asset, uri, newest=True)
-    parted = {uri: seq for uri, seq in asset.parted.items() if uri not in named}
-    for uri in was:
-        newest = work.newest(uri)
-        if uri not in named and (newest > asset.consumed.get(uri, 0) or uri in asset.partly):
-            parted[uri] = newest
-    listened = set(before.listens) if before is not None else set()
-    gone = listened - set(asset.spec.listens) - parted.keys()
-    partly = {key: items for key, items in asset.partly.items() if key not in gone}
-    return replace(asset, parted=parted, partly=partly)
+    asset = replace(asset, parted=_without(asset.parted, asset.spec.named))
+    for uri in _only(was.named, asset.spec.named):
+        asset = _parted_from(work, asset, uri)
+    gone = _only(was.listens, {*asset.spec.listens, *asset.parted})
+    return replace(asset, partly=_without(asset.partly, gone))
+
+
+def _only(uris: Iterable[str], others: Collection[str]) -> list[str]:
+    return [uri for uri in uris if uri not in others]
+
+
+def _without(known: Mapping[str, T], uris: Collection[str]) -> dict[str, T]:
+    return {uri: value for uri, value in known.items() if uri not in uris}
+
+
+def _parted_from(work: Workspace, asset: AssetState, uri: str) -> AssetState:
+    """With what it has not used of a dataset kept for when its condition names that again."""
+    newest = work.newest(uri)
+    if newest <= asset.consumed.get(uri, 0) and uri not in asset.partly:
+        return asset
+    return replace(asset, parted={**asset.parted, uri: newest})
 
 
 def one_by_one(work: Workspace, asset: AssetState, uri: str, *, newest: bool = False) -> AssetState:

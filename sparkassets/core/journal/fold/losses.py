@@ -53,7 +53,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
 
 def replaced_under(asset: AssetState, entry: SuccessEntry) -> TargetEntry | None:
     """What a success tells of a table that another one had replaced before the run wrote; None as a rule."""
-    if asset.table_id in (None, entry.table_id) or (asset.loss is not None and asset.loss.stuck):
+    if asset.table_id in (None, entry.table_id) or asset.stuck is not None:
         return None
     reason = f"its table was replaced by another one before {entry.run} wrote"
     found = Found("replaced", reason, EVERYTHING, entry.table_id)
@@ -62,18 +62,31 @@ def replaced_under(asset: AssetState, entry: SuccessEntry) -> TargetEntry | None
 
 def after_success(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
     """The asset after the success of number ``seq``: how far its log is known, and what is lost or changed still."""
-    loss = asset.loss
-    decided = loss is not None and loss.stuck and loss.seq != seq
-    follows = asset.seen is not None and entry.version is not None and asset.seen == entry.version - 1
-    if asset.seen is None or follows or decided or asset.table_id != entry.table_id:
+    stuck = asset.stuck
+    decided = stuck is not None and stuck.seq != seq
+    if decided or _is_known_up_to(asset, entry):
         asset = replace(asset, seen=entry.version, mark=_mark_of(entry.token))
-    asset = replace(asset, table_id=entry.table_id, version=entry.version)
     left = (replace(commit, blocks=commit.blocks - entry.blocks) for commit in asset.foreign)
-    asset = replace(asset, foreign=tuple(commit for commit in left if commit.blocks))
-    if loss is not None and loss.stuck and not decided:
-        return asset
-    rest = _lost(loss) - entry.blocks
-    return replace(asset, loss=replace(loss, blocks=rest) if loss is not None and rest else None)
+    return replace(
+        asset,
+        table_id=entry.table_id,
+        version=entry.version,
+        foreign=tuple(commit for commit in left if commit.blocks),
+        loss=stuck if stuck is not None and not decided else _rest(asset.loss, entry.blocks),
+    )
+
+
+def _is_known_up_to(asset: AssetState, entry: SuccessEntry) -> bool:
+    """Whether the log holds nothing unknown before the success's own commit, or is another table's."""
+    if asset.seen is None or asset.table_id != entry.table_id:
+        return True
+    return entry.version is not None and asset.seen == entry.version - 1
+
+
+def _rest(loss: Loss | None, blocks: PartitionSet) -> Loss | None:
+    """What of a loss is not computed yet, now that ``blocks`` are."""
+    rest = _lost(loss) - blocks
+    return replace(loss, blocks=rest) if loss is not None and rest else None
 
 
 def _mark_of(token: int) -> str:

@@ -25,9 +25,7 @@ def renamed(work: Workspace, name: str, old: str, new: str) -> None:
     dataset, there = work.dataset(old), work.dataset(new)
     moving = [replace(ref, uri=new) for ref in dataset.recent if not shared or ref.asset == name]
     numbers = {ref.seq for ref in moving}
-    going_by = [*work.keepers.get(old, ()), *work.keepers.get(new, ())]
-    going_by += [reader for uri in (old, new) for reader, _ in work.consumers.get(uri, ())]
-    for reader in dict.fromkeys(going_by):
+    for reader in {*work.going_by(old), *work.going_by(new)}:
         _follow(work, reader, old, new, numbers)
     kept = tuple(ref for ref in dataset.recent if shared and ref.asset != name)
     work.datasets[old] = replace(dataset, recent=kept)

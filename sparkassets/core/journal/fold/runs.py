@@ -83,6 +83,16 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     if (replaced := replaced_under(asset, entry)) is not None:
         datasets.found(work, replaced, numbered.seq)
         asset = work.assets[entry.asset]
+    after = work.assets[entry.asset] = _settled(work, asset, entry, numbered)
+    datasets.publish(work, numbered)
+    for uri in asset.spec.named:
+        consumption.forget(work, uri)
+    if entry.blocks.is_everything and after.failed:
+        _forget_failures(work, entry.asset)
+
+
+def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> AssetState:
+    """The asset with all that its run did."""
     claim = asset.claim(entry.token)
     # a run that was claimed when the asset had partitions says nothing about what it uses without, or the other way
     counts = claim if entry.blocks.is_everything != asset.spec.partitioning.is_partitioned else None
@@ -96,14 +106,7 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     if entry.interval is not None and _is_aligned_to(work, entry):
         after = _with_instance(after, Instance(*entry.interval, numbered.seq, entry.table_id, entry.version))
     after = after_success(after, entry, numbered.seq)
-    work.assets[entry.asset] = replace(
-        after, done=max(asset.done, entry.token), chain=(), last=_last(asset, entry, claim, numbered)
-    )
-    datasets.publish(work, numbered)
-    for uri in asset.spec.named:
-        consumption.forget(work, uri)
-    if entry.blocks.is_everything and after.failed:
-        _forget_failures(work, entry.asset)
+    return replace(after, done=max(asset.done, entry.token), chain=(), last=_last(asset, entry, claim, numbered))
 
 
 def _with_blocks(

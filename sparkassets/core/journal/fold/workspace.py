@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, S
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingStampedPartitions
 
-T = TypeVar("T")
+Name = TypeVar("Name", str, tuple[str, str])
 
 
 class Workspace:
@@ -115,21 +115,26 @@ class Workspace:
         """The assets that the dataset's events trigger, or triggered before their condition changed."""
         return [self.assets[name] for name in self.keepers.get(uri, ())]
 
+    def going_by(self, uri: str) -> set[str]:
+        """The assets that the dataset matters to, as an input or as a cause."""
+        return {*self.keepers.get(uri, ()), *(name for name, _ in self.consumers.get(uri, ()))}
+
     def listen(self, name: str, old: AssetState | None) -> None:
         """Notes who goes by which dataset, now that the asset's spec changed."""
         new = self.assets[name]
-        for uri in {*new.spec.listens, *(old.spec.listens if old is not None else ())}:
-            others = tuple(pair for pair in self.consumers.get(uri, ()) if pair[0] != name)
-            own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else ()
-            _set(self.consumers, uri, tuple(sorted([*others, *own])))
-        for uri in {*new.triggers, *(old.triggers if old is not None else ())}:
-            rest = tuple(keeper for keeper in self.keepers.get(uri, ()) if keeper != name)
-            _set(self.keepers, uri, tuple(sorted([*rest, name])) if uri in new.triggers else rest)
+        before = old if old is not None else new
+        for uri in {*before.spec.listens, *new.spec.listens}:
+            own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else []
+            others = (pair for pair in self.consumers.get(uri, ()) if pair[0] != name)
+            _set(self.consumers, uri, [*others, *own])
+        for uri in before.triggers | new.triggers:
+            rest = {*self.keepers.get(uri, ())} - {name}
+            _set(self.keepers, uri, rest | {name} if uri in new.triggers else rest)
 
 
-def _set(known: dict[str, tuple[T, ...]], uri: str, values: tuple[T, ...]) -> None:
+def _set(known: dict[str, tuple[Name, ...]], uri: str, values: Collection[Name]) -> None:
     """Keeps no dataset with nobody."""
     if values:
-        known[uri] = values
+        known[uri] = tuple(sorted(values))
     else:
         known.pop(uri, None)
