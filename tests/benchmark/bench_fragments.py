@@ -18,7 +18,7 @@ from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import Numbered, ObservedEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import Overlap, PartitionSet, TimePartition, WindowMapping
+from sparkassets.core.partitions import Overlap, PartitionSet, RangeSet, TimePartition, WindowMapping
 from sparkassets.core.planner.alignment import groups
 from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.planner import plan

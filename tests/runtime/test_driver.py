@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from sparkassets.core.instants import instant
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.strategies import DateRange
 from sparkassets.core.timetables import parse_timetable
@@ -405,7 +406,7 @@ def test_a_run_knows_the_interval_of_the_last_success_and_a_backfill_only_an_ear
     w.clock.instant += timedelta(days=2)
     w.driver().run([Tick()])
     report = w.project.assets["report"]
-    w.driver().run([Backfill(report, None, interval=(at("2025-01-31"), at("2025-02-01")), force=True)])
+    w.driver().run([Backfill(report, EVERYTHING, interval=(at("2025-01-31"), at("2025-02-01")), force=True)])
     w.clock.instant += timedelta(days=1)
     w.driver().run([Tick()])
     (first, second, again, last) = seen
@@ -449,7 +450,7 @@ def test_a_rebuild_is_one_run_over_all_whatever_the_cap_and_its_success_is_an_ev
     w.tell("s", "2025-01-01..2025-01-05")
     w.driver().run([Tick()])
     item = w.project.assets["a"]
-    (result,) = w.driver().run([Rebuild(item, item.partitioning)]).runs
+    (result,) = w.driver().run([Rebuild(item)]).runs
     assert (result.status, result.blocks) == ("success", days("2025-01-01..2025-01-05"))
     assert [commit.order.rebuilds for commit in w.engine.data("a")] == [False, False, False, True]
     assert ran(w.driver().run([Tick()])) == ["b"]
@@ -464,7 +465,7 @@ def test_a_rebuild_that_died_leaves_the_old_table_and_nothing_due_or_is_adopted(
     dead = FakeEngine(w.engine.tables)
     dead.hooks["a", moment] = lambda _: (reached.set(), threading.Event().wait())
     driver = w.driver(engine=dead)
-    threading.Thread(target=driver.run, args=([Rebuild(item, item.partitioning)],), daemon=True).start()
+    threading.Thread(target=driver.run, args=([Rebuild(item)],), daemon=True).start()
     assert reached.wait(10)
     (result,) = w.driver().run([Tick()]).runs
     assert (result.status, result.adopted is not None) == (
@@ -472,6 +473,4 @@ def test_a_rebuild_that_died_leaves_the_old_table_and_nothing_due_or_is_adopted(
     )
     assert [commit.order.rebuilds for commit in w.engine.data("a")] == [False, *([True] if moment == "written" else [])]
     assert w.driver().run([Tick()]).runs == ()
-    assert [run.blocks for run in w.driver().run([Rebuild(item, item.partitioning)]).runs] == [
-        days("2025-01-01..2025-01-05")
-    ]
+    assert [run.blocks for run in w.driver().run([Rebuild(item)]).runs] == [days("2025-01-01..2025-01-05")]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.partitions import NOTHING
+from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
 from sparkassets.runtime.made_good import settled
@@ -35,8 +35,8 @@ def statuses(*told):
         ([("a", "failed", BOTH), ("a", "success", ONE)], ["failed", "success"]),
         ([("a", "success", ONE), ("a", "failed", ONE)], ["success", "failed"]),
         ([("a", "failed", ONE), ("b", "success", ONE)], ["failed", "success"]),
-        ([("a", "failed", None), ("a", "success", None)], ["replanned", "success"]),
-        ([("a", "failed", None), ("a", "superseded", None)], ["failed", "superseded"]),
+        ([("a", "failed", EVERYTHING), ("a", "success", EVERYTHING)], ["replanned", "success"]),
+        ([("a", "failed", EVERYTHING), ("a", "superseded", EVERYTHING)], ["failed", "superseded"]),
         ([("a", "failed", ONE), ("a", "success", ONE), ("a", "failed", ONE)], ["replanned", "success", "failed"]),
         ([("a", "cancelled", ONE), ("a", "success", ONE)], ["cancelled", "success"]),
         ([("a", "failed", NOTHING)], ["failed"]),

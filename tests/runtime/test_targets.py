@@ -1,6 +1,7 @@
 """Assets' own tables are looked at before what writes or reads them is planned."""
 
 from sparkassets.core.journal.found import ForeignCommit, Found
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.errors import SourceError
 from sparkassets.runtime.targets import look_at_targets
 from sparkassets.runtime.work import Tick
@@ -8,7 +9,7 @@ from sparkassets.state import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import FakeTargets, World
 
-GONE = Found("gone", "its table at /data/a is gone", None)
+GONE = Found("gone", "its table at /data/a is gone", EVERYTHING)
 
 
 def used(*assets):

@@ -23,7 +23,6 @@ class Source:
             source=SourceSpec(kind=kind, settle_seconds=settle_seconds),
             partitioning=Partitioning(partition),
         )
-        self.partitioning = partition
         self.table_id = None
         self.version = None
         self.cursor = {}
@@ -48,9 +47,9 @@ class Source:
             self.coverage = (self.coverage | seen.changed) - seen.removed
         return seen
 
-    def keys(self, ranges):
-        """The keys of the slots in ``ranges``."""
-        return [self.partitioning.key(start) for start, _ in self.partitioning.slots(ranges)]
+    def keys(self, parts):
+        """The keys of ``parts``."""
+        return list(self.asset.partitioning.keys(parts))
 
 
 def write(root, name, text="a,b\n"):

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import NOTHING, TimePartition
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
 from sparkassets.sources import delta_rows
@@ -413,7 +413,7 @@ def test_what_a_vacuumed_file_held_is_changed_as_far_as_it_is_there_where_nothin
     add(path, 1, 2, 3, configuration={"delta.dataSkippingNumIndexedCols": "0"})
     source = delta(path)
     source.look()
-    source.coverage = RangeSet()
+    source.coverage = NOTHING
     DeltaTable(path).delete("day = '2013-01-02'")
     DeltaTable(path).vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False)
     delta_rows._remembered.cache_clear()

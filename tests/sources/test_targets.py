@@ -29,7 +29,7 @@ class Table:
         self.known = None
         self.token = 0
 
-    def write(self, *dates, app=APP, mode="append", record=True, kind="data", blocks=EVERYTHING, watermarks=None):
+    def write(self, *dates, app=APP, mode="append", record=True, kind="data", blocks=None, watermarks=None):
         """A run of the asset commits a row for each day."""
         self.token += 1
         told = {
@@ -87,7 +87,7 @@ def test_a_table_as_it_was_recorded_is_not_opened(table, monkeypatch):
 def test_a_folder_that_was_removed(table):
     shutil.rmtree(table.path)
     found = table.look()
-    assert (found.kind, found.lost, found.table_id, found.version) == ("gone", None, None, None)
+    assert (found.kind, found.lost, found.table_id, found.version) == ("gone", EVERYTHING, None, None)
     assert found.reason == f"its table at {table.path} is gone"
 
 
@@ -102,7 +102,7 @@ def test_another_table_with_fewer_as_many_or_more_commits(table, commits):
     for day in range(1, commits + 1):
         table.commit(day)
     found = table.look()
-    assert (found.kind, found.lost, found.version) == ("replaced", None, commits - 1)
+    assert (found.kind, found.lost, found.version) == ("replaced", EVERYTHING, commits - 1)
     assert found.table_id == str(DeltaTable(table.path).metadata().id) != table.known.table_id
     assert found.reason == f"another table stands at {table.path} now"
 
@@ -145,7 +145,7 @@ def test_a_restore_of_a_table_without_partitions_loses_all_and_tells_how_far_run
         table.write(day, watermarks={"s": str(day)})
     restore(table, 1)
     found = table.look()
-    assert (found.kind, found.lost, found.watermarks) == ("restored", None, {"s": "2"})
+    assert (found.kind, found.lost, found.watermarks) == ("restored", EVERYTHING, {"s": "2"})
 
 
 def test_a_restore_of_which_the_log_does_not_tell_enough_loses_all(table):
@@ -178,7 +178,7 @@ def test_a_folder_that_was_put_back_from_a_copy(table, tmp_path):
     shutil.rmtree(table.path)
     shutil.copytree(tmp_path / "copy", table.path)
     found = table.look()
-    assert (found.kind, found.lost) == ("restored", None)
+    assert (found.kind, found.lost) == ("restored", EVERYTHING)
     assert found.reason == f"its table at {table.path} went back from version 3 to 2"
 
 
@@ -190,7 +190,7 @@ def test_a_folder_that_was_put_back_from_a_copy_and_written_to(table, tmp_path):
     table.commit(1)
     table.commit(1)
     found = table.look()
-    assert (found.kind, found.lost) == ("restored", None)
+    assert (found.kind, found.lost) == ("restored", EVERYTHING)
     assert found.reason == f"the log of its table at {table.path} was written anew"
 
 
@@ -323,7 +323,7 @@ def test_a_table_that_was_replaced_within_its_own_log(table):
     made_anew = json.dumps({"metaData": {"id": "other", "schemaString": "{}"}})
     log(table, 3).write_text(f"{content}\n{made_anew}")
     found = table.look()
-    assert (found.kind, found.lost, found.table_id) == ("replaced", None, "other")
+    assert (found.kind, found.lost, found.table_id) == ("replaced", EVERYTHING, "other")
 
 
 def test_statistics_tell_the_time_where_folders_do_not_and_else_all_is_touched(table):

@@ -80,7 +80,7 @@ class DatasetState:
     seq: int = 0
     at: int = 0
     recent: tuple[EventRef, ...] = ()
-    touched: StampedPartitions = StampedPartitions()
+    touched: StampedPartitions = StampedPartitions()  # noqa: RUF009 - immutable
     gone: PartitionSet = NOTHING
 
     @property

@@ -29,10 +29,10 @@ HOURS, DAYS = TimePartition("hour", "UTC"), TimePartition("day", "UTC")
 def plain(blocks, there, *, least, mapping, down, up):
     """The blocks one by one, and of each its inlet partitions one by one."""
     slots = set(up.slots(there))
-    return RangeSet.of_time(
+    return RangeSet.of(
         block
         for block in down.slots(blocks)
-        if sum(slot in slots for slot in up.slots(mapping.up(RangeSet.of_time([block]), down=down, up=up))) >= least
+        if sum(slot in slots for slot in up.slots(mapping.up(RangeSet.of([block]), down=down, up=up))) >= least
     )
 
 
@@ -43,8 +43,8 @@ def cases(draw):
     slots = list(up.slots(mapping.up(blocks, down=down, up=up)))
     kept = draw(st.lists(st.sampled_from(slots), max_size=2 * len(slots)))
     cut = draw(st.lists(st.sampled_from(slots), max_size=2))
-    part = RangeSet.of_time((start, (start + end) // 2) for start, end in cut)
-    there = (RangeSet.of_time(kept) | elsewhere) - part if draw(st.booleans()) else RangeSet.of_time(kept) | part
+    part = RangeSet.of((start, (start + end) // 2) for start, end in cut)
+    there = (RangeSet.of(kept) | elsewhere) - part if draw(st.booleans()) else RangeSet.of(kept) | part
     return mapping, down, up, blocks, there
 
 

@@ -26,7 +26,7 @@ SQL = "SELECT day FROM {{ inlets.flights }}"
 
 def test_the_two_line_asset():
     asset = one(DAILY, sql=SQL)
-    assert asset.partition == TimePartition("day", "UTC", "day")
+    assert asset.partitioning.time == TimePartition("day", "UTC", "day")
     assert asset.inlets == {
         "flights": InletSpec(
             "flights", "landing/flights/{day}.csv", Overlap(), on_removed="keep", location=Location("a.sql", 1, 27)
@@ -46,7 +46,7 @@ def test_a_source_of_files():
     asset = one("asset: a", name="flights")
     assert asset.source == SourceSpec("csv", {}, 0)
     assert asset.storage == StorageLocation("/shop/landing/flights/{day}.csv", "landing/flights/{day}.csv")
-    assert asset.partition == TimePartition("day", "UTC", "day")
+    assert asset.partitioning.time == TimePartition("day", "UTC", "day")
     assert (asset.strategy, asset.write, asset.body, asset.inlets) == (None, None, None, {})
     assert asset.schedule == Schedule()
 
@@ -74,7 +74,7 @@ def test_other_sources(text, kind, uri):
 
 def test_the_short_partition_of_a_file_source_has_the_field_as_column():
     asset = one('asset: a\nsource: csv\npath: "x/{day}.csv"\npartition: "@daily"')
-    assert asset.partition == TimePartition("day", "UTC", "day")
+    assert asset.partitioning.time == TimePartition("day", "UTC", "day")
 
 
 def test_without_inlets_an_asset_is_manual():
@@ -173,13 +173,13 @@ def test_a_timetable_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own(
 def test_a_partition_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own():
     asset = one(f"{DAILY}timezone: Europe/Berlin\nstart: 2025-01-01\n", sql=SQL)
     berlin = unix(parse_instant("2025-01-01", zone="Europe/Berlin"))
-    assert asset.partition == TimePartition("day", "Europe/Berlin", "day", berlin)
+    assert asset.partitioning.time == TimePartition("day", "Europe/Berlin", "day", berlin)
     assert (asset.start, asset.end) == (berlin, None)
     asset = one(
         "asset: a\nstart: 2025-01-01\npartition: {by: day, column: day, start: 2025-02-01, timezone: Europe/Berlin}",
         sql=SQL,
     )
-    assert (asset.start, asset.partition.start, asset.timezone) == (1738364400, 1738364400, "UTC")
+    assert (asset.start, asset.partitioning.time.start, asset.timezone) == (1738364400, 1738364400, "UTC")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_the_project_file():
     asset = project.assets["a"]
     assert asset.storage == StorageLocation("/data/warehouse/a", "/data/warehouse/a")
     assert (asset.retries, asset.retry_delay_seconds, asset.timeout_seconds, asset.lease_seconds) == (3, 60, 3600, 300)
-    assert project.assets["flights"].partition.timezone == "Europe/Berlin"
+    assert project.assets["flights"].partitioning.time.timezone == "Europe/Berlin"
 
 
 def test_the_smallest_project_file():
