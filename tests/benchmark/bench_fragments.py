@@ -11,14 +11,20 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from sparkassets.core.planner.counted import having
-
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import Numbered, ObservedEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import Overlap, PartitionSet, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.partitions import (
+    Dependency,
+    Overlap,
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    TimePartition,
+    WindowMapping,
+)
 from sparkassets.core.planner.alignment import groups
 from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.planner import plan
@@ -30,7 +36,8 @@ HOUR, DAY = 3600, 86_400
 START = at("2000-01-01")
 SIZES = (43_800, 87_600)
 REPEATS = 3
-HOURS, DAYS = TimePartition("hour", "UTC"), TimePartition("day", "UTC")
+HOURS, DAYS = Partitioning(TimePartition("hour", "UTC")), Partitioning(TimePartition("day", "UTC"))
+TRAILING = WindowMapping.trailing(Duration(seconds=DAY))
 
 
 def every_second(count: int, size: int = HOUR, *, first: int = 0) -> PartitionSet:
@@ -88,25 +95,27 @@ def aligned(count: int) -> Callable[[], object]:
     years = project(dump, table)
     story = Story(years, now="2045-01-01")
     blocks, context = every_second(count // 2), story.context()
-    return lambda: groups(context, years.assets["table"], HOURS, blocks)
+    return lambda: groups(context, years.assets["table"], blocks)
 
 
 def gated(count: int, least: int) -> Callable[[], object]:
     """Hours that need some of the 24 before them, where every second day is missing."""
-    window, there = WindowMapping.trailing(Duration(seconds=DAY)), every_second(count // 48, DAY)
+    needs, there = (
+        Dependency(WindowMapping.trailing(Duration(seconds=DAY)), HOURS, HOURS),
+        every_second(count // 48, DAY),
+    )
     blocks = PartitionSet.span(START, START + count * HOUR)
-    return lambda: having(blocks, there, least=least, mapping=window, down=HOURS, up=HOURS)
+    return lambda: needs.enough(blocks, there, least)
 
 
 def gated_plainly(count: int, least: int) -> Callable[[], object]:
     """The same, block by block."""
-    window, there = WindowMapping.trailing(Duration(seconds=DAY)), every_second(count // 48, DAY)
-    blocks = PartitionSet.span(START, START + count * HOUR)
-    return lambda: [
-        slot
-        for slot in HOURS.slots(blocks)
-        if HOURS.count(window.up(PartitionSet.of_time([slot]), down=HOURS, up=HOURS) & there) >= least
-    ]
+    needs, there = (
+        Dependency(WindowMapping.trailing(Duration(seconds=DAY)), HOURS, HOURS),
+        every_second(count // 48, DAY),
+    )
+    slots = [PartitionSet.span(START + k * HOUR, START + (k + 1) * HOUR) for k in range(count)]
+    return lambda: [slot for slot in slots if HOURS.count(needs.up(slot) & there) >= least]
 
 
 def arithmetic(count: int) -> Callable[[], object]:
@@ -117,8 +126,8 @@ def arithmetic(count: int) -> Callable[[], object]:
 
 def mapped(count: int) -> Callable[[], object]:
     """Fragments of hours mapped to days and back."""
-    hours = every_second(count)
-    return lambda: Overlap().up(Overlap().down(hours, down=DAYS, up=HOURS), down=DAYS, up=HOURS)
+    hours, needs = every_second(count), Dependency(Overlap(), DAYS, HOURS)
+    return lambda: needs.up(needs.down(hours))
 
 
 def of_story(work: Callable[[Story], object]) -> Callable[[int], Callable[[], object]]:

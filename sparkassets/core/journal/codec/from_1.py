@@ -59,9 +59,9 @@ def _dataset(body: Body) -> Body:
 
 
 def _event(ref: list[Any]) -> list[Any]:
-    """Time that was told as starts and ends, none for the whole dataset."""
+    """Time that had neither starts nor ends for the whole dataset."""
     seq, asset, at, starts, ends, *rest = ref
-    return [seq, asset, at, _everything([list(pair) for pair in zip(starts, ends, strict=True)]), *rest]
+    return [seq, asset, at, [starts, ends] if starts else None, *rest]
 
 
 def _link(link: Body) -> Body:

@@ -15,7 +15,7 @@ from sparkassets.core.journal.codec.found import commits_from, commits_to
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.codec.runs import claim_from, claim_to
 from sparkassets.core.journal.codec.specs import spec_from, spec_to
-from sparkassets.core.journal.codec.values import columns_from, columns_to, extra_to, interval_from
+from sparkassets.core.journal.codec.values import columns_from, columns_to, extra_to, flat_from, flat_to, interval_from
 from sparkassets.core.journal.state import (
     AssetState,
     ClaimState,
@@ -282,12 +282,12 @@ def _failed_from(item: Sequence[Any]) -> FailedBlocks:
 
 
 def _ref_to(ref: EventRef) -> list[Any]:
-    return [ref.seq, ref.asset, ref.at, parts_to(ref.parts), dict(ref.extra), ref.run, ref.interval]
+    return [ref.seq, ref.asset, ref.at, flat_to(ref.parts), dict(ref.extra), ref.run, ref.interval]
 
 
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
-    seq, asset, at, parts, extra, run, interval = ref
-    return EventRef(seq, uri, asset, at, parts_from(parts), extra, run, interval_from(interval))
+    seq, asset, at, flat, extra, run, interval = ref
+    return EventRef(seq, uri, asset, at, flat_from(flat), extra, run, interval_from(interval))
 
 
 def _items(marks: StampedPartitions) -> list[tuple[int, int, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.core.partitions import PartitionSet, RangeSet
+from sparkassets.core.partitions import EVERYTHING, PartitionSet, RangeSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Pin
 
@@ -39,6 +39,16 @@ def time_of(parts: PartitionSet) -> RangeSet:
     if parts.apart:
         raise ValueError("a set of segments has a row for each of them")
     return parts.time
+
+
+def flat_to(parts: PartitionSet) -> list[tuple[int, ...]] | None:
+    """A set of time as starts and ends, which cost a half of pairs; everything is null."""
+    return None if parts.is_everything else [time_of(parts).starts, time_of(parts).ends]
+
+
+def flat_from(flat: Sequence[Sequence[int]] | None) -> PartitionSet:
+    """The set of `flat_to`."""
+    return EVERYTHING if flat is None else PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
 
 
 def interval_from(pair: Sequence[int] | None) -> tuple[int, int] | None:
