@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 
 from sparkassets import Project
 from sparkassets.cli import main
+from sparkassets.core.journal.codec.formats import FORMAT
 from tests.e2e.projects import rows, sell, write
 
 PROJECT = {
@@ -169,7 +170,7 @@ def newer(home):
     recorded(home)
     commit = home / "state" / "journal" / "_delta_log" / "00000000000000000000.json"
     text = commit.read_text("utf-8")
-    commit.write_text(text.replace('"sparkassets.format":"1"', '"sparkassets.format":"99"'), "utf-8")
+    commit.write_text(text.replace(f'"sparkassets.format":"{FORMAT}"', '"sparkassets.format":"99"'), "utf-8")
     assert commit.read_text("utf-8") != text
 
 
