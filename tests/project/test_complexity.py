@@ -1,0 +1,53 @@
+"""How much one function decides, and how long it is: a rule for the rooms that decide, with what is above it named.
+
+Counted as radon does: one for each branch, loop, comprehension, condition of an expression and handler.
+"""
+
+from pathlib import Path
+
+from radon.complexity import cc_visit
+from radon.visitors import Function
+
+PACKAGE = Path(__file__).parents[2] / "sparkassets"
+MOST = 10
+LONGEST = 60
+
+ABOVE = {
+    "core/planner/alignment.py:_fate",
+    "core/planner/explain.py:_newest",
+    "core/planner/failures.py:_runs",
+    "core/planner/impact.py:_reached",
+    "core/planner/incremental.py:_changes",
+    "core/planner/incremental.py:_touched",
+    "core/planner/news.py:causes",
+    "core/planner/news.py:uses_of",
+    "core/planner/pending.py:_newer",
+    "core/planner/timing.py:_continuous",
+    "core/planner/timing.py:due_ticks",
+    "core/planner/upstream.py:_runs",
+    "core/planner/wording.py:_lacking",
+}
+"""Functions of the planner and the journal that are more complex than `MOST`; none may come to it."""
+
+
+def functions(*folders: str) -> dict[str, Function]:
+    """Every function and method below these folders of the package, by file and name."""
+    found: dict[str, Function] = {}
+    for folder in folders:
+        for file in sorted((PACKAGE / folder).rglob("*.py")):
+            name = file.relative_to(PACKAGE).as_posix()
+            blocks = cc_visit(file.read_text())
+            methods = [method for block in blocks for method in getattr(block, "methods", ())]
+            found |= {f"{name}:{each.name}": each for each in (*blocks, *methods) if isinstance(each, Function)}
+    return found
+
+
+def test_the_rooms_that_decide_have_few_complex_functions():
+    known = functions("core/planner", "core/journal")
+    assert {name for name, each in known.items() if each.complexity > MOST} == ABOVE
+    assert len(ABOVE) < 0.04 * len(known)
+
+
+def test_no_function_is_long():
+    long = {name: each.endline - each.lineno + 1 for name, each in functions(".").items()}
+    assert {name: lines for name, lines in long.items() if lines > LONGEST} == {}
