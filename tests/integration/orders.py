@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, TimePartition
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import (
     AssetSpec,
@@ -73,10 +73,9 @@ def order(
     **more: Any,
 ) -> RunOrder:
     """A run of ``asset`` over the partitions ``keys`` (``A..B``); inlets are pinned to what is there now."""
-    blocks = None
+    blocks = EVERYTHING
     if keys is not None:
-        assert asset.partitioning is not None
-        blocks = PartitionSet.of_time(asset.partitioning.parse_keys(each) for each in keys.split(","))
+        blocks = PartitionSet.union(asset.partitioning.parse(each) for each in keys.split(","))
     token = next(_numbers)
     given = {
         "token": token,
@@ -96,13 +95,13 @@ def order(
     )
 
 
-def newest(asset: AssetSpec, *, ranges: PartitionSet | None = None, low: str | None = None) -> Pin:
+def newest(asset: AssetSpec, *, parts: PartitionSet = EVERYTHING, low: str | None = None) -> Pin:
     """A Delta inlet as it is now."""
     from deltalake import DeltaTable
 
     assert asset.storage is not None
     now = DeltaTable(asset.storage.path)
-    return Pin(asset.uri, 1, table_id=str(now.metadata().id), version=now.version(), ranges=ranges, low=low)
+    return Pin(asset.uri, 1, table_id=str(now.metadata().id), version=now.version(), parts=parts, low=low)
 
 
 def marker(order: RunOrder, computation: Computation | None = None, *, kind: str = "data", **more: Any) -> CommitMarker:
@@ -150,6 +149,5 @@ def computed(engine: SparkEngine, run: RunOrder) -> list[tuple[Any, ...]]:
 
 
 def span(asset: AssetSpec, keys: str) -> PartitionSet:
-    """The time of the partitions ``A..B``."""
-    assert asset.partitioning is not None
-    return PartitionSet.span(*asset.partitioning.parse_keys(keys))
+    """The partitions ``A..B``."""
+    return asset.partitioning.parse(keys)

@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 import pytest
 
-from sparkassets.core.partitions import NOTHING, Partitioning, TimePartition
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, TimePartition
 from sparkassets.core.patterns import fingerprint
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
@@ -43,11 +43,11 @@ def seen(asset, folder, files, *, keys=None):
     """A pin of these files and their fingerprints, as observed: slot key to the names of its files."""
     found = {}
     for key, names in files.items():
-        start = "" if key == "" else str(asset.partitioning.parse_key(key)[0])
+        start = "" if key == "" else str(asset.partitioning.time.parse_key(key)[0])
         stats = [(name, (folder / name).stat()) for name in names]
         found[start] = fingerprint((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
-    ranges = span(asset, keys) if keys else None
-    return {"pins": {"landing": Pin(asset.uri, 1, ranges=ranges)}, "files": {"landing": found}}
+    parts = span(asset, keys) if keys else EVERYTHING
+    return {"pins": {"landing": Pin(asset.uri, 1, parts=parts)}, "files": {"landing": found}}
 
 
 def test_the_field_of_the_path_is_a_column_and_text_stays_text(engine, tmp_path):
@@ -179,7 +179,7 @@ def test_a_folder_that_vanished_is_named(engine, tmp_path):
 
 
 def test_no_files_are_no_rows_if_the_columns_are_declared(engine, tmp_path):
-    run = {"pins": {"landing": Pin("x", 1, ranges=NOTHING)}, "files": {"landing": {}}}
+    run = {"pins": {"landing": Pin("x", 1, parts=NOTHING)}, "files": {"landing": {}}}
     copy = table("copy", tmp_path / "w", **sql(COPY, "landing"))
     with pytest.raises(RunError, match=r"^the source 'landing' has no files for this run, so its columns are unknown"):
         engine.compute(order(copy, landing(tmp_path), **run), attempt=1)

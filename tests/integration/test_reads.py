@@ -114,21 +114,21 @@ def test_only_the_mapped_partitions_are_read(engine, spark, tmp_path, slots, kin
     source = table("source", tmp_path, by=slots[0], zone=slots[1], column="at")
     literals = ", ".join("(NULL)" if value is None else f"('{value}')" for value in values)
     save(spark.sql(f"SELECT CAST(v AS {kind}) AS at, v FROM VALUES {literals} AS t(v)"), source)  # noqa: S608
-    pins = {"source": newest(source, ranges=span(source, key))}
+    pins = {"source": newest(source, parts=span(source, key))}
     read = computed(engine, order(reading(tmp_path, "SELECT v FROM {{ inlets.source }}"), source, pins=pins))
     expected = kept or (values[1:3] if len(values) > 2 else values[1:])
     assert [value for (value,) in read] == sorted(expected)
 
 
 def test_no_mapped_partition_is_no_row(engine, flights, tmp_path):
-    pins = {"flights": newest(flights, ranges=NOTHING)}
+    pins = {"flights": newest(flights, parts=NOTHING)}
     assert computed(engine, order(reading(tmp_path, ALL, "flights"), flights, pins=pins)) == []
 
 
 def test_a_column_that_cannot_hold_the_partition_is_refused(engine, spark, tmp_path):
     source = table("source", tmp_path, by="day")
     save(spark.sql("SELECT 5 AS day"), source)
-    pins = {"source": newest(source, ranges=span(source, "2013-01-05"))}
+    pins = {"source": newest(source, parts=span(source, "2013-01-05"))}
     with pytest.raises(RunError) as error:
         engine.compute(order(reading(tmp_path), source, pins=pins), attempt=1)
     assert str(error.value) == (
@@ -140,7 +140,7 @@ def test_a_column_that_cannot_hold_the_partition_is_refused(engine, spark, tmp_p
 def test_a_missing_partition_column_is_named(engine, spark, tmp_path):
     source = table("source", tmp_path, by="day")
     save(spark.sql("SELECT 5 AS dya"), source)
-    pins = {"source": newest(source, ranges=span(source, "2013-01-05"))}
+    pins = {"source": newest(source, parts=span(source, "2013-01-05"))}
     with pytest.raises(RunError) as error:
         engine.compute(order(reading(tmp_path), source, pins=pins), attempt=1)
     assert str(error.value) == "the inlet 'source' has no column 'day'\n  hint: did you mean 'dya'?"
@@ -215,7 +215,7 @@ def test_the_values_of_hours_and_days(engine, tmp_path):
         (date(2013, 10, 27), datetime(2013, 10, 27, 23)),  # noqa: DTZ001
         (date(2013, 10, 28), datetime(2013, 10, 28, 23)),  # noqa: DTZ001
     ]
-    assert unix(parse_instant("2013-10-27T23:00Z", zone="UTC")) == daily.partitioning.parse_key("2013-10-27")[1]
+    assert unix(parse_instant("2013-10-27T23:00Z", zone="UTC")) == daily.partitioning.time.parse_key("2013-10-27")[1]
 
 
 def test_decimals_stay_decimals(engine, spark, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.partitions import PartitionSet
 from sparkassets.ports import Recorded
 from sparkassets.sources import DeltaTargets
 from tests.integration.orders import execute, marker, order, sql, table, target
@@ -31,7 +30,7 @@ def keys(asset, ranges):
 def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAYS))
     first, second = order(daily, keys="2013-01-01,2013-01-02"), order(daily, keys="2013-01-02,2013-01-03")
-    coverage = PartitionSet.of_time([daily.partitioning.parse_keys("2013-01-01..2013-01-03")])
+    coverage = daily.partitioning.parse("2013-01-01..2013-01-03")
     execute(engine, first, blocks=("2013-01-01..2013-01-02",))
     execute(engine, second, blocks=("2013-01-02..2013-01-03",))
     known, at = recorded(daily, second, coverage), f"delta.`{daily.storage.path}`"

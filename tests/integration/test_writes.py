@@ -17,7 +17,7 @@ COPY = "SELECT * FROM {{ inlets.flights }}"
 
 
 def daily_of(flights, daily, keys):
-    return order(daily, flights, keys=keys, pins={"flights": newest(flights, ranges=span(flights, keys))})
+    return order(daily, flights, keys=keys, pins={"flights": newest(flights, parts=span(flights, keys))})
 
 
 def test_replace_by_blocks_touches_no_other_block(engine, spark, flights, tmp_path):

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.core.partitions import PartitionSet, TimePartition
+from sparkassets.core.partitions import RangeSet, TimePartition
 from sparkassets.errors import RunError
 from sparkassets.spark.predicates import inside
 
 
 def of(by, zone, kind, *keys):
     partition = TimePartition(by, zone)
-    ranges = PartitionSet.of_time(partition.parse_keys(key) for key in keys)
+    ranges = RangeSet.of(partition.parse_keys(key) for key in keys)
     return inside("d`y", kind, partition=partition, ranges=ranges, owner="x")
 
 
