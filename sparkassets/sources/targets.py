@@ -95,7 +95,7 @@ class _Look:
         if len(commits) >= found - seen:
             return self._judge(commits) if commits else None
         lacking = f"something (the log no longer tells what came after version {seen})"
-        gap = ForeignCommit(found, lacking, None, self.known.coverage)
+        gap = ForeignCommit(found, lacking, None, self.all_of_it)
         return Found(
             "changed", "", table_id=self.known.table_id, version=found, mark=self.marked(found), commits=(gap,)
         )
@@ -145,14 +145,17 @@ class _Look:
             version -= 1
         return {}
 
+    @property
+    def all_of_it(self) -> PartitionSet:
+        """All that was computed; everything of an asset without partitions."""
+        return self.known.coverage if self.asset.partitioning.is_partitioned else EVERYTHING
+
     def touched(self, commit: Commit) -> PartitionSet:
         """The computed partitions whose rows it changed; all of them where that cannot be told."""
-        if not self.asset.partitioning.is_partitioned:
-            return EVERYTHING
         time = self.asset.partitioning.time
         spans = self._spans(commit, time) if time is not None and time.column is not None else None
         if spans is None:
-            return self.known.coverage
+            return self.all_of_it
         return self.asset.partitioning.cover(PartitionSet.of_time(spans)) & self.known.coverage
 
     def _spans(self, commit: Commit, partition: TimePartition) -> Iterable[tuple[int, int]] | None:

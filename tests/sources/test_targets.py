@@ -296,6 +296,17 @@ def test_a_log_that_does_not_tell_what_came(table):
     assert commit.blocks == table.known.coverage
 
 
+def test_what_came_untold_to_a_table_without_partitions_changed_all_of_it(tmp_path):
+    table = Table(tmp_path / "a", by=None)
+    table.write(1)
+    for _ in range(3):
+        table.commit(1)
+    DeltaTable(table.path).create_checkpoint()
+    log(table, 1).unlink()
+    (commit,) = table.look().commits
+    assert commit.blocks == EVERYTHING
+
+
 def test_a_log_of_which_the_seen_version_was_cleaned_is_the_same_table(table):
     DeltaTable(table.path).create_checkpoint()
     log(table, 2).unlink()
