@@ -200,6 +200,6 @@ def test_sql_in_a_yaml_file_has_its_place_there(engine, tmp_path):
 
 def test_only_the_mapped_time_of_the_inlet_is_seen(engine, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql("SELECT DISTINCT day FROM {{ inlets.flights }}", "flights"))
-    pins = {"flights": newest(flights, ranges=span(flights, "2013-01-02..2013-01-03"))}
+    pins = {"flights": newest(flights, parts=span(flights, "2013-01-02..2013-01-03"))}
     read = computed(engine, order(daily, flights, keys="2013-01-02..2013-01-03", pins=pins))
     assert read == [(date(2013, 1, 2),), (date(2013, 1, 3),)]

@@ -6,6 +6,7 @@ import pytest
 
 from sparkassets.core.journal.announce import of_run
 from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.errors import Location, RunError
 from sparkassets.ports import RunOrder
@@ -18,7 +19,7 @@ PROJECT = project(source("s"), source("side"), asset("a", "s"))
 
 def context():
     item = PROJECT.assets["a"]
-    order = RunOrder(item, "a-1", "j/a", 1, None, {}, {}, None, datetime(2025, 1, 1, tzinfo=UTC), {})
+    order = RunOrder(item, "a-1", "j/a", 1, NOTHING, {}, {}, None, datetime(2025, 1, 1, tzinfo=UTC), {})
     return context_of(order, watermark=None, project=PROJECT)
 
 
