@@ -178,10 +178,6 @@ class Partitioning:
         first = _ALWAYS.first if low is None else self.time.ceil(low)
         return PartitionSet.span(first, _ALWAYS.last if high is None else self.time.ceil(high))
 
-    def bounds(self) -> PartitionSet:
-        """The partitions that the declared bounds allow: they begin at ``start`` or after, and before ``end``."""
-        return EVERYTHING if self.time is None else self.between(self.time.start, self.time.end)
-
     def before(self, parts: PartitionSet, length: Duration) -> PartitionSet:
         """The partitions that overlap so much time before each stretch of ``parts``; without time there are none.
 

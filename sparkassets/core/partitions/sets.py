@@ -29,11 +29,6 @@ class PartitionSet:
     apart: tuple[tuple[Segment, RangeSet], ...] = ()
 
     @classmethod
-    def everything(cls) -> PartitionSet:
-        """Always, for all tuples: all partitions, and the whole of an asset without any."""
-        return EVERYTHING
-
-    @classmethod
     def span(cls, start: int, end: int) -> PartitionSet:
         """The time ``[start, end)``, for all tuples; empty unless ``start < end``."""
         return cls(RangeSet.span(start, end))
