@@ -13,7 +13,7 @@ made = $(shell test -x $(1)/bin/python || echo always)
 # The folders whose tests must pass where Spark is not installed.
 CORE_TESTS := $(wildcard tests/core tests/project tests/sources tests/contracts tests/state tests/runtime tests/app tests/cli)
 
-# Each with a Spark session of its own, which waits for much of its time.
+# Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2
 
 # Stops with the one line that its argument holds; goes on when that is empty.
@@ -36,7 +36,7 @@ test: java test-core lint test-spark
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'
 	@if .venv-core/bin/python -c 'import pyspark' 2>/dev/null; then echo '.venv-core holds pyspark' >&2; exit 1; fi
-	@.venv-core/bin/python -m pytest --doctest-modules $(CORE_TESTS) sparkassets/core
+	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) --doctest-modules $(CORE_TESTS) sparkassets/core
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'

@@ -382,8 +382,11 @@ class Driver:
     def _recordable(self, end: _Ended) -> _Ended:
         """As it ended, or else a failure: what a run told of itself may not fit into the journal.
 
-        Such a run is in its target, so that its chain stays; nothing of it is lost, and the others are recorded.
+        Such a run is in its target, so that its chain stays; nothing of it is lost, and the others are recorded. What
+        fails once the driver was asked to stop is cancelled: a signal to all processes may reach Spark's first.
         """
+        if isinstance(end.outcome, Failed) and end.outcome.cause == "error" and self._stopping.is_set():
+            return _Ended(end.active, replace(end.outcome, cause="cancelled"))
         if not isinstance(end.outcome, Done):
             return end
         try:

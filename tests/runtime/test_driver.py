@@ -332,6 +332,21 @@ def test_interrupting_cancels_what_runs_and_loses_nothing():
     assert len(w.engine.data("a")) == len(w.engine.data("b")) == 1
 
 
+def test_what_fails_once_the_driver_is_to_stop_is_cancelled_as_the_signal_may_have_reached_spark_first():
+    w = world(source("s"), asset("a", "s"))
+    w.tell("s", "2025-01-01")
+    driver = w.driver()
+
+    def killed(order):
+        driver.stop()
+        raise OSError("the executor is gone")
+
+    w.engine.hooks["a", "compute"] = killed
+    assert {r.asset: r.status for r in driver.run([Tick()]).runs} == {"a": "cancelled"}
+    w.engine.hooks.clear()
+    assert {r.asset: r.status for r in w.driver().run([Tick()]).runs} == {"a": "success"}
+
+
 def test_a_source_that_cannot_be_looked_at_is_a_fault_and_the_rest_goes_on():
     w = world(source("s"), source("t"), asset("a", "s"), asset("b", "t"))
     w.tell("t", "2025-01-01")
