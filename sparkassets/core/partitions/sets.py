@@ -55,6 +55,8 @@ class PartitionSet:
     def union(cls, sets: Iterable[PartitionSet]) -> PartitionSet:
         """What is in any of the sets; the only one that is not empty as it is."""
         some = [each for each in sets if each]
+        if len(some) < 2:  # noqa: PLR2004 - there is nothing to unite
+            return some[0] if some else NOTHING
         constant = [each for each in some if not each.apart]
         left = [each for each in some if each.apart]
         if constant:

@@ -47,6 +47,8 @@ class Aligned:
 
 def alignment(case: Case, course: Course) -> Course:
     """The step: each candidate with the upstream runs that it reads; those that wait for one are taken out."""
+    if not _inlets(case.asset):
+        return course
     return _of_runs(case, course) if case.pending is None else _of_blocks(case, course)
 
 

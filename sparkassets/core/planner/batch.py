@@ -45,7 +45,9 @@ def _of_blocks(case: Case, course: Course, found: Pending) -> Course:
         run = _run(case, found, candidate, cut)
         taken, coming = taken | cut.blocks, coming | cut.blocks | cut.rest
         last = candidate is course.candidates[-1] and not cut.rest and not _holds(candidate.tick, course.due - taken)
-        runs.append(run if last else replace(run, request=replace(run.request, cursor=None)))
+        if not last and candidate.cursor is not None:
+            run = replace(run, request=replace(run.request, cursor=None))
+        runs.append(run)
     return replace(course, runs=tuple(runs), waiting=tuple(waiting), coming=coming)
 
 

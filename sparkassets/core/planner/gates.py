@@ -69,6 +69,8 @@ def gates(case: Case, course: Course) -> Course:
     holes = case.pending.holes
     waiting = fills_nothing(case.context, case.asset, first.blocks & holes)
     gated = gate(case.context, case.asset, first.blocks - course.barred - holes, first.since)
+    if gated.ready is first.blocks and not (gated.waiting or gated.notes or waiting):
+        return course
     kept = replace(first, blocks=gated.ready, notes=(*first.notes, *gated.notes))
     return replace(course, candidates=(kept,), waiting=(*course.waiting, *waiting, *gated.waiting))
 

@@ -34,7 +34,7 @@ class PlannedRun(Requested):
     ) -> PlannedRun:
         """The run of ``asset``, whose claims that never ended it settles first."""
         return cls(
-            replace(request, events=tuple(ref.seq for ref in events)),
+            replace(request, events=tuple(ref.seq for ref in events)) if events else request,
             strategy=asset.strategy.name if asset.strategy else "",
             write=asset.write.name if asset.write else "",
             events=events,

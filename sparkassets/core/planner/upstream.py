@@ -42,6 +42,8 @@ def upstream(case: Case, course: Course) -> Course:
 
 def _blocks(case: Case, course: Course, found: Pending) -> Course:
     waits = upstream_waits(case.context, case.asset, found.wanted)
+    if not waits.waiting:
+        return course
     coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & course.blocks
     return replace(
         course,
