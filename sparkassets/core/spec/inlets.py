@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final
 
 from sparkassets.core.columns import KnownColumns
 from sparkassets.core.instants import Duration, InstantError
@@ -33,14 +33,6 @@ _PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path")
 _OWN: Final = "asset {!r} cannot be its own inlet"
 _SAME: Final = "asset {!r} cannot have {!r} as an inlet: both are the dataset {!r}"
 _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before the run"
-
-
-class Located(Protocol):
-    """Where an inlet is named, in the YAML or in the code."""
-
-    @property
-    def location(self) -> Location:
-        """The place."""
 
 
 def compile_inlets(
