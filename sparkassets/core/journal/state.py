@@ -181,6 +181,11 @@ class Loss:
     seq: int
     stuck: bool = False
 
+    @property
+    def named(self) -> PartitionSet:
+        """Which partitions; none where it is the whole asset, or was before it had partitions."""
+        return NOTHING if self.blocks.is_everything else self.blocks
+
 
 @dataclass(frozen=True, slots=True)
 class AssetState:

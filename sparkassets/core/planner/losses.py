@@ -52,10 +52,17 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     loss, runs, notes = state.loss, decision.runs, list(foreign(context, asset, state))
     if loss is not None and not loss.stuck:
         runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in runs)
-        left = loss.blocks - PartitionSet.union(run.blocks for run in runs)
+        left = _lost_still(loss, runs)
         if left:
             notes.insert(0, Note(asset.name, f"{loss.reason}; this is missing until it is computed again", left))
     return replace(decision, runs=runs, notes=tuple(notes)) if notes or runs is not decision.runs else decision
+
+
+def _lost_still(loss: Loss, runs: tuple[PlannedRun, ...]) -> PartitionSet:
+    """What these runs do not compute again."""
+    if loss.blocks.is_everything:
+        return NOTHING if runs else EVERYTHING
+    return loss.blocks - PartitionSet.union(run.blocks for run in runs)
 
 
 def of_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:

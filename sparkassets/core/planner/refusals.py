@@ -29,7 +29,7 @@ def refusals(
         first = first - needed.down(ahead)
     removed = needed.down(between) & (refused - loud - first)
     loss = context.state_of(asset).loss
-    lost = removed & (loss.blocks if loss is not None and not loss.blocks.is_everything else NOTHING)
+    lost = removed & (loss.named if loss is not None else NOTHING)
     begins = f", before the first partition of {inlet.name}; declare `start` where {inlet.name} begins"
     without = f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without"
     parts = (

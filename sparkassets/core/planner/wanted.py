@@ -57,7 +57,7 @@ def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> P
     partitioning, over = asset.partitioning, context.over(asset.partitioning)
     if asset.start is not None:
         return partitioning.between(asset.start, None) & over
-    ever = state.coverage if state.loss is None else state.coverage | state.loss.blocks
+    ever = state.coverage if state.loss is None else state.coverage | state.loss.named
     return partitioning.cover(ever or partitioning.last_over(context.now)).onward() & over
 
 

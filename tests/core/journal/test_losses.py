@@ -410,3 +410,11 @@ def check(story, run):
         state = story.state.assets[name]
         if state.loss is not None:
             assert not run.blocks.overlaps(state.loss.blocks)
+
+
+def test_a_table_that_was_lost_before_its_asset_had_partitions_asks_for_no_more_than_one_without():
+    story = ran(asset("a", by=None, schedule=timed("@daily")))
+    found(story, "a", GONE)
+    story.change(source("s"), asset("a", schedule=timed("@daily")))
+    assert story.due() == {"a": ["2025-01-31"]}
+    assert asset_status(story.context(), story.project.assets["a"]).missing == 1

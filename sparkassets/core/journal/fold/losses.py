@@ -96,4 +96,4 @@ def _mark_of(token: int) -> str:
 
 def _lost(loss: Loss | None) -> PartitionSet:
     """The partitions that are lost still; none where it cannot be told which."""
-    return NOTHING if loss is None or loss.blocks.is_everything else loss.blocks
+    return loss.named if loss is not None else NOTHING
