@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, RangeSet
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.log import Commit, DeltaLog
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
 from sparkassets.sources.delta_changes import Changes, TableTime, flat_adds
-from sparkassets.sources.delta_log import Commit, DeltaLog
 from sparkassets.sources.delta_time import FileTimes, TimeColumn, time_column
 from sparkassets.sources.missing import missing_table
 

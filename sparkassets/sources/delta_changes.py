@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.phrases import writable
+from sparkassets.delta.log import Commit, FileAction
 from sparkassets.errors import SourceError
-from sparkassets.sources.delta_log import Commit, FileAction
 from sparkassets.sources.delta_rows import DataFiles, Rows
 from sparkassets.sources.delta_time import FileTime, FileTimes, Span
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.log import Commit, DeltaLog, transactions
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path
 from sparkassets.ports import Recorded
-from sparkassets.sources.delta_log import Commit, DeltaLog, transactions
 from sparkassets.sources.delta_time import FileTimes, time_column
 
 if TYPE_CHECKING:
