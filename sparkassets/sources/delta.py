@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, RangeSet
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, DeltaLog
+from sparkassets.delta.times import FileTimes, TimeColumn, time_column
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
-from sparkassets.sources.delta_changes import Changes, TableTime, flat_adds
-from sparkassets.sources.delta_time import FileTimes, TimeColumn, time_column
+from sparkassets.sources.delta_changes import Changes, TableTime
 from sparkassets.sources.missing import missing_table
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.phrases import writable
+from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, FileAction
+from sparkassets.delta.times import FileTime, FileTimes, Span
 from sparkassets.errors import SourceError
 from sparkassets.sources.delta_rows import DataFiles, Rows
-from sparkassets.sources.delta_time import FileTime, FileTimes, Span
 
 if TYPE_CHECKING:
-    from arro3.core import Table
     from deltalake import DeltaTable
     from pyarrow import Array
 
@@ -255,20 +255,6 @@ class TableTime:
         if version not in self._versions:
             self._versions[version] = self.opened(version)
         return self._versions[version]
-
-
-def flat_adds(table: DeltaTable) -> Table:
-    """The live files, a column for each part of an add action.
-
-    Raises:
-        SourceError: deltalake cannot tell them.
-    """
-    from deltalake.exceptions import DeltaError
-
-    try:
-        return table.get_add_actions(flatten=True)
-    except DeltaError as error:
-        raise SourceError(f"cannot read the log of the Delta table at '{table.table_uri}': {error}") from error
 
 
 def kept_rows(table: DeltaTable) -> dict[str, Array]:

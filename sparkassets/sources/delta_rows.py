@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from sparkassets.core.partitions import TimePartition
-from sparkassets.sources.delta_time import NULL, FileTimes, Span, TimeColumn
+from sparkassets.delta.times import NULL, FileTimes, Span, TimeColumn
 from sparkassets.sources.delta_values import spans_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.sources.delta_time import NULL, FileTimes, Span
+from sparkassets.delta.times import NULL, FileTimes, Span
 
 if TYPE_CHECKING:
     from pyarrow import Array

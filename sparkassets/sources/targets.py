@@ -17,10 +17,10 @@ from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import Commit, DeltaLog, transactions
+from sparkassets.delta.times import FileTimes, time_column
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path
 from sparkassets.ports import Recorded
-from sparkassets.sources.delta_time import FileTimes, time_column
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

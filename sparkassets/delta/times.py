@@ -56,6 +56,8 @@ class FileTime:
         exact: Whether all of it is one slot.
         rows: How many rows have a time, None where that is not told; with a deletion vector there are fewer.
         nulls: Whether other rows may have none.
+        plain: Whether no value between the bounds is anything but a time written the one way that a run writes it:
+            text between two keys may be none, and an hour's key may carry an offset that it does not need.
     """
 
     start: int
@@ -63,6 +65,7 @@ class FileTime:
     exact: bool = True
     rows: int | None = None
     nulls: bool = False
+    plain: bool = True
 
     @property
     def span(self) -> Span:
@@ -93,16 +96,36 @@ def time_column(schema: str, partition: TimePartition, *, source: str) -> TimeCo
             f"the source '{source}' has no column '{partition.column}'; it has {', '.join(fields)}",
             hint=f"did you mean '{near[0]}'?" if near else None,
         )
-    kind = found["type"] if isinstance(found["type"], str) else found["type"].get("type", "")
-    if kind not in _KINDS or (kind == "date" and partition.by == "hour"):
+    if not _tells(found, partition):
+        kind = _kind(found)
         dates = "" if partition.by == "hour" else "a date, "
         raise SourceError(
             f"the column '{partition.column}' of the source '{source}' is of type {kind}, which tells no"
             f" {partition.by}; expected {dates}a timestamp or the partition's key as text"
         )
-    mapped = found.get("metadata") or {}
-    physical = mapped.get("delta.columnMapping.physicalName", partition.column)
-    return TimeColumn(partition.column, kind, physical, mapped.get("delta.columnMapping.id"))
+    return _column(found)
+
+
+def told_by(schema: str, partition: TimePartition) -> TimeColumn | None:
+    """The same column, upper and lower case aside; None where there is none or its type tells no slot."""
+    wanted = (partition.column or "").lower()
+    found = (entry for entry in json.loads(schema)["fields"] if entry["name"].lower() == wanted)
+    return next((_column(entry) for entry in found if _tells(entry, partition)), None)
+
+
+def _kind(entry: Mapping[str, Any]) -> str:
+    return str(entry["type"] if isinstance(entry["type"], str) else entry["type"].get("type", ""))
+
+
+def _tells(entry: Mapping[str, Any], partition: TimePartition) -> bool:
+    kind = _kind(entry)
+    return kind in _KINDS and not (kind == "date" and partition.by == "hour")
+
+
+def _column(entry: Mapping[str, Any]) -> TimeColumn:
+    mapped = entry.get("metadata") or {}
+    physical = mapped.get("delta.columnMapping.physicalName", entry["name"])
+    return TimeColumn(entry["name"], _kind(entry), physical, mapped.get("delta.columnMapping.id"))
 
 
 @dataclass(slots=True)
@@ -124,7 +147,7 @@ class FileTimes:
         if empty and rows != 0:
             self.leave_out(NULL)
         span = None if empty or value is None else self.of_value(value)
-        return NOWHEN if span is None else FileTime(*span, rows=rows)
+        return NOWHEN if span is None else FileTime(*span, rows=rows, plain=self._is_plain(value, value, span))
 
     def of_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> FileTime | None:
         """The time from the least to the greatest value in a file; None where its statistics do not tell."""
@@ -136,7 +159,8 @@ class FileTimes:
         if first is None or last is None:
             return None
         timed = None if rows is None or nulls is None else rows - nulls
-        return FileTime(min(first[0], last[0]), max(first[1], last[1]), first == last, timed, nulls != 0)
+        plain = self._is_plain(low, high, first)
+        return FileTime(min(first[0], last[0]), max(first[1], last[1]), first == last, timed, nulls != 0, plain)
 
     def of_action(self, partition: Mapping[str, str | None], stats: Mapping[str, Any]) -> FileTime | None:
         """The time of a file by its action in the log; None where it does not tell."""
@@ -187,6 +211,9 @@ class FileTimes:
             self._known[value] = self._planned(lambda: _SLOTS[self.column.kind](self.partition, value))
         return self._known[value]
 
+    def _is_plain(self, low: Value, high: Value, span: Span) -> bool:
+        return self.column.kind != "string" or (low == high == self.partition.key(span[0]))
+
     def _planned(self, span: Callable[[], Span | None]) -> Span | None:
         """The slot, unless there is none or it is beyond the years of partitions."""
         try:
@@ -217,7 +244,10 @@ def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span:
 def _of_local_timestamp(partition: TimePartition, value: date | str) -> Span:
     local = datetime.fromisoformat(str(value)) if not isinstance(value, datetime) else value
     both = [local_to_epoch(local, partition.timezone, fold=fold) for fold in (0, 1)]
-    return partition.floor(min(both)), partition.next(max(both))
+    start, end = partition.floor(min(both)), partition.next(max(both))
+    if local < partition.local_start(start):  # of a day that clocks skip: it belongs to the slot before
+        return partition.previous(start), start
+    return start, end
 
 
 def _of_key(partition: TimePartition, value: str) -> Span:

@@ -1,0 +1,87 @@
+"""The live files of a table at the version that is loaded, as its log tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import repeat
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from sparkassets.errors import SourceError
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+    from deltalake import DeltaTable
+
+PartitionValue = str | int | float | bool | date | Decimal | bytes | None
+"""Of a column that a table's folders are named by, typed; a timestamp with its zone, which is UTC."""
+
+_PARTITION = "partition."
+
+
+@dataclass(slots=True)
+class LiveFile:
+    """One data file, as its add action has it; never changed.
+
+    Attributes:
+        path: As in the log: percent-encoded, relative to the table, or a URI.
+        size: Bytes.
+        rows: Where its statistics tell; with a deletion vector there are fewer.
+        partition: By the column's name; None also for the text of no characters, as Delta's protocol has it.
+    """
+
+    path: str
+    size: int
+    rows: int | None
+    partition: Mapping[str, PartitionValue]
+
+    @property
+    def place(self) -> str:
+        """`path` as the storage has it: relative to the table, or a URI."""
+        return unquote(self.path)
+
+
+def live_files(adds: Table) -> list[LiveFile]:
+    """The files of flattened add actions, in their order."""
+    names = [name for name in adds.schema.names if name.startswith(_PARTITION)]
+    columns = [name.removeprefix(_PARTITION) for name in names]
+    paths, sizes, counts = (adds.column(name).to_pylist() for name in ("path", "size_bytes", "num_records"))
+    values = zip(*(adds.column(name).to_pylist() for name in names), strict=True) if names else repeat((), len(paths))
+    partitions = (dict(zip(columns, each, strict=True)) for each in values)
+    return list(map(LiveFile, paths, sizes, counts, partitions))
+
+
+def flat_adds(table: DeltaTable) -> Table:
+    """The live files, a column for each part of an add action.
+
+    Raises:
+        SourceError: deltalake cannot tell them.
+    """
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return table.get_add_actions(flatten=True)
+    except DeltaError as error:
+        raise SourceError(f"cannot read the log of the Delta table at '{table.table_uri}': {error}") from error
+
+
+def log_text(value: PartitionValue) -> str | None:
+    """A partition's value as Delta writes it into the log.
+
+    >>> log_text(date(2013, 1, 5)), log_text(True), log_text(None)
+    ('2013-01-05', 'true', None)
+    """
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).lower()
+        case datetime():
+            return value.replace(tzinfo=None).isoformat(sep=" ")
+        case bytes():
+            return value.decode()
+        case _:
+            return str(value)

@@ -1,0 +1,70 @@
+"""How the live files of a table lie against a set of partitions: which hold them alone, which others, which both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet
+from sparkassets.delta.live import LiveFile, flat_adds, live_files
+from sparkassets.delta.times import NOWHEN, FileTime, FileTimes, Span, told_by
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Every live file, once.
+
+    Attributes:
+        inside: Every row is in the partitions.
+        mixed: Some rows may be, others may not.
+        outside: No row is.
+    """
+
+    inside: tuple[LiveFile, ...] = ()
+    mixed: tuple[LiveFile, ...] = ()
+    outside: tuple[LiveFile, ...] = ()
+
+
+def sliced(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning) -> Slices:
+    """The live files of ``table``, at the version that is loaded, against ``parts``, whole partitions.
+
+    A row without a time is in no partition. By partition values and statistics alone: no file is read.
+
+    Raises:
+        SourceError: deltalake cannot tell the files.
+    """
+    adds = flat_adds(table)
+    files = live_files(adds)
+    if parts.is_everything or not parts:
+        return Slices(inside=tuple(files)) if parts else Slices(outside=tuple(files))
+    time = partitioning.time
+    column = None if time is None else told_by(table.schema().to_json(), time)
+    if time is None or column is None:
+        return Slices(mixed=tuple(files))
+    times = FileTimes(column, time)
+    holding = _Holding(parts.time)
+    found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
+    for file, when in zip(files, times.of_live(adds).values(), strict=True):
+        unnamed = when is NOWHEN and file.rows != 0 and file.partition.get(column.name) is not None
+        found[None if when is None or unnamed else holding.of(when)].append(file)
+    return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding:
+    """Whether ranges hold the rows of a file: all, none, or (None) some or perhaps some; asks once for a span."""
+
+    ranges: RangeSet
+    _known: dict[Span, bool | None] = field(default_factory=dict)
+
+    def of(self, when: FileTime) -> bool | None:
+        if when.start == when.end:
+            return False
+        if when.span not in self._known:
+            span = RangeSet.span(*when.span)
+            self._known[when.span] = True if self.ranges.covers(span) else None if self.ranges.overlaps(span) else False
+        held = self._known[when.span]
+        return None if held and (when.nulls or not when.plain) else held

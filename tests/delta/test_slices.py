@@ -1,0 +1,218 @@
+"""How live files lie against partitions, against a plain look at every row; and what files say of themselves."""
+
+import json
+import tempfile
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import unix
+from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning, PartitionSet, TimePartition
+from sparkassets.delta.live import flat_adds, live_files, log_text
+from sparkassets.delta.slices import sliced
+
+DAYS = Partitioning(TimePartition("day", "UTC", column="day"))
+_TYPES = {
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "string": pa.string(),
+}
+_GRIDS = [
+    ("day", "UTC"),
+    ("day", "America/New_York"),
+    ("day", "Pacific/Apia"),  # leaves out 2011-12-30
+    ("week", "Europe/Amsterdam"),
+    ("month", "Asia/Kolkata"),
+    ("hour", "America/New_York"),
+    ("hour", "UTC"),
+]
+_AROUND = {
+    "UTC": datetime.fromisoformat("1969-12-31T22:00"),
+    "America/New_York": datetime.fromisoformat("2024-11-02T22:00"),
+    "Pacific/Apia": datetime.fromisoformat("2011-12-28"),
+    "Europe/Amsterdam": datetime.fromisoformat("2024-03-30"),
+    "Asia/Kolkata": datetime.fromisoformat("2023-12-30"),
+}
+
+
+@st.composite
+def tables(draw):
+    """A grid, a kind of column, files as lists of values, a set of slots, and whether the column names folders."""
+    by, zone = draw(st.sampled_from(_GRIDS))
+    kinds = ["timestamp", "string", *(["date"] if by != "hour" else [])]
+    kind = draw(st.sampled_from([*kinds, *(["timestamp_ntz"] if by != "hour" or zone == "UTC" else [])]))
+    time = TimePartition(by, zone, column="when")
+    step = timedelta(minutes=30) if by == "hour" else timedelta(hours=9)
+    values = st.none() | st.sampled_from([_value(time, kind, _AROUND[zone] + step * n) for n in range(24)])
+    if kind == "string":
+        values = values | st.sampled_from(["", "never", "2024-11-03T01", "2024-11-02T22-04:00"])
+    physical = draw(st.booleans())
+    near = unix(_AROUND[zone].replace(tzinfo=ZoneInfo(zone)))
+    rows = values.map(lambda value: [value]) if physical else st.lists(values, min_size=1, max_size=4)
+    files = draw(st.lists(rows, min_size=1, max_size=4))
+    edges = [time.floor(near)]
+    while len(edges) < 10:
+        edges.append(time.next(edges[-1]))
+    chosen = draw(st.sets(st.integers(0, 8)))
+    parts = PartitionSet.of_time((edges[n], edges[n + 1]) for n in chosen)
+    return time, kind, files, parts, physical
+
+
+def _value(time, kind, local):
+    zone = ZoneInfo(time.timezone)
+    match kind:
+        case "date":
+            return local.date()
+        case "timestamp":
+            return local.replace(tzinfo=zone).astimezone(UTC) + timedelta(microseconds=999_999)
+        case "timestamp_ntz":
+            return local + timedelta(microseconds=999_999)
+        case _:
+            return time.key(time.floor(unix(local.replace(tzinfo=zone))))
+
+
+def _belongs(value, time, kind, parts):
+    """What the predicate of `spark.predicates.belonging` says of one row."""
+    if value is None:
+        return False
+    slots = list(time.slots(parts.time))
+    if kind == "string":
+        return value in {time.key(start) for start, _ in slots}
+    for start, end in slots:
+        match kind:
+            case "date":
+                low, high = time.local_start(start).date(), time.local_start(end).date()
+            case "timestamp":
+                low, high = datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC)
+            case _:
+                low, high = time.local_start(start), time.local_start(end)
+        if low <= value < high:
+            return True
+    return False
+
+
+@given(tables())
+@settings(max_examples=150, deadline=None)
+def test_files_lie_as_their_rows_do(table):
+    time, kind, files, parts, physical = table
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in files:
+            data = pa.table({"when": pa.array(rows, _TYPES[kind]), "n": [1] * len(rows)})
+            write_deltalake(folder, data, mode="append", partition_by=["when"] if physical else None)
+        opened = DeltaTable(folder)
+        found = sliced(opened, parts, partitioning=Partitioning(time))
+        actual = {file.path: _rows(opened, file, physical=physical) for file in live_files(flat_adds(opened))}
+    told = {path: {_belongs(value, time, kind, parts) for value in rows} for path, rows in actual.items()}
+    assert sorted(told) == sorted(file.path for each in (found.inside, found.mixed, found.outside) for file in each)
+    assert all(told[file.path] == {True} for file in found.inside)
+    assert all(told[file.path] == {False} for file in found.outside)
+
+
+def _rows(table, file, *, physical):
+    from pyarrow import parquet
+
+    if physical:
+        return [file.partition["when"]]
+    return parquet.read_table(Path(table.table_uri.removeprefix("file://"), file.place)).column("when").to_pylist()
+
+
+def days(*numbers):
+    return pa.array([None if n is None else date(2013, 1, n) for n in numbers], pa.date32())
+
+
+def save(path, *files, **options):
+    for each in files:
+        write_deltalake(path, pa.table({"day": each, "n": list(range(len(each)))}), mode="append", **options)
+    return DeltaTable(path)
+
+
+def counts(found):
+    return [len(found.inside), len(found.mixed), len(found.outside)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "table")
+
+
+def test_a_file_lies_inside_beside_or_across_by_its_statistics(path):
+    table = save(path, days(1), days(2, 3), days(3, 4), days(9))
+    found = sliced(table, DAYS.parse("2013-01-01..2013-01-03"), partitioning=DAYS)
+    assert counts(found) == [2, 1, 1]
+
+
+def test_rows_without_a_time_are_in_no_partition(path):
+    table = save(path, days(1, None), days(None, None))
+    assert counts(sliced(table, DAYS.parse("2013-01-01"), partitioning=DAYS)) == [0, 1, 1]
+
+
+def test_a_version_is_that_which_is_loaded(path):
+    save(path, days(1), days(1))
+    old = DeltaTable(path, version=0)
+    assert counts(sliced(old, DAYS.parse("2013-01-01"), partitioning=DAYS)) == [1, 0, 0]
+
+
+def test_all_files_hold_everything_and_none_nothing(path):
+    table = save(path, days(1, None), days(2))
+    assert counts(sliced(table, EVERYTHING, partitioning=DAYS)) == [2, 0, 0]
+    assert counts(sliced(table, EVERYTHING, partitioning=UNPARTITIONED)) == [2, 0, 0]
+    assert counts(sliced(table, NOTHING, partitioning=DAYS)) == [0, 0, 2]
+
+
+@pytest.mark.parametrize("column", ["n", "nowhere", None])
+def test_where_no_column_tells_the_partition_any_file_may_hold_it(path, column):
+    by_other = Partitioning(TimePartition("day", "UTC", column=column))
+    table = save(path, days(1))
+    assert counts(sliced(table, DAYS.parse("2013-01-01"), partitioning=by_other)) == [0, 1, 0]
+
+
+def test_the_case_of_a_column_does_not_matter(path):
+    upper = Partitioning(TimePartition("day", "UTC", column="DAY"))
+    assert counts(sliced(save(path, days(1)), DAYS.parse("2013-01-01"), partitioning=upper)) == [1, 0, 0]
+
+
+def test_without_statistics_a_file_may_hold_any_partition(path):
+    table = save(path, days(1))
+    log = Path(path, "_delta_log", f"{0:020d}.json")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    log.write_text("\n".join(json.dumps(_without_stats(line)) for line in lines))
+    table = DeltaTable(path)
+    assert [file.rows for file in live_files(flat_adds(table))] == [None]
+    assert counts(sliced(table, DAYS.parse("2013-01-05"), partitioning=DAYS)) == [0, 1, 0]
+
+
+def _without_stats(line):
+    return {"add": {key: value for key, value in line["add"].items() if key != "stats"}} if "add" in line else line
+
+
+def test_folders_named_by_odd_text_are_told_as_they_are(path):
+    odd = ["a b", "a%20b", "x=1", "ü", ":c", "a/b", "a+b", "#h?", 'q"', "{}", None]
+    write_deltalake(path, pa.table({"p": odd, "n": range(len(odd))}), partition_by=["p"])
+    files = live_files(flat_adds(DeltaTable(path)))
+    assert sorted(str(file.partition["p"]) for file in files) == sorted(map(str, odd))
+    assert all(Path(path, file.place).stat().st_size == file.size for file in files)
+
+
+def test_the_text_of_partition_values_is_deltas_own(path):
+    values = {
+        "d": date(2013, 1, 5),
+        "t": datetime(2013, 1, 5, 6, 7, 8, 90, tzinfo=UTC),
+        "b": True,
+        "i": -3,
+        "s": "ü",
+        "z": None,
+    }
+    schema = pa.schema([("d", pa.date32()), ("t", pa.timestamp("us", "UTC")), ("b", pa.bool_()), ("i", pa.int32())])
+    schema = pa.schema([*schema, pa.field("s", pa.string()), pa.field("z", pa.string()), pa.field("n", pa.int64())])
+    write_deltalake(path, pa.table({name: [values.get(name)] for name in schema.names}, schema), partition_by=[*values])
+    log = Path(path, "_delta_log", f"{0:020d}.json").read_text().splitlines()
+    (added,) = [entry["add"] for entry in map(json.loads, log) if "add" in entry]
+    (file,) = live_files(flat_adds(DeltaTable(path)))
+    assert {name: log_text(value) for name, value in file.partition.items()} == added["partitionValues"]
