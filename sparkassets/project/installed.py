@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -33,6 +34,7 @@ class Installed(Mapping[str, Factory]):
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
             raise TimetableError(f"timetable '{name}' ({points[0].value}) cannot be imported: {what}") from error
+        self._remember(points[0].module.partition(".")[0])
         if not callable(factory):
             raise TimetableError(
                 f"timetable '{name}' ({points[0].value}) cannot be called; expected a class or function"
@@ -48,9 +50,16 @@ class Installed(Mapping[str, Factory]):
     def __len__(self) -> int:
         return len(self._points)
 
+    def _remember(self, package: str) -> None:
+        """The modules of a package that are loaded: where it is installed as a link, only they tell of a change."""
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if file and (name == package or name.startswith(f"{package}.")):
+                self._trace.module(file)
+
     @cached_property
     def _points(self) -> dict[str, list[EntryPoint]]:
-        self._trace.registered = True
+        self._trace.installed()
         found: dict[str, list[EntryPoint]] = {}
         for point in entry_points(group=GROUP):
             found.setdefault(point.name, []).append(point)

@@ -46,15 +46,14 @@ def load(
         )
     root = folder.resolve()
     kept = Cache(cache, root=root) if cache else None
-    project = kept.find() if kept else None
+    project = kept.find(env) if kept else None
     if project is None:
         # pydantic, PyYAML and Jinja take most of a cold start: only where something is compiled
         from sparkassets.project.folder import compile_folder
 
         trace = Trace()
         project = compile_folder(root, trace, env=Variables(env, trace), tables=tables)
-        # what comes from the environment may be secret: it is not written down; the packages of others may change
-        if kept and not trace.variables and not trace.registered:
-            kept.keep(project, trace)
+        if kept:
+            kept.keep(project, trace, env)
     check_storage(project)
     return project

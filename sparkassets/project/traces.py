@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +21,7 @@ MOST_NAMES: Final = 50_000
 """Of files and folders below `assets`."""
 
 _ABSENT: Final = ""
+_METADATA: Final = (".dist-info", ".egg-info", ".egg-link")
 
 
 @dataclass(slots=True)
@@ -29,14 +32,16 @@ class Trace:
         files: Path to a digest of the content; empty for a file that is not there.
         folders: Path to a digest of the names; empty for a folder that is not there.
         variables: Names of the variables that were asked for.
-        registered: Whether a timetable of another package was asked for.
+        packages: A digest of what is installed; empty where no timetable of another package was asked for.
+        modules: Path of a module that such a timetable is from to its time and size.
         seen: How many names the folders have held.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
-    registered: bool = False
+    packages: str = ""
+    modules: dict[str, str] = field(default_factory=dict)
     seen: int = 0
 
     def read(self, path: Path) -> bytes | None:
@@ -71,9 +76,28 @@ class Trace:
             raise OSError(errno.E2BIG, f"the folders of the project hold more than {MOST_NAMES:,} files")
         return names
 
+    def installed(self) -> None:
+        """Remembers which packages are installed, and when each was."""
+        self.packages = _digest("\n".join(_packages()).encode(errors="surrogateescape"))
+
+    def module(self, path: str) -> None:
+        """Remembers when a module was written last; empty for one that is gone."""
+        try:
+            status = os.stat(path)  # noqa: PTH116
+        except OSError:
+            self.modules[path] = _ABSENT
+        else:
+            self.modules[path] = f"{status.st_mtime_ns}:{status.st_size}"
+
     def still_holds(self) -> bool:
-        """Whether the files and folders would be seen again as they were."""
+        """Whether all of it would be seen again as it was; variables are not looked at."""
         now = Trace()
+        if self.packages:
+            now.installed()
+        for module in self.modules:
+            now.module(module)
+        if now.packages != self.packages or now.modules != self.modules:
+            return False
         try:
             for folder in self.folders:
                 now.names(Path(folder))
@@ -108,6 +132,20 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+def _packages() -> Iterator[str]:
+    """Where Python finds packages, each folder of metadata and each archive with its time."""
+    for place in dict.fromkeys(sys.path):
+        try:
+            with os.scandir(place or ".") as entries:
+                found = [entry for entry in entries if entry.name.endswith(_METADATA)]
+                yield from sorted(f"{entry.path}:{entry.stat().st_mtime_ns}" for entry in found)
+        except NotADirectoryError:
+            with suppress(OSError):
+                yield f"{place}:{os.stat(place).st_mtime_ns}"  # noqa: PTH116
+        except OSError:
+            continue
 
 
 def _content(path: Path) -> bytes:

@@ -1,14 +1,20 @@
+import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparkassets.errors import SpecError
 from sparkassets.project import folder as heavy
 from sparkassets.project import load
+from sparkassets.project.references import Referring, Resolving
 
 FILES = {
     "conf/project.yml": "project: shop\npython: [jobs]\n",
@@ -90,13 +96,76 @@ def test_a_file_with_the_same_time_and_size_is_seen(shop):
     assert loaded() != before
 
 
-def test_what_comes_from_the_environment_may_be_secret_and_is_not_kept(shop):
-    write("conf/project.yml", FILES["conf/project.yml"] + "timezone: ${ZONE}\n")
-    before = len(shop)
-    assert loaded({"ZONE": "Europe/Berlin"}).timezone == "Europe/Berlin"
-    assert loaded({"ZONE": "UTC"}).timezone == "UTC"
-    assert len(shop) == before + 2
-    assert not list(Path("cache").rglob("*/*"))
+SECRETIVE = (
+    FILES["conf/project.yml"]
+    + "state: ${LAKE}/state\nspark: {spark.hadoop.fs.s3a.secret.key: '${KEY}', spark.x: '${X:-none}'}\n"
+)
+ENV = {"LAKE": "s3://the-lake", "KEY": 'wJalrXUtnFEMI/"K7MDENG"'}
+
+
+def test_of_the_environment_references_are_kept(shop):
+    write("conf/project.yml", SECRETIVE)
+    first = loaded(ENV)
+    assert loaded(ENV) == first == load(Path("conf"), ENV)
+    assert first.spark["spark.hadoop.fs.s3a.secret.key"] == ENV["KEY"]
+    assert first.variables == ENV
+    assert len(shop) == 2  # once, and once more without a cache
+    for value in ENV.values():
+        assert value.encode() not in kept().read_bytes()
+        assert json.dumps(value)[1:-1].encode() not in kept().read_bytes()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"KEY": "another"}, {"LAKE": "/lake"}, {"X": "some"}, {"X": ""}, {"X": "none"}],
+    ids=str,
+)
+def test_another_value_is_seen(shop, other):
+    write("conf/project.yml", SECRETIVE)
+    loaded(ENV)
+    assert loaded(ENV | other) == load(Path("conf"), ENV | other)
+    assert len(shop) == 3
+
+
+def test_a_variable_that_nobody_names_is_not_looked_at(shop):
+    write("conf/project.yml", SECRETIVE)
+    loaded(ENV)
+    loaded(ENV | {"HOME": "/elsewhere"})
+    assert len(shop) == 1
+
+
+def test_a_variable_that_is_no_longer_set_is_told_as_ever(shop):
+    write("conf/project.yml", SECRETIVE)
+    loaded(ENV)
+    told = (
+        r"conf/project\.yml:3:8: the environment has no variable 'LAKE'\n(.*\n){2}  hint: set it, or write \$\{LAKE:-a"
+    )
+    for _ in range(2):
+        with pytest.raises(SpecError, match=told):
+            loaded({"KEY": ENV["KEY"]})
+    assert loaded(ENV).state == "s3://the-lake/state"
+
+
+def test_a_value_that_stands_everywhere_changes_nothing(shop):
+    write(
+        "conf/project.yml", FILES["conf/project.yml"] + "spark: {spark.x: '${X}', spark.y: '${Y}', spark.z: '${Z}'}\n"
+    )
+    env = {"X": "a", "Y": "sparkassets", "Z": "X"}
+    assert loaded(env) == loaded(env) == load(Path("conf"), env)
+    assert len(shop) == 2
+
+
+@given(
+    st.dictionaries(st.sampled_from("ABC"), st.text(st.sampled_from('xy"\\/'), min_size=3), min_size=1),
+    st.lists(st.text(st.sampled_from('xy"\\/A'))),
+)
+def test_any_text_comes_back_and_holds_no_value(env, texts):
+    stream, names = BytesIO(), tuple(sorted(env))
+    texts += [f"x{value}y{json.dumps(value, ensure_ascii=False)}" for value in env.values()]
+    Referring(stream, names, env).dump(texts)
+    assert Resolving(BytesIO(stream.getvalue()), names, env).load() == texts
+    for value in env.values():
+        assert value.encode() not in stream.getvalue()
 
 
 def test_places_follow_the_working_folder(shop, monkeypatch):
@@ -131,6 +200,87 @@ def test_what_is_cut_short_is_compiled_anew(shop):
     first = loaded()
     kept().write_bytes(kept().read_bytes()[:-1])
     assert loaded() == first
+
+
+def test_another_version_of_python_keeps_its_own(shop, monkeypatch):
+    first = loaded()
+    monkeypatch.setattr(sys, "version", f"{sys.version} of tomorrow")
+    assert loaded() == loaded() == first
+    assert len(shop) == 2
+    assert len(list(Path("cache/projects").iterdir())) == 2
+
+
+HARVEST = """\
+from datetime import timedelta
+from sparkassets import Slot
+class Harvest:
+    def __init__(self, day: int, key: str = ""):
+        self.day, self.key = day, key
+    def __eq__(self, other):
+        return vars(self) == vars(other)
+    def slots(self, start, end):
+        return [Slot(start, start - timedelta(1), start)]
+"""
+
+
+@pytest.fixture
+def installed(shop, monkeypatch):
+    """A project whose timetable is of a package."""
+    monkeypatch.syspath_prepend(Path("site").absolute())
+    monkeypatch.delitem(sys.modules, "harvest", raising=False)
+    install("1.0")
+    write(
+        "conf/assets/daily.yml", "asset: daily\nwrite: replace\nschedule: {timetable: harvest, day: 3, key: '${KEY}'}\n"
+    )
+    yield shop
+    sys.modules.pop("harvest", None)
+
+
+def install(version, *, package="harvest", code=HARVEST):
+    for old in Path("site").glob(f"{package}-*"):
+        shutil.rmtree(old)
+    info = f"site/{package}-{version}.dist-info"
+    write(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    write(f"{info}/entry_points.txt", f"[sparkassets.timetables]\n{package} = harvest:Harvest\n")
+    write("site/harvest.py", code)
+
+
+def test_a_project_with_a_timetable_of_a_package_is_kept(installed):
+    assert loaded(ENV) == loaded(ENV) == load(Path("conf"), ENV)
+    assert loaded(ENV).assets["daily"].schedule.timetable.rule.key == ENV["KEY"]
+    assert len(installed) == 2
+    for form in (ENV["KEY"], json.dumps(ENV["KEY"])[1:-1]):
+        assert form.encode() not in kept().read_bytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: install("2.0"),
+        lambda: install("1.0", code=f"{HARVEST}\n# edited"),
+        lambda: install("1.0", package="other"),
+    ],
+    ids=["upgraded", "edited in place", "another package"],
+)
+def test_another_package_is_seen(installed, change):
+    loaded(ENV)
+    change()
+    loaded(ENV)
+    assert len(installed) == 2
+
+
+def test_a_package_that_goes_is_seen(installed):
+    loaded(ENV)
+    shutil.rmtree("site/harvest-1.0.dist-info")
+    with pytest.raises(SpecError, match=r"daily\.yml:3:23: unknown timetable 'harvest'"):
+        loaded(ENV)
+
+
+@pytest.mark.parametrize("hook", ["__reduce__(self)", "__setstate__(self, state)"])
+def test_a_timetable_that_cannot_be_kept_is_made_anew(installed, hook):
+    install("1.0", code=f"{HARVEST}    def {hook}:\n        raise OSError\n")
+    assert loaded(ENV) == loaded(ENV)
+    assert len(installed) == 2
 
 
 @pytest.mark.skipif(os.name == "nt", reason="file modes of POSIX")

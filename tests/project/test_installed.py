@@ -56,9 +56,9 @@ def test_what_is_wrong_with_a_package(name, message, installed):
 def test_nothing_is_looked_for_until_a_project_names_a_timetable():
     trace = Trace()
     installed = Installed(trace)
-    assert not trace.registered
+    assert not trace.packages
     assert "harvest" not in installed
-    assert trace.registered
+    assert trace.packages
 
 
 def test_a_project_is_told_at_its_place(installed, tmp_path):
