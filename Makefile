@@ -36,7 +36,7 @@ test: java test-core lint test-spark
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'
 	@if .venv-core/bin/python -c 'import pyspark' 2>/dev/null; then echo '.venv-core holds pyspark' >&2; exit 1; fi
-	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) --doctest-modules $(CORE_TESTS) sparkassets/core
+	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) --doctest-modules $(CORE_TESTS) sparkassets/core sparkassets/delta
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import TimePartition
+from sparkassets.delta.data_files import open_file
 from sparkassets.delta.times import NULL, FileTimes, Span, TimeColumn
 from sparkassets.sources.delta_values import spans_of
 
@@ -75,7 +75,7 @@ def _read(
     rows: Counter[Span] = Counter()
     told: Mapping[Span, int] | None
     try:
-        with closing(_open(root, path)) as source, ParquetFile(source, coerce_int96_timestamp_unit="us") as file:
+        with closing(open_file(root, path)) as source, ParquetFile(source, coerce_int96_timestamp_unit="us") as file:
             name = _name_in(file, column)
             if name is None and file.metadata.num_rows:
                 times.leave_out(NULL)
@@ -92,21 +92,6 @@ def _read(
     except ArrowException as error:
         raise OSError(str(error).partition("\n")[0]) from error
     return dict(rows), frozenset(times.ignored)
-
-
-def _open(root: str, path: str) -> BinaryIO:
-    """The file that the log calls ``path``: percent-encoded, relative to the table, or anywhere as a URI."""
-    where = unquote(path)
-    if path.startswith("file:"):
-        return open("/" + where.removeprefix("file:").lstrip("/"), "rb")  # noqa: PTH123  closed by who reads
-    if "://" not in path and "://" not in root:
-        return open(where if where.startswith("/") else f"{root}/{where}", "rb")  # noqa: PTH123  likewise
-    from deltalake.fs import DeltaStorageHandler
-    from pyarrow.fs import PyFileSystem
-
-    if "://" in path:
-        root, _, where = where.rpartition("/")
-    return PyFileSystem(DeltaStorageHandler(root)).open_input_file(where)  # type: ignore[no-any-return]
 
 
 def _name_in(file: ParquetFile, column: TimeColumn) -> str | None:

@@ -1,0 +1,181 @@
+"""The bounds of a column's values: from what a Parquet footer has to the JSON that Delta writes."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyarrow import DataType
+
+_WHOLE = frozenset({"byte", "short", "integer", "long"})
+_FLOATS = frozenset({"float", "double"})
+_INSTANTS = frozenset({"timestamp", "timestamp_ntz"})
+
+_IN_MILLISECONDS = {"s": (1000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_000_000)}
+_MILLISECONDS_A_DAY = 86_400_000
+_EPOCH = date(1970, 1, 1).toordinal()
+_DAYS_OF_400_YEARS = 146_097
+_LAST_OF_FOUR_DIGITS = 9999
+
+_GREATEST_ASCII, _GREATEST = "\x7f", "\U0010ffff"
+_LAST_OF_ONE_UNIT = "\uffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the bounds of one column are read and written.
+
+    Attributes:
+        value: From what pyarrow gives raw to a value in Delta's order.
+        low: JSON of the least value, or of one before it.
+        high: JSON of the greatest value, or of one after it; None where Delta finds no such one.
+        of_floats: Not a number is the greatest value.
+        of_calendar: The values are days or instants.
+    """
+
+    value: Callable[[Any], Any]
+    low: Callable[[Any], str]
+    high: Callable[[Any], str | None]
+    of_floats: bool = False
+    of_calendar: bool = False
+
+
+def has_bounds(type_: str) -> bool:
+    """Whether Delta keeps bounds of columns of that type."""
+    return type_ in _WHOLE | _FLOATS | _INSTANTS | {"date", "string"} or type_.startswith("decimal")
+
+
+def form_of(type_: str, stored: DataType, *, prefix: int) -> Form | None:
+    """The form of a column's bounds; None where the file has something else in its place.
+
+    Args:
+        type_: The table's.
+        stored: The file's.
+        prefix: How many characters of a text are kept.
+    """
+    from pyarrow import types
+
+    if type_ in _WHOLE and types.is_signed_integer(stored):
+        return Form(int, str, str)
+    if type_ in _FLOATS and types.is_floating(stored):
+        write = _single if types.is_float32(stored) else _double
+        return Form(lambda raw: (math.isnan(raw), raw), lambda low: write(low[1]), lambda high: write(high[1]), True)  # noqa: FBT003
+    if type_.startswith("decimal") and types.is_decimal(stored):
+        return _exact(_unscaled, lambda unscaled: _decimal(unscaled, stored.scale))
+    if type_ == "string" and types.is_string(stored):
+        return Form(_utf8, lambda low: _quoted(low.decode()[:prefix]), lambda high: _upper(high.decode(), prefix))
+    if type_ == "date" and types.is_date32(stored):
+        return _exact(int, lambda days: _quoted(_day(days)), of_calendar=True)
+    if type_ in _INSTANTS and types.is_timestamp(stored) and (stored.tz is None) == (type_ == "timestamp_ntz"):
+        times, per = _IN_MILLISECONDS[stored.unit]
+        zone = "" if stored.tz is None else "Z"
+        return _exact(lambda raw: raw * times // per, lambda at: _quoted(_time(at) + zone), of_calendar=True)
+    return None
+
+
+def _exact(value: Callable[[Any], Any], write: Callable[[Any], str], *, of_calendar: bool = False) -> Form:
+    return Form(value, write, write, of_calendar=of_calendar)
+
+
+def _utf8(raw: bytes) -> bytes:
+    """Text in the order of its bytes, which Delta's is.
+
+    Raises:
+        UnicodeDecodeError: It is no text.
+    """
+    raw.decode()
+    return raw
+
+
+def _upper(text: str, prefix: int) -> str | None:
+    """JSON of a text that is not before this one: its beginning, and the greatest character where there is more.
+
+    Delta counts UTF-16 units here, and goes up to twice as far as ``prefix`` to find a place for that character.
+    """
+    units = cut = 0
+    while cut < len(text) and units < prefix:
+        units, cut = units + _units(text[cut]), cut + 1
+    while cut < len(text) and 0 < units <= 2 * prefix:
+        if text[cut] != _GREATEST:
+            return _quoted(text[:cut] + (_GREATEST_ASCII if text[cut] < _GREATEST_ASCII else _GREATEST))
+        units, cut = units + _units(text[cut]), cut + 1
+    return _quoted(text) if cut == len(text) and units <= 2 * prefix else None
+
+
+def _units(character: str) -> int:
+    return 1 if character <= _LAST_OF_ONE_UNIT else 2
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _unscaled(raw: int | bytes) -> int:
+    return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
+
+
+def _decimal(unscaled: int, scale: int) -> str:
+    """All digits, which a float would not keep.
+
+    >>> _decimal(-5, 1), _decimal(12, 0), _decimal(1, 3)
+    ('-0.5', '12', '0.001')
+    """
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    point = len(digits) - scale
+    return ("-" if unscaled < 0 else "") + digits[:point] + ("." + digits[point:] if scale else "")
+
+
+def _double(number: float) -> str:
+    if math.isfinite(number):
+        return repr(number)
+    return '"NaN"' if math.isnan(number) else '"Infinity"' if number > 0 else '"-Infinity"'
+
+
+def _single(number: float) -> str:
+    """The shortest number that is the same in 32 bits.
+
+    >>> _single(1.100000023841858)
+    '1.1'
+    """
+    if not math.isfinite(number):
+        return _double(number)
+    texts = (f"{number:.{digits}g}" for digits in range(1, 10))
+    return next(text for text in texts if _in_32_bits(text) == number)
+
+
+def _in_32_bits(text: str) -> float | None:
+    try:
+        (number,) = struct.unpack("f", struct.pack("f", float(text)))
+    except OverflowError:
+        return None
+    return float(number)
+
+
+def _day(days: int) -> str:
+    """The date that many days after 1970-01-01, by the calendar of today also where it was not in use.
+
+    >>> _day(0), _day(3_472_222), _day(-810_186)
+    ('1970-01-01', '+11476-08-15', '-0249-10-15')
+    """
+    cycles, rest = divmod(_EPOCH + days - 1, _DAYS_OF_400_YEARS)
+    within = date.fromordinal(rest + 1)
+    year = within.year + 400 * cycles
+    sign = "-" if year < 0 else "+" if year > _LAST_OF_FOUR_DIGITS else ""
+    return f"{sign}{abs(year):04d}-{within.month:02d}-{within.day:02d}"
+
+
+def _time(milliseconds: int) -> str:
+    """The date and time of day that many milliseconds after the beginning of 1970.
+
+    >>> _time(-1)
+    '1969-12-31T23:59:59.999'
+    """
+    days, rest = divmod(milliseconds, _MILLISECONDS_A_DAY)
+    seconds, fraction = divmod(rest, 1000)
+    return f"{_day(days)}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:03d}"
