@@ -1,0 +1,211 @@
+"""Statistics from footers are those that Delta wrote into its log for the very same files."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import struct
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparkassets.delta.footers import KEEPS_BOUNDS, footers, statistics
+
+pytestmark = pytest.mark.spark
+
+GREATEST = "\U0010ffff"
+TEXT = st.text(f"a~\x7f\x80é\uffff😀{GREATEST}", max_size=80) | st.sampled_from(["", "a" * 33, "é" * 2000, "z" * 6000])
+FLOATS = st.floats(width=32) | st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf])
+INSTANTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - bounds are naive
+COLUMNS: Mapping[str, st.SearchStrategy[Any]] = {
+    "boolean": st.booleans(),
+    "tinyint": st.integers(-128, 127),
+    "smallint": st.integers(-(2**15), 2**15 - 1),
+    "int": st.integers(-(2**31), 2**31 - 1),
+    "bigint": st.integers(-(2**63), 2**63 - 1),
+    "float": FLOATS,
+    "double": FLOATS | st.floats(),
+    "decimal(9,2)": st.decimals(-(10**6), 10**6, places=2),
+    "decimal(18,6)": st.decimals(-(10**11), 10**11, places=6),
+    "decimal(38,10)": st.decimals(-(10**27), 10**27, places=10),
+    "string": TEXT,
+    "binary": st.binary(max_size=6000),
+    "date": st.dates(),
+    "timestamp": INSTANTS,
+    "timestamp_ntz": st.datetimes(),
+    "array<int>": st.lists(st.none() | st.integers(0, 9), max_size=2),
+    "map<string,int>": st.dictionaries(st.sampled_from("ab"), st.none() | st.integers(0, 9), max_size=2),
+}
+NAMES = ("plain", "a.b", "Upper", "quo`te", 'quo"te', "unié", "da-sh", "日本", "b", "c")
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    """Delta's writer keeps in its files what is to be read from them."""
+    own = spark.newSession()
+    for key, value in {**KEEPS_BOUNDS, "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}.items():
+        own.conf.set(key, value)
+    return own
+
+
+def written(table: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Path, Delta's statistics and ours, of each file that was ever added."""
+    meta: dict[str, Any] = {}
+    for log in sorted(table.glob("_delta_log/*.json")):
+        actions = [json.loads(line) for line in log.read_text().splitlines()]
+        meta = next((each["metaData"] for each in actions if "metaData" in each), meta)
+        for add in (each["add"] for each in actions if "add" in each):
+            (footer,) = footers(str(table), [add["path"]])
+            ours = statistics(
+                footer,
+                json.loads(meta["schemaString"]),
+                layout=meta["partitionColumns"],
+                properties=meta["configuration"],
+            )
+            yield add["path"], add["stats"], ours
+
+
+def differences(theirs: Any, ours: Any, where: tuple[str, ...] = ()) -> list[str]:
+    """Where they differ, but for the nulls that no footer tells; columns are named by their type."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        names = sorted(theirs.keys() | ours.keys())
+        return [each for name in names for each in differences(theirs.get(name), ours.get(name), (*where, name))]
+    if where[-1].startswith(("float", "double")) and where[0] != "nullCount" and same(theirs, ours, name=where[-1]):
+        return []
+    untold = ours is None and where[0] == "nullCount" and where[-1].startswith(("array", "map"))
+    return [] if theirs == ours or untold else [f"{'/'.join(where)}: {theirs!r}, not {ours!r}"]
+
+
+def same(theirs: Decimal, ours: Decimal, *, name: str) -> bool:
+    """Java before 19 does not always write as few digits as would do."""
+    form = "f" if name.startswith("float") else "d"
+    return struct.pack(form, float(theirs) + 0.0) == struct.pack(form, float(ours) + 0.0)
+
+
+def check(table: Path) -> int:
+    """How many files were compared."""
+    count = 0
+    for path, theirs, ours in written(table):
+        count += 1
+        found = differences(json.loads(theirs, parse_float=Decimal), json.loads(ours, parse_float=Decimal))
+        assert found == [], path
+    return count
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> tuple[str, list[tuple[Any, ...]]]:
+    """A schema, some of it in structures, and rows."""
+    columns: list[tuple[str, str, st.SearchStrategy[Any]]] = []
+    for name in draw(st.lists(st.sampled_from(NAMES), min_size=4, unique=True)):
+        type_ = draw(st.sampled_from(sorted(COLUMNS)))
+        columns.append((f"{type_.partition('<')[0].partition('(')[0]}_{name}", type_, COLUMNS[type_]))
+    for depth in range(draw(st.integers(0, 2))):
+        inner = columns[: draw(st.integers(1, len(columns)))]
+        type_ = f"struct<{', '.join(f'{quoted(name)}: {each}' for name, each, _ in inner)}>"
+        values = st.tuples(*(st.none() | values for _, _, values in inner))
+        columns = [*columns[len(inner) :], (f"struct_{depth}", type_, values)]
+    rows = st.lists(st.tuples(*(st.none() | values for _, _, values in columns)), min_size=1, max_size=6)
+    return ", ".join(f"{quoted(name)} {type_}" for name, type_, _ in columns), draw(rows)
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+@given(frames())
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_footers_tell_what_delta_writes(session, tmp_path_factory, made):
+    schema, rows = made
+    table = tmp_path_factory.mktemp("random") / "table"
+    session.createDataFrame(rows, schema).coalesce(1).write.format("delta").save(str(table))
+    assert check(table) == 1
+
+
+WIDE = """
+SELECT id % 3 AS part, id AS n, IF(id % 7 = 0, NULL, id) AS some, CAST(id AS STRING) AS text,
+  repeat(CAST(id DIV 1000 AS STRING), 50) AS long, id % 2 = 0 AS flag, CAST(id / 100 AS DECIMAL(20, 4)) AS exact,
+  IF(id DIV 1000 = 2, double('NaN'), id / 7) AS ratio, CAST(-id AS FLOAT) AS loss,
+  DATE'2013-01-01' + CAST(id / 100 AS INT) AS day, timestamp_micros(1356998400000000 + id * 777777) AS at,
+  CAST(timestamp_micros(id * 1001) AS TIMESTAMP_NTZ) AS local, IF(id < 2000, NULL, 1) AS late, map('k', id) AS m,
+  struct(id AS x, struct(CAST(id AS STRING) AS y, array(id) AS list) AS deep) AS nested,
+  named_struct('odd.name', id) AS `dotted.name`
+FROM range({first}, {last}, 1, 1)
+"""
+FILTERS = (
+    "n = 3321",
+    "n < 1500 OR n > 3400",
+    "NOT (n >= 1000)",
+    "some IS NULL",
+    "some > 3900",
+    "late IS NULL",
+    "text = '3321'",
+    "text > '4'",
+    "long = repeat('2', 50)",
+    "long > repeat('2', 49)",
+    "exact = 0.01",
+    "ratio > 500",
+    "ratio = double('NaN')",
+    "loss <= -3500",
+    "day = DATE'2013-01-15'",
+    "at < TIMESTAMP'2013-01-01 00:12:57.776999'",
+    "at = timestamp_micros(1356998400000000 + 3999L * 777777)",
+    "at >= TIMESTAMP'2013-01-01 00:49:00'",
+    "local > TIMESTAMP_NTZ'1970-01-01 00:00:03.5'",
+    "local = TIMESTAMP_NTZ'1970-01-01 00:00:00'",
+    "nested.x = 2555",
+    "`dotted.name`.`odd.name` < 100",
+    "part = 1 AND n < 100",
+    "part = 1 OR n < 100",
+)
+
+
+@pytest.fixture(scope="module")
+def four_files_a_part(session, tmp_path_factory):
+    """A table by Delta, its files of many row groups each, with a column that came later."""
+    table = tmp_path_factory.mktemp("wide") / "table"
+    session.conf.set("parquet.block.size", "4096")
+    for first in range(0, 4000, 1000):
+        frame = session.sql(WIDE.format(first=first, last=first + 1000))
+        frame = frame.drop("late") if first == 0 else frame
+        frame.write.format("delta").partitionBy("part").option("mergeSchema", "true").mode("append").save(str(table))
+    session.conf.unset("parquet.block.size")
+    return table
+
+
+def test_footers_of_many_row_groups_tell_what_delta_writes(four_files_a_part):
+    (footer, *_) = footers(str(four_files_a_part), [path for path, *_ in written(four_files_a_part)])
+    assert footer.num_row_groups > 1
+    assert check(four_files_a_part) == 12
+
+
+def test_data_skipping_reads_the_same_files(session, four_files_a_part, tmp_path):
+    copy = tmp_path / "table"
+    shutil.copytree(four_files_a_part, copy)
+    ours = {path: stats for path, _, stats in written(copy)}
+    for log in copy.glob("_delta_log/*.json"):
+        actions = [json.loads(line) for line in log.read_text().splitlines()]
+        for add in (each["add"] for each in actions if "add" in each):
+            add["stats"] = ours[add["path"]]
+        log.write_text("".join(json.dumps(each) + "\n" for each in actions))
+        log.with_name(f".{log.name}.crc").unlink()
+    for crc in copy.glob("_delta_log/*.crc"):
+        crc.unlink()
+    pruned = 0
+    for condition in FILTERS:
+        theirs, found = (read(session, table, condition) for table in (four_files_a_part, copy))
+        assert found == theirs, condition
+        pruned += len(theirs) < 12
+    assert pruned > 15
+
+
+def read(session, table: Path, condition: str) -> set[str]:
+    """The names of the files that Spark would read."""
+    frame = session.read.format("delta").load(str(table)).where(condition)
+    return {Path(each).name for each in frame.inputFiles()}
