@@ -68,6 +68,11 @@ def flat_adds(table: DeltaTable) -> Table:
         raise SourceError(f"cannot read the log of the Delta table at '{table.table_uri}': {error}") from error
 
 
+def live_paths(table: DeltaTable) -> set[str]:
+    """The paths of all live files, as in the log."""
+    return set(flat_adds(table).column("path").to_pylist())
+
+
 def log_text(value: PartitionValue) -> str | None:
     """A partition's value as Delta writes it into the log.
 

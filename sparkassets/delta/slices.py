@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet
 from sparkassets.delta.live import LiveFile, flat_adds, live_files
+from sparkassets.delta.log import FileAction
 from sparkassets.delta.times import NOWHEN, FileTime, FileTimes, Span, told_by
 
 if TYPE_CHECKING:
@@ -68,3 +70,18 @@ class _Holding:
             self._known[when.span] = True if self.ranges.covers(span) else None if self.ranges.overlaps(span) else False
         held = self._known[when.span]
         return None if held and (when.nulls or not when.plain) else held
+
+
+def touching(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning) -> Callable[[FileAction], bool]:
+    """Tells of a file that came into the table or left it whether rows of ``parts`` may be in it."""
+    time = partitioning.time
+    column = None if time is None else told_by(table.schema().to_json(), time)
+    if parts.is_everything or time is None or column is None:
+        return lambda _: bool(parts)
+    times, holding = FileTimes(column, time), _Holding(parts.time)
+
+    def touches(file: FileAction) -> bool:
+        when = times.of_action(file.partition or {}, file.stats)
+        return when is None or holding.of(when) is not False
+
+    return touches

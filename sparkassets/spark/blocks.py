@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _OUTSIDE = "sparkassets: outside the blocks of the run"
-_REFUSED_BY_DELTA = "DELTA_REPLACE_WHERE_MISMATCH"
 _SHOWN = 5
 _NULL = "NULL"
 
@@ -44,10 +43,7 @@ class Blocks:
     predicate: str
 
     def guarded(self, frame: DataFrame) -> DataFrame:
-        """The same rows, of which one outside the blocks fails the job that computes it.
-
-        Delta checks ``replaceWhere`` itself, nulls included, but only where there is a table.
-        """
+        """The same rows, of which one outside the blocks fails the job that computes it."""
         from pyspark.sql import functions as sql
 
         name, message = sqltext.name(self.column), sqltext.text(_OUTSIDE)
@@ -56,7 +52,7 @@ class Blocks:
 
     def refused(self, error: Exception, frame: DataFrame) -> RunError | None:
         """The refusal of rows outside the blocks, with the first values that do not belong; None of another error."""
-        if not tells(error, _OUTSIDE) and not tells(error, _REFUSED_BY_DELTA):
+        if not tells(error, _OUTSIDE):
             return None
         zoned = self.kind == "timestamp" and self.timezone != "UTC"
         name, zone_name = sqltext.name(self.column), self.timezone if zoned else "UTC"

@@ -26,6 +26,7 @@ class SparkComputation:
         order: What they are the rows of.
         schema: Of the rows; a fence creates a missing table with it.
         target: The table as it was, None where there was none.
+        read_version: Of the target, where the rows are made of its own.
     """
 
     order: RunOrder
@@ -34,6 +35,7 @@ class SparkComputation:
     target: TargetTable | None
     context: Context
     inlets: ReadInlets = field(repr=False)
+    read_version: int | None = None
 
     @property
     def measures(self) -> Mapping[str, Any]:

@@ -9,7 +9,6 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlB
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, RunOrder
 from sparkassets.processes import Process
-from sparkassets.spark import writer
 from sparkassets.spark.collations import with_plain_strings
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.context import Context, context_of
@@ -22,6 +21,7 @@ from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.table import path_of, table_of
 from sparkassets.spark.template import run_sql
 from sparkassets.spark.workplace import Workplace
+from sparkassets.spark.writes import check_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,11 +68,13 @@ class SparkEngine:
                 work.check(order.run)
                 marks = list(inlets.watermarks.values())
                 context = context_of(order, watermark=marks[0] if len(marks) == 1 else None, project=self._project)
-                frame = self._rows(session, order, inlets, context)
+                before = _Before(session, order.asset)
+                frame = self._rows(session, order, inlets, context, before)
                 require_utc(frame.sparkSession, asset=order.asset.name)
                 schema, there = frame.schema, table_of(order.asset)
-                writer.check_schema(session, order, schema, there)
-                return SparkComputation(order, with_plain_strings(frame, schema), schema, there, context, inlets)
+                check_schema(session, order, schema, there)
+                rows = with_plain_strings(frame, schema)
+                return SparkComputation(order, rows, schema, there, context, inlets, before.version)
             except SparkAssetsError:
                 raise
             except Exception as error:
@@ -86,15 +88,13 @@ class SparkEngine:
         """Stops the session if this engine created it."""
         self.workplace.close()
 
-    def _rows(self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context) -> DataFrame:
+    def _rows(
+        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, before: _Before
+    ) -> DataFrame:
         body = order.asset.body
         match body:
             case SqlBody():
-
-                def outlet() -> DataFrame:
-                    return _before(session, order.asset)
-
-                return run_sql(session, order, body, inlets=inlets.frames, outlet=outlet, context=context)
+                return run_sql(session, order, body, inlets=inlets.frames, outlet=before.frame, context=context)
             case PythonBody():
                 return run_function(
                     session,
@@ -108,14 +108,27 @@ class SparkEngine:
                 raise RunError(f"{order.asset.name} has neither SQL nor a function")
 
 
-def _before(session: SparkSession, asset: AssetSpec) -> DataFrame:
-    """The target as it is before the run."""
-    there = table_of(asset)
-    if there is not None:
-        return session.read.format("delta").option("versionAsOf", there.version).load(path_of(asset))
-    if asset.columns:
-        return session.createDataFrame([], declared_schema(session, asset.columns))
-    raise RunError(
-        f"the outlet {asset.name!r} is not there before its first run, so its columns are unknown",
-        hint="declare its 'columns'",
-    )
+class _Before:
+    """The target as it is before the run.
+
+    Attributes:
+        version: That was read; None where nothing was.
+    """
+
+    def __init__(self, session: SparkSession, asset: AssetSpec) -> None:
+        self.version: int | None = None
+        self._session = session
+        self._asset = asset
+
+    def frame(self) -> DataFrame:
+        """Its rows."""
+        asset, there = self._asset, table_of(self._asset)
+        if there is not None:
+            self.version = there.version
+            return self._session.read.format("delta").option("versionAsOf", there.version).load(path_of(asset))
+        if asset.columns:
+            return self._session.createDataFrame([], declared_schema(self._session, asset.columns))
+        raise RunError(
+            f"the outlet {asset.name!r} is not there before its first run, so its columns are unknown",
+            hint="declare its 'columns'",
+        )

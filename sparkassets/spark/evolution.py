@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructField, StructType
 
+    from sparkassets.spark.writes.landing import Columns
+
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _WIDER = {"float": ("double",), "date": ("timestamp_ntz",)}
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -35,19 +37,19 @@ def refuse_misfit(asset: AssetSpec, schema: StructType, target: TargetTable) -> 
     raise RunError(f"{asset.name}: the result does not fit the target: {told}", hint=_hint(asset, found))
 
 
-def evolving(frame: DataFrame, asset: AssetSpec, target: TargetTable) -> tuple[DataFrame, dict[str, str]]:
-    """The rows in types that the target has or takes, and the writer's options that add and widen its columns."""
+def evolving(frame: DataFrame, asset: AssetSpec, target: TargetTable) -> tuple[DataFrame, Columns]:
+    """The rows in types that the target has or takes, and what becomes of its columns."""
     from pyspark.sql import functions as sql
 
     found = differences(frame.schema, target.schema)
     if asset.schema == "strict" or not found:
-        return frame, {}
+        return frame, "kept"
     narrow = {have.name: want.dataType for have, want in found.changed if not _widens(want.dataType, have.dataType)}
     cast = [
         sql.col(sqltext.name(name)).cast(narrow[name]).alias(name) if name in narrow else sql.col(sqltext.name(name))
         for name in frame.columns
     ]
-    return (frame.select(*cast) if narrow else frame), {"mergeSchema": "true"}
+    return (frame.select(*cast) if narrow else frame), "widened"
 
 
 def to_prepare(asset: AssetSpec, schema: StructType, target: TargetTable) -> Sequence[str]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField, StructType
 
+    from sparkassets.spark.writes.landing import Columns
+
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _COMMENT = "comment"
 _OF_THE_TYPE = "delta.typeChanges"
@@ -60,12 +62,12 @@ def refuse_broken(asset: str, schema: StructType, target: TargetTable) -> None:
             )
 
 
-def replacing(frame: DataFrame, target: TargetTable) -> tuple[DataFrame, dict[str, str]]:
-    """The rows that take the place of all that are in ``target``, and the writer's options that do it."""
+def replacing(frame: DataFrame, target: TargetTable) -> tuple[DataFrame, Columns]:
+    """The rows that take the place of all that are in ``target``, and what becomes of its columns."""
     found = differences(frame.schema, target.schema)
     if not _is_other(found):
-        return frame, {"replaceWhere": "true", "mergeSchema": str(bool(found.extra)).lower()}
-    return _described(frame, target), {"overwriteSchema": "true", "partitionOverwriteMode": "static"}
+        return frame, "widened" if found.extra else "kept"
+    return _described(frame, target), "replaced"
 
 
 def to_restore(session: SparkSession, path: str, schema: StructType, target: TargetTable) -> Sequence[str]:

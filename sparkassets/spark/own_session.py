@@ -10,10 +10,11 @@ from sparkassets.errors import RunError, SparkUnavailableError
 from sparkassets.spark.settings import TIME_ZONE, is_local, small_table_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
-_BLOCK_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+_TIMESTAMPS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+"""As Delta's own writer has them; Spark's default has no statistics."""
 
 
 def is_remote(session: SparkSession) -> bool:
@@ -44,8 +45,8 @@ def beside(session: SparkSession) -> SparkSession:
         if key not in given:
             own.conf.set(key, value)
     own.conf.set(TIME_ZONE, "UTC")
-    with contextlib.suppress(PySparkException):  # a serverless session takes few settings: rows are checked here then
-        own.conf.set(_BLOCK_CHECK, "true")
+    with contextlib.suppress(PySparkException):  # a serverless session takes few settings
+        own.conf.set(*_TIMESTAMPS)
     return own
 
 
@@ -103,13 +104,3 @@ def require_utc(session: SparkSession, *, asset: str) -> None:
             "but dates are those of UTC here",
             hint="take the session from the function's argument `spark`, and leave its time zone as it is",
         )
-
-
-def checks_blocks(frame: DataFrame) -> bool:
-    """Whether Delta itself compares the rows of a ``replaceWhere`` with its condition, in the session they are of."""
-    from pyspark.errors import PySparkException
-
-    try:
-        return (frame.sparkSession.conf.get(_BLOCK_CHECK, "true") or "").lower() == "true"
-    except PySparkException:
-        return False

@@ -26,6 +26,7 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalog.spark_catalog": CATALOG,
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as Delta writes them, with statistics
     # Spark 4.2.0 hangs for ever in a Python UDF over Parquet (SPARK-58241)
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
 }

@@ -1,10 +1,11 @@
-"""The targets that Spark writes keep what targets promise."""
+"""The targets that Spark computes for keep what targets promise, whoever commits."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from sparkassets.core.writes import Append
 from sparkassets.ports import Computation, RunOrder, Target
@@ -16,12 +17,12 @@ pytestmark = pytest.mark.spark
 
 
 class PathTable:
-    """A table at a path that Spark commits to."""
+    """A table at a path."""
 
-    def __init__(self, engine, spark, folder: Path) -> None:
+    def __init__(self, engine, spark, folder: Path, *, commit: str) -> None:
         self.engine = engine
         self.spark = spark
-        self.asset = orders.table("log", folder, write=Append(), **sql("SELECT 1 AS n"))
+        self.asset = orders.table("log", folder, write=Append(), commit=commit, **sql("SELECT 1 AS n"))
 
     def order(self) -> RunOrder:
         return orders.order(self.asset)
@@ -36,7 +37,15 @@ class PathTable:
         return len(orders.rows(self.spark, self.asset))
 
 
+@pytest.mark.parametrize("commit", ["auto", "spark"])
 class TestAtAPath(TargetContract):
     @pytest.fixture
-    def table(self, engine, spark, tmp_path):
-        return PathTable(engine, spark, tmp_path)
+    def table(self, engine, spark, tmp_path, commit):
+        return PathTable(engine, spark, tmp_path, commit=commit)
+
+    def test_it_is_committed_to_by_whom_the_asset_says(self, table, commit):
+        self.write(table, table.order())
+        self.write(table, table.order())
+        writers = {each["engineInfo"].partition(":")[0] for each in DeltaTable(table.asset.storage.path).history()}
+        assert ("delta-rs" in writers) == (commit == "auto")
+        assert len(writers) == 1

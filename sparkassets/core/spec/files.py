@@ -324,6 +324,10 @@ class AssetFile(_Map):
         alias="schema",  # pydantic's models have an attribute of that name
         description="May a run change its target's columns: none, only add some, or add some and widen types.",
     )
+    commit: Literal["auto", "spark"] = Field(
+        default="auto",
+        description="Who commits to its table: the driver where the table lets it, which is quicker, or always Spark.",
+    )
     sql: Maybe[Text] = Field(
         default=None, description="A file ending .sql, or the SELECT itself; <asset>.sql by default."
     )

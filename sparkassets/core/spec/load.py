@@ -114,6 +114,7 @@ def _compile(
         strategy=strategy,
         write=write,
         schema=keys.schema_change,
+        commit=keys.commit,
         body=body.compiled,
         params=keys.params,
         timezone=own.timezone,

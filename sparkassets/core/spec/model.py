@@ -18,6 +18,7 @@ from sparkassets.errors import InputError, Location, Problem
 OnUpdate = Literal["rerun", "ignore"]
 OnRemoved = Literal["keep", "rerun"]
 SchemaChange = Literal["strict", "add_columns", "evolve"]
+Committer = Literal["auto", "spark"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
 
 NOWHERE = Location("")
@@ -163,6 +164,7 @@ class AssetSpec:
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
+        commit: Who commits to its table: Spark, or the driver wherever the table lets it.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         durations: all in seconds.
     """
@@ -183,6 +185,7 @@ class AssetSpec:
     strategy: Strategy | None = None
     write: Write | None = None
     schema: SchemaChange = "strict"
+    commit: Committer = "auto"
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     timezone: str = "UTC"
@@ -240,6 +243,7 @@ class ProjectSpec:
 
 __all__ = [
     "AssetSpec",
+    "Committer",
     "Duration",
     "InletSpec",
     "OnRemoved",

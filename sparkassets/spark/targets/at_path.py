@@ -1,21 +1,27 @@
-"""A Delta table at a path that Spark commits to."""
+"""A Delta table at a path, to which the driver commits, or Spark where the table asks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import CommitMarker, Committed, Computation
-from sparkassets.spark import writer
+from sparkassets.delta.choice import why_spark
+from sparkassets.ports import CommitMarker, Committed, Computation, TargetMissingError
 from sparkassets.spark.computation import held, own
-from sparkassets.spark.schemas import declared_schema
-from sparkassets.spark.table import table_of
-from sparkassets.spark.targets import history
+from sparkassets.spark.schemas import declared_schema, given_columns
+from sparkassets.spark.table import open_table, path_of, table_of
+from sparkassets.spark.targets import by_driver, by_spark, history
 from sparkassets.spark.workplace import Workplace
+from sparkassets.spark.writes import planned
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 
 class PathTarget:
-    """Fenced and written by Spark, looked into without it; implements `ports.Target`."""
+    """Looked into without Spark; implements `ports.Target`."""
 
     def __init__(self, workplace: Workplace, asset: AssetSpec, *, app_id: str) -> None:
         self._workplace = workplace
@@ -35,19 +41,26 @@ class PathTarget:
         return history.committed(self._asset, runs, app_id=self._app_id)
 
     def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
-        """Commits an empty append, stamped; creates a missing table with the computation's or the declared columns.
+        """Commits no rows, stamped; creates a missing table with the computation's or the declared columns.
 
         Raises:
             FenceConflictError: Somebody committed meanwhile: look again.
             TargetMissingError: There is no table, and nothing tells its columns.
         """
-        with self._workplace.entered(self._asset) as session:
-            schema = None
-            if computation is not None:
-                schema = own(computation).schema
-            elif self._asset.columns:
-                schema = declared_schema(session, self._asset.columns)
-            writer.fence(session, self._asset, schema, marker=marker)
+        asset, table = self._asset, open_table(path_of(self._asset))
+        if table is not None and why_spark(asset, table) is None:
+            by_driver.fence(asset, table, marker=marker)
+            return
+        with self._workplace.entered(asset) as session:
+            there = table_of(asset)
+            if there is not None:
+                by_spark.fence(session, asset, given_columns(there.schema), table=there, marker=marker)
+                return
+            schema = self._new_schema(session, computation)
+            if why_spark(asset, None) is None and by_driver.of_the_session(session, new=True) is None:
+                by_driver.make(asset, schema, marker=marker)
+            else:
+                by_spark.fence(session, asset, schema, table=None, marker=marker)
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         """Computes the rows and commits them once, stamped; its return proves nothing.
@@ -57,7 +70,20 @@ class PathTarget:
             SourceError: Files changed while they were read; nothing was written.
         """
         made = own(computation)
-        table = made.target or table_of(self._asset)
-        with self._workplace.work(made.order) as (_, work), held(made) as frame:
+        with self._workplace.work(made.order) as (_, work):
             work.check(made.order.run)
-            writer.write(made.order, frame, schema=made.schema, table=table, marker=marker)
+            table = open_table(path_of(self._asset))
+            there = made.target or table_of(self._asset)
+            plan = planned(made.order, made.frame, schema=made.schema, table=there)
+            ours = why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
+            if ours and by_driver.write(made, plan, table, marker=marker):
+                return
+            with held(made) as frame:
+                by_spark.write(planned(made.order, frame, schema=made.schema, table=there), marker=marker)
+
+    def _new_schema(self, session: SparkSession, computation: Computation | None) -> StructType:
+        if computation is not None:
+            return own(computation).schema
+        if self._asset.columns:
+            return declared_schema(session, self._asset.columns)
+        raise TargetMissingError(f"{self._asset.name}: there is no table at {path_of(self._asset)} yet")

@@ -25,5 +25,5 @@ class AppendMode:
     def landing(self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: Blocks | None) -> Landing:
         """An append of rows that are checked here, as Delta checks none."""
         guarded = frame if blocks is None else blocks.guarded(frame)
-        rows, options = evolution.evolving(guarded, order.asset, table)
-        return Landing(rows, "append", options, before=evolution.to_prepare(order.asset, guarded.schema, table))
+        rows, columns = evolution.evolving(guarded, order.asset, table)
+        return Landing(rows, columns=columns, before=evolution.to_prepare(order.asset, guarded.schema, table))

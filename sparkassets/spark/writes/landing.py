@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from sparkassets.ports import RunOrder
@@ -15,20 +15,24 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+Columns = Literal["kept", "widened", "replaced"]
+"""What becomes of a table's columns: nothing, some come or get wider types, or those of the rows take their place."""
+
+
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """What the commit of a run's rows is made of.
+    """What the commit of a run's rows is made of, whoever commits.
 
     Attributes:
         rows: As they are written.
-        save: How Spark's writer takes it: rows are added, or take the place of what ``options`` say.
-        options: Of Delta's writer.
+        replaces: The rows that they take the place of: none, those of the run's blocks, or all.
+        columns: What becomes of the table's.
         before, after: Statements around the commit, which change no rows.
     """
 
     rows: DataFrame
-    save: Literal["append", "overwrite"] = "append"
-    options: Mapping[str, str] = field(default_factory=dict)
+    replaces: Literal["nothing", "blocks", "all"] = "nothing"
+    columns: Columns = "kept"
     before: Sequence[str] = ()
     after: Sequence[str] = ()
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from sparkassets.ports import RunOrder
 from sparkassets.spark import evolution, layouts
 from sparkassets.spark.blocks import Blocks
-from sparkassets.spark.own_session import checks_blocks
 from sparkassets.spark.table import TargetTable, path_of
 from sparkassets.spark.writes.landing import Landing
 
@@ -27,14 +26,14 @@ class ReplaceMode:
             evolution.refuse_misfit(order.asset, schema, table)
 
     def landing(self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: Blocks | None) -> Landing:
-        """An overwrite of all, or of what is in the blocks; Delta itself refuses others there where it is let."""
+        """An overwrite of all, or of what is in the blocks."""
         asset = order.asset
         if order.rebuilds or blocks is None:
             guarded = frame if blocks is None else blocks.guarded(frame)
-            rows, options = layouts.replacing(guarded, table)
+            rows, columns = layouts.replacing(guarded, table)
             after = layouts.to_restore(frame.sparkSession, path_of(asset), guarded.schema, table)
-            return Landing(rows, "overwrite", options, after=after)
-        guarded = frame if checks_blocks(frame) else blocks.guarded(frame)
-        rows, options = evolution.evolving(guarded, asset, table)
+            return Landing(rows, "all", columns, after=after)
+        guarded = blocks.guarded(frame)
+        rows, columns = evolution.evolving(guarded, asset, table)
         before = evolution.to_prepare(asset, guarded.schema, table)
-        return Landing(rows, "overwrite", {**options, "replaceWhere": blocks.predicate}, before=before)
+        return Landing(rows, "blocks", columns, before=before)

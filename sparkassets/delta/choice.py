@@ -1,0 +1,24 @@
+"""Who commits to an asset's table, the driver or Spark, as far as asset, storage and table tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.features import reason_for_spark
+from sparkassets.files.stores import local_path
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+def why_spark(asset: AssetSpec, table: DeltaTable | None) -> str | None:
+    """Why Spark commits to the asset's ``table``, as the end of a sentence; None where the driver does.
+
+    A run may have reasons of its own besides: columns that change, or nulls where the table has none.
+    """
+    if asset.commit == "spark":
+        return "the asset says 'commit: spark'"
+    if asset.storage is None or local_path(asset.storage.path) is None:
+        return "its table is not on a disk"
+    return None if table is None else reason_for_spark(table)

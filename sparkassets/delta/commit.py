@@ -1,0 +1,223 @@
+"""Commits of a driver's to a Delta table: what comes and goes, under the transaction id of the asset's runs.
+
+The rules are those of the journal's store (`sparkassets.state.numbered`), made by trials and checked in the protocol's
+model: the version of the transaction is compared on the very snapshot that the commit is made upon, deltalake never
+retries, and whatever a commit returns, the log is asked whether it is in. Foreign commits that were quicker are looked
+at: over those that touch nothing of what is replaced or was read the commit is made again, others refuse it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sparkassets.delta.live import LiveFile, live_paths, log_text
+from sparkassets.delta.log import Commit, DeltaLog, FileAction
+from sparkassets.errors import RunError
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable, Schema
+    from deltalake.transaction import AddAction, RemoveAction
+
+_CHECKPOINT_INTERVAL = 10
+"""Delta's default; deltalake's is 100, and Spark would read as many files before each of its commits."""
+
+
+class CommitConflictError(RunError):
+    """Another writer changed what the commit would replace, what it was made of, or the table itself."""
+
+    retryable = True
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one commit does to a table.
+
+    Attributes:
+        owner: Whose table it is, for messages.
+        app, version: Of the transaction.
+        told: ``userMetadata``.
+        adds: Files that come.
+        removes: Files that go.
+        replaces_all: Everything goes that is there, and the table's columns become those of ``schema``.
+        schema: Of the table after the commit; None leaves it as it is.
+        metrics: Delta's operation metrics.
+        touches: Whether a file that another writer brought or took meanwhile stands in the way.
+    """
+
+    owner: str
+    app: str
+    version: int
+    told: str
+    adds: Sequence[AddAction] = ()
+    removes: Sequence[LiveFile] = ()
+    replaces_all: bool = False
+    schema: Schema | None = None
+    metrics: Mapping[str, int] = field(default_factory=dict)
+    touches: Callable[[FileAction], bool] = lambda _: False
+
+    def properties(self) -> CommitProperties:
+        """What deltalake writes beside the files."""
+        from deltalake import CommitProperties
+        from deltalake.transaction import Transaction
+
+        said = {
+            "userMetadata": self.told,
+            "operationMetrics": {name: str(number) for name, number in self.metrics.items()},
+            "isBlindAppend": not (self.removes or self.replaces_all),
+        }
+        return CommitProperties(
+            custom_metadata=said, max_commit_retries=0, app_transactions=[Transaction(self.app, self.version)]
+        )
+
+
+def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = None) -> None:
+    """Commits upon the loaded snapshot, or upon a later one where nothing in between touches the change.
+
+    Args:
+        path: Of the table.
+        table: At the version that the files are replaced of.
+        change: What to do.
+        since: The version that the rows were made of, where that is an older one.
+
+    Nothing is done where the same or a higher version of the transaction is in: a return proves nothing.
+
+    Raises:
+        CommitConflictError: Others were quicker, and what they did stands in the way.
+        RunError: The table cannot be written.
+    """
+    if since is not None:
+        _refuse_conflicts(path, table, change, since=since)
+    while not _is_in(table, change):
+        before = table.version()
+        try:
+            _put(table, change)
+        except Exception as error:
+            _follow(table)
+            if table.version() == before:
+                raise _unwritable(change.owner, error) from error
+            if not _is_in(table, change):
+                _refuse_conflicts(path, table, change, since=before)
+        else:
+            _follow(table)
+            _checkpoint(table, since=before)
+            return
+
+
+def create(path: str, change: Change, *, layout: Sequence[str]) -> None:
+    """Makes a table with the change's schema and files as its first version.
+
+    Raises:
+        CommitConflictError: Another writer made it first.
+        RunError: The table cannot be written.
+    """
+    from deltalake import DeltaTable, PostCommitHookProperties
+    from deltalake.transaction import create_table_with_add_actions
+
+    if change.schema is None:
+        raise TypeError("a new table needs a schema")
+    try:
+        create_table_with_add_actions(
+            path,
+            change.schema,
+            list(change.adds),
+            mode="error",
+            partition_by=list(layout),
+            commit_properties=change.properties(),
+            post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
+        )
+    except Exception as error:
+        if not DeltaTable.is_deltatable(path):
+            raise _unwritable(change.owner, error) from error
+        if not _is_in(DeltaTable(path), change):
+            raise _conflict(change.owner, "created the table") from error
+
+
+def _is_in(table: DeltaTable, change: Change) -> bool:
+    """Whether the snapshot holds the transaction already, or a later one of the asset's."""
+    newest = table.transaction_version(change.app)
+    return newest is not None and newest >= change.version
+
+
+def _put(table: DeltaTable, change: Change) -> None:
+    from deltalake import PostCommitHookProperties
+
+    now = time.time_ns() // 1_000_000
+    table.create_write_transaction(
+        [*change.adds, *(() if change.replaces_all else (_remove(file, at=now) for file in change.removes))],
+        "overwrite" if change.replaces_all else "append",
+        change.schema or table.schema(),
+        table.metadata().partition_columns,
+        commit_properties=change.properties(),
+        post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
+    )
+
+
+def _remove(file: LiveFile, *, at: int) -> RemoveAction:
+    from deltalake.transaction import RemoveAction
+
+    values = {column: log_text(value) for column, value in file.partition.items()}
+    return RemoveAction(file.place, True, at, file.size, values)  # noqa: FBT003  deltalake takes it by position
+
+
+def _follow(table: DeltaTable) -> None:
+    """Moves on to the newest version, wherever it can be told."""
+    with contextlib.suppress(Exception):
+        table.update_incremental()
+
+
+def _refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int) -> None:
+    """Refuses what others committed after ``since``, up to the loaded version, if it stands in the way."""
+    commits = [each for each in DeltaLog(path).after(since) if each.version <= table.version()]
+    if len(commits) != table.version() - since:
+        raise _conflict(change.owner, "committed so much that the log no longer tells what")
+    for each in commits:
+        what = _in_the_way(each, change)
+        if what is not None:
+            raise _conflict(change.owner, f"{what} in version {each.version}")
+    if (
+        change.removes
+        and any(each.moved for each in commits)
+        and not live_paths(table).issuperset(file.path for file in change.removes)
+    ):
+        raise _conflict(change.owner, "moved the rows that are replaced to other files")
+
+
+def _in_the_way(commit: Commit, change: Change) -> str | None:
+    """What another commit did that this one cannot be made upon."""
+    if commit.protocol or commit.metadata is not None:
+        return "changed the table itself"
+    if change.app in commit.apps:
+        return "committed for the same asset"
+    if any(map(change.touches, commit.files)):
+        return "changed rows that the run replaces or read"
+    return None
+
+
+def _checkpoint(table: DeltaTable, *, since: int) -> None:
+    """Writes a checkpoint where one is due, and lets go of the log that it stands for as the table's properties say.
+
+    The commit stands, whatever becomes of this.
+    """
+    properties = table.metadata().configuration
+    interval = int(properties.get("delta.checkpointInterval") or _CHECKPOINT_INTERVAL)
+    if table.version() // interval == since // interval:
+        return
+    with contextlib.suppress(Exception):
+        table.create_checkpoint()
+        if (properties.get("delta.enableExpiredLogCleanup") or "true").lower() == "true":
+            table.cleanup_metadata()
+
+
+def _conflict(owner: str, what: str) -> CommitConflictError:
+    return CommitConflictError(f"{owner}: another writer {what} meanwhile")
+
+
+def _unwritable(owner: str, error: Exception) -> RunError:
+    text = str(error).strip().partition("\n")[0]
+    made = RunError(f"{owner}: its table cannot be committed to: {text}")
+    made.retryable = True
+    return made

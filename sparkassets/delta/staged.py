@@ -1,0 +1,152 @@
+"""Data files that an attempt of a run has put into a folder of its own in the table's, which no reader sees as yet.
+
+The folder is named by run, fence token and attempt: ``<table>/<run>.<token>.<attempt>/day=2013-01-01/part-….parquet``.
+What is committed of it stays where it is: no file is renamed, on any storage. So the folder of a dead attempt is known
+by its name, and is removed once that attempt is certain to commit no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from sparkassets.delta.footers import footers, statistics
+from sparkassets.files.stores import local_path, open_store
+
+if TYPE_CHECKING:
+    from deltalake.transaction import AddAction
+    from pyarrow.fs import FileInfo, FileSystem
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_END = ".parquet"
+_HIDDEN = ("_", ".")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Who stages."""
+
+    run: str
+    token: int
+    number: int
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder in the table's."""
+        return f"{self.run}.{self.token}.{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A file that is written and not committed yet.
+
+    Attributes:
+        path: Relative to the table, as the storage has it.
+        size: Bytes.
+        modified: Unix milliseconds.
+        rows: How many.
+        partition: By column, what the names of the folders say, as text.
+        stats: As in an add action, JSON.
+    """
+
+    path: str
+    size: int
+    modified: int
+    rows: int
+    partition: Mapping[str, str | None]
+    stats: str
+
+    def add(self, layout: Sequence[str]) -> AddAction:
+        """The action that makes it a part of a table with this layout."""
+        from deltalake.transaction import AddAction
+
+        values = {column: self.partition[column] for column in layout}
+        return AddAction(self.path, self.size, values, self.modified, data_change=True, stats=self.stats)
+
+
+def staged_files(
+    table: str, attempt: Attempt, *, schema: Mapping[str, Any], layout: Sequence[str], properties: Mapping[str, str]
+) -> list[StagedFile]:
+    """What the attempt has staged, ascending by path; files without rows are left out.
+
+    Args:
+        table: Its path or URI.
+        attempt: Whose.
+        schema: That the table has after the commit, as Delta has it in JSON.
+        layout: Columns that its folders are named by.
+        properties: Of the table, which say what statistics it has.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    store, root = _opened(table)
+    found = [each for each in _listed(store, f"{root}/{attempt.folder}") if _is_data(each.base_name)]
+    paths = sorted((each.path.removeprefix(root).lstrip("/"), each) for each in found)
+    read = footers(table, [quote(path) for path, _ in paths])
+    return [
+        StagedFile(
+            path,
+            info.size,
+            (info.mtime_ns or 0) // 1_000_000,
+            footer.num_rows,
+            _partition(path),
+            statistics(footer, schema, layout=layout, properties=properties),
+        )
+        for (path, info), footer in zip(paths, read, strict=True)
+        if footer.num_rows
+    ]
+
+
+def discard(table: str, attempt: Attempt) -> None:
+    """Removes what an attempt staged that has begun no commit."""
+    store, root = _opened(table)
+    _delete(store, f"{root}/{attempt.folder}")
+
+
+def discard_all(table: str, runs: Sequence[str], *, keep: Attempt | None = None) -> None:
+    """Removes what attempts of these runs staged in the table, but for the one that was committed.
+
+    They must be certain to commit no more: fenced, and looked for after that.
+    """
+    store, root = _opened(table)
+    beginnings = tuple(f"{run}." for run in runs)
+    for each in _listed(store, root, deep=False):
+        if each.base_name.startswith(beginnings) and (keep is None or each.base_name != keep.folder):
+            _delete(store, each.path)
+
+
+def _delete(store: FileSystem, folder: str) -> None:
+    """Removes a folder; what cannot be removed stays, and is ``VACUUM``'s."""
+    with contextlib.suppress(OSError):
+        store.delete_dir(folder)
+
+
+def _opened(table: str) -> tuple[FileSystem, str]:
+    from pyarrow.fs import LocalFileSystem
+
+    local = local_path(table)
+    store, root = (LocalFileSystem(), local) if local is not None else open_store(table)
+    return store, root.rstrip("/")
+
+
+def _listed(store: FileSystem, folder: str, *, deep: bool = True) -> list[FileInfo]:
+    from pyarrow.fs import FileSelector
+
+    return list(store.get_file_info(FileSelector(folder, allow_not_found=True, recursive=deep)))
+
+
+def _is_data(name: str) -> bool:
+    return name.endswith(_END) and not name.startswith(_HIDDEN)
+
+
+def _partition(path: str) -> dict[str, str | None]:
+    """The values that the names of its folders hold, escaped as Hive does.
+
+    >>> _partition("run.1.1/day=2013-01-01/place=a%2Fb/part-0.parquet")
+    {'day': '2013-01-01', 'place': 'a/b'}
+    """
+    named = [each.partition("=") for each in path.split("/")[1:-1]]
+    return {unquote(name): None if value == _NULL else unquote(value) for name, _, value in named}

@@ -1,0 +1,226 @@
+"""One stamped commit of the driver's: files that Spark has staged, or a fence, into a table at a path.
+
+Spark computes and writes Parquet into the attempt's own folder in the table's; the driver reads the footers and commits
+the files without Spark. Such a commit takes milliseconds, and is atomic between processes on every storage that
+deltalake knows, also where Spark's own is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.commit import Change, CommitConflictError, commit, create
+from sparkassets.delta.features import keeps_paths, required_columns
+from sparkassets.delta.footers import KEEPS_BOUNDS
+from sparkassets.delta.live import LiveFile
+from sparkassets.delta.log import FileAction
+from sparkassets.delta.slices import sliced, touching
+from sparkassets.delta.staged import Attempt, StagedFile, discard, staged_files
+from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
+from sparkassets.spark import sqltext
+from sparkassets.spark.markers import describe
+from sparkassets.spark.table import path_of
+from sparkassets.spark.writes import PlannedWrite, layout_of
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable, Schema
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from sparkassets.spark.computation import SparkComputation
+
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+_OF_THE_SESSION = {
+    "spark.databricks.delta.optimizeWrite.enabled": "the session optimises each write",
+    "spark.databricks.delta.autoCompact.enabled": "the session compacts after each write",
+}
+_LOG_STORE = "spark.delta.logStore."
+_STAGED_AS = {**KEEPS_BOUNDS, "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+_MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
+_NOT_ADDED = ("timestamp_ntz", "variant", "interval")
+"""Types that a table has to be changed for, beyond its columns."""
+
+
+def why_spark(work: PlannedWrite, table: DeltaTable | None) -> str | None:
+    """Why this run is not the driver's to commit, beside what asset and table tell; None where it is."""
+    landing, schema = work.landing, work.schema
+    if landing.before or landing.after or (landing.columns == "widened" and landing.replaces != "all"):
+        return "the run changes the table's columns"
+    if found := of_the_session(landing.rows.sparkSession, new=table is None):
+        return found
+    if table is None:
+        return None
+    if landing.columns != "kept" and any(kind in schema.json() for kind in _NOT_ADDED):
+        return "the run brings a type that the table does not have yet"
+    if list(table.metadata().partition_columns) != layout_of(work.asset, schema, work.table):
+        return "the run changes the table's folders"
+    if landing.columns == "kept":
+        promised = {field.name.lower() for field in schema.fields if not field.nullable}
+        unsure = [name for name in required_columns(_json(table)) if name.lower() not in promised]
+        if unsure:
+            return f"its column '{unsure[0]}' must not be null, which the result does not promise"
+    return None
+
+
+def of_the_session(session: SparkSession, *, new: bool) -> str | None:
+    """What the user's settings ask of Delta's own writer."""
+    given = session.conf.getAll
+    for key, reason in _OF_THE_SESSION.items():
+        if str(given.get(key, "")).lower() == "true":
+            return reason
+    if any(key.startswith(_LOG_STORE) for key in given):
+        return "the session sets a log store of its own"
+    if new and any(key.startswith(_DEFAULTS) for key in given):
+        return "the session sets properties of new tables"
+    return None
+
+
+def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker) -> bool:
+    """Stages the rows and commits the files; False, with nothing done, where Spark has to.
+
+    Raises:
+        RunError: Rows outside the blocks (with examples), whatever Spark says, or another writer was quicker; nothing
+            was published then.
+        SourceError: Files changed while they were read; nothing was published.
+    """
+    path = path_of(work.asset)
+    taken = _taken(made.order, work, table)
+    if taken is None:
+        return False
+    attempt = Attempt(marker.run, marker.token, marker.attempt)
+    fields, layout = _fields(work, table), layout_of(work.asset, work.schema, work.table)
+    try:
+        _stage(work, _rows(work, fields), f"{path}/{attempt.folder}", layout)
+        made.inlets.check_files()
+        properties = {} if table is None else table.metadata().configuration
+        files = staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
+    except BaseException:
+        discard(path, attempt)
+        raise
+    change = Change(
+        owner=work.asset.name,
+        app=marker.app_id,
+        version=marker.version,
+        told=describe(marker),
+        adds=[file.add(layout) for file in files],
+        removes=taken,
+        replaces_all=work.landing.replaces == "all",
+        schema=_schema(fields) if table is None or work.landing.columns != "kept" else None,
+        metrics=_metrics(files, taken),
+        touches=_touches(made, work, table),
+    )
+    if table is None:
+        create(path, change, layout=layout)
+    else:
+        commit(path, table, change, since=made.read_version)
+    return True
+
+
+def fence(asset: AssetSpec, table: DeltaTable, *, marker: CommitMarker) -> None:
+    """Commits no rows.
+
+    Raises:
+        FenceConflictError: Another writer was quicker, and changed the table.
+    """
+    change = Change(asset.name, marker.app_id, marker.version, describe(marker))
+    try:
+        commit(path_of(asset), table, change)
+    except CommitConflictError as error:
+        raise FenceConflictError(str(error)) from error
+
+
+def make(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) -> None:
+    """Makes the table, without rows, by a fence.
+
+    Raises:
+        FenceConflictError: Another writer made it first.
+    """
+    fields = _nullable(schema)
+    change = Change(asset.name, marker.app_id, marker.version, describe(marker), schema=_schema(fields))
+    try:
+        create(path_of(asset), change, layout=layout_of(asset, schema, None))
+    except CommitConflictError as error:
+        raise FenceConflictError(str(error)) from error
+
+
+def _taken(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> Sequence[LiveFile] | None:
+    """The files whose rows are replaced; None where other rows are in some of them."""
+    if table is None or work.landing.replaces == "nothing":
+        return ()
+    parts = EVERYTHING if work.landing.replaces == "all" else order.blocks
+    slices = sliced(table, parts, partitioning=work.asset.partitioning)
+    if slices.mixed or not keeps_paths(file.path for file in slices.inside):
+        return None
+    return slices.inside
+
+
+def _touches(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None) -> Callable[[FileAction], bool]:
+    """Whether a foreign file is of what the run replaces, or has read of its own table."""
+    if table is None or (work.landing.replaces == "nothing" and made.read_version is None):
+        return lambda _: False
+    parts = EVERYTHING if made.read_version is not None or work.landing.replaces == "all" else made.order.blocks
+    return touching(table, parts, partitioning=work.asset.partitioning)
+
+
+def _fields(work: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:
+    """The columns of the table after the commit, as Delta has them in JSON."""
+    given = _nullable(work.landing.rows.schema)
+    if table is None or work.landing.columns == "replaced":
+        return given
+    there: list[dict[str, Any]] = _json(table)["fields"]
+    known = {field["name"].lower() for field in there}
+    return [*there, *(field for field in given if field["name"].lower() not in known)]
+
+
+def _nullable(schema: StructType) -> list[dict[str, Any]]:
+    """Columns of a new schema; like Delta's own writer, none is made NOT NULL by what a result happens to promise."""
+    fields: list[dict[str, Any]] = json.loads(schema.json(), object_hook=_promising_nothing)["fields"]
+    return fields
+
+
+def _promising_nothing(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: True if key in _MAY_BE_NULL else each for key, each in value.items()}
+
+
+def _json(table: DeltaTable) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads(table.schema().to_json())
+    return schema
+
+
+def _schema(fields: Sequence[Mapping[str, Any]]) -> Schema:
+    from deltalake import Schema
+
+    return Schema.from_json(json.dumps({"type": "struct", "fields": list(fields)}))
+
+
+def _rows(work: PlannedWrite, fields: Sequence[Mapping[str, Any]]) -> DataFrame:
+    """The rows with the table's columns, in its order and spelling."""
+    from pyspark.sql import functions as sql
+
+    return work.landing.rows.select(*(sql.col(sqltext.name(each["name"])).alias(each["name"]) for each in fields))
+
+
+def _stage(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:
+    """Writes the rows as Parquet; those of one folder of the table come together in as few files as their size asks."""
+    if layout:
+        rows = rows.hint("rebalance", *map(sqltext.name, layout))
+    writer = rows.write.format("parquet").mode("error").options(**_STAGED_AS)
+    try:
+        (writer.partitionBy(*layout) if layout else writer).save(folder)
+    except Exception as error:
+        raise work.refused(error) from error
+
+
+def _metrics(files: Sequence[StagedFile], taken: Sequence[LiveFile]) -> dict[str, int]:
+    """As Delta's own writer has them."""
+    return {
+        "numFiles": len(files),
+        "numOutputRows": sum(file.rows for file in files),
+        "numOutputBytes": sum(file.size for file in files),
+        "numRemovedFiles": len(taken),
+        "numRemovedBytes": sum(file.size for file in taken),
+    }

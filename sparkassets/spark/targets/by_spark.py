@@ -1,0 +1,82 @@
+"""One stamped commit of Spark's: the computed rows, or a fence, into a table at a path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.ports import CommitMarker, FenceConflictError
+from sparkassets.spark.failures import condition, is_conflict, run_error
+from sparkassets.spark.layouts import alter
+from sparkassets.spark.markers import describe
+from sparkassets.spark.table import TargetTable, path_of
+from sparkassets.spark.writes import Landing, PlannedWrite, layout_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql.types import StructType
+
+
+def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
+    """Commits the rows as they are to land.
+
+    Raises:
+        RunError: Rows outside the blocks (with examples), or whatever Spark says; nothing was published then.
+    """
+    landing, session = work.landing, work.landing.rows.sparkSession
+    writer = _stamped(landing.rows, marker).mode("append" if landing.replaces == "nothing" else "overwrite")
+    try:
+        alter(session, landing.before, marker)
+        _laid_out(writer.options(**_options(work)), work.asset, work.schema, work.table).save(path_of(work.asset))
+    except Exception as error:
+        raise work.refused(error) from error
+    alter(session, landing.after, marker)
+
+
+def fence(
+    session: SparkSession, asset: AssetSpec, schema: StructType, *, table: TargetTable | None, marker: CommitMarker
+) -> None:
+    """Commits no rows; a missing table is created with ``schema``.
+
+    Raises:
+        FenceConflictError: Somebody committed meanwhile.
+    """
+    writer = _stamped(session.createDataFrame([], schema), marker).mode("append")
+    try:
+        _laid_out(writer, asset, schema, table).save(path_of(asset))
+    except Exception as error:
+        if is_conflict(error) or condition(error) == "DELTA_PATH_EXISTS":
+            raise FenceConflictError(f"{asset.name}: another writer was quicker: {condition(error)}") from error
+        raise run_error(error, what=f"{asset.name} cannot be fenced") from error
+
+
+def _options(work: PlannedWrite) -> Mapping[str, str]:
+    """What Delta's writer is told to replace, and to change of the columns."""
+    landing: Landing = work.landing
+    if landing.columns == "replaced":
+        # a session may be set to replace only the partitions that the new rows have
+        return {"overwriteSchema": "true", "partitionOverwriteMode": "static"}
+    merged = {"mergeSchema": "true"} if landing.columns == "widened" else {}
+    match landing.replaces:
+        case "all":
+            return {"mergeSchema": "false", **merged, "replaceWhere": "true"}
+        case "blocks" if work.blocks is not None:
+            return {**merged, "replaceWhere": work.blocks.predicate}
+    return merged
+
+
+def _stamped(frame: DataFrame, marker: CommitMarker) -> DataFrameWriter:
+    return (
+        frame.write.format("delta")
+        .option("txnAppId", marker.app_id)
+        .option("txnVersion", marker.version)
+        .option("userMetadata", describe(marker))
+    )
+
+
+def _laid_out(
+    writer: DataFrameWriter, asset: AssetSpec, schema: StructType, table: TargetTable | None
+) -> DataFrameWriter:
+    layout = layout_of(asset, schema, table)
+    return writer.partitionBy(*layout) if layout else writer

@@ -1,0 +1,22 @@
+"""The write modes by what the core calls them; a file each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.writes import Append, Replace, Write
+from sparkassets.errors import RunError
+from sparkassets.spark.writes.append import AppendMode
+from sparkassets.spark.writes.landing import Mode
+from sparkassets.spark.writes.replace import ReplaceMode
+
+_MODES: Final[Mapping[type[Write], Mode]] = {Replace: ReplaceMode(), Append: AppendMode()}
+
+
+def mode_of(asset: AssetSpec) -> Mode:
+    """How the asset's rows land."""
+    if asset.write is None:
+        raise RunError(f"{asset.name} is not written here")
+    return _MODES[type(asset.write)]
