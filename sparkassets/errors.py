@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sparkassets.frozen import frozen
+
 
 def said(error: BaseException) -> str:
     """The kind of an error and the first line of what it says; of a group its first error besides.
@@ -67,7 +69,7 @@ class Location:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """One thing that is wrong with a project.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -15,6 +15,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
 from sparkassets.processes import Process
 
 
@@ -41,7 +42,7 @@ class Ids(Protocol):
 # --------------------------------------------------------------------------- journal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalImage:
     """What a store holds: the snapshot and everything committed after it.
 
@@ -111,7 +112,7 @@ class JournalStore(Protocol):
         """Checkpoints, compacts and expires as the growth rules of section 8 ask; safe beside other drivers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalCommit:
     """Entries that this process committed, and what they changed.
 
@@ -149,7 +150,7 @@ class Sink(Protocol):
 # --------------------------------------------------------------------------- sources
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observation:
     """What is new in one source since it was last looked at.
 
@@ -203,7 +204,7 @@ class SourceObserver(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recorded:
     """An asset's own table as the journal knows it.
 
@@ -240,7 +241,7 @@ class TargetObserver(Protocol):
 # --------------------------------------------------------------------------- computing and targets
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunOrder:
     """Everything that a worker needs to compute one run; equal for every attempt.
 
@@ -277,7 +278,7 @@ CommitKind = Literal["data", "fence", "layout"]
 """A ``layout`` commit changes no rows: it puts back what a commit of rows could not keep, and has no transaction."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitMarker:
     """What a target's commit carries so that it can be recognised.
 
@@ -296,7 +297,7 @@ class CommitMarker:
     measures: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Committed:
     """A data commit that was found in a target's history.
 

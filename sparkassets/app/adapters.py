@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
 from sparkassets.ports import Clock, Engine, Ids, JournalStore, Outlets, Sink, SourceObserver, TargetObserver
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.progress import Explained
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Adapters:
     """The outside of one project.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import parse_instant, unix
@@ -10,12 +9,13 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from sparkassets.runtime.work import Backfill, Rebuild
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BackfillRequest:
     """What a backfill is asked to do.
 

@@ -21,6 +21,7 @@ from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import SparkAssetsError
+from sparkassets.frozen import frozen
 from sparkassets.runtime.progress import Progress
 from sparkassets.wiring.host import SystemClock
 
@@ -123,7 +124,7 @@ def _ticks(
         stopper.idle(every_seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Guarded:
     """A progress that takes the signals back once Spark has started: a plan comes first of all that follows."""
 

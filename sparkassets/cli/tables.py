@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.frozen import frozen
 
 GAP = 2
 INDENT = 2
@@ -14,7 +14,7 @@ LEAST, LAST_RESORT = 15, 8
 """A column of free text is made no narrower than the first; where that is not enough, no column than the second."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """One column.
 
@@ -30,7 +30,7 @@ class Column:
     spare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """A text in a style, such as ``red``."""
 

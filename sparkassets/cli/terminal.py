@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO
+
+from sparkassets.frozen import frozen
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NARROWEST = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terminal:
     """A stream that people read.
 

@@ -6,13 +6,13 @@ import re
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 DAY = 86_400
 """Seconds of a day without a clock change."""
@@ -165,7 +165,7 @@ def _zone_meant(name: str) -> str | None:
     return names.get(wanted) or (among[near[0]] if near else None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClockChange:
     """One change of a zone's UTC offset.
 
@@ -354,7 +354,7 @@ _MOST_YEARS = 999
 _PART = re.compile(r"(\d+)(mo|[ywdhms])", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Duration:
     """A length of time whose days and months are those of a calendar.
 

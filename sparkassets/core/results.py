@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.runs import Requested
+from sparkassets.frozen import frozen
 
 Status = Literal["success", "failed", "replanned", "cancelled", "superseded"]
 """``replanned``: it failed, was planned anew, and all that it was to compute was computed in the same invocation."""
@@ -17,7 +18,7 @@ GOOD: frozenset[Status] = frozenset({"success", "replanned", "superseded"})
 """What is no failure of the invocation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunResult(Requested):
     """How one run ended.
 
@@ -49,7 +50,7 @@ class RunResult(Requested):
         return f"<run {what}: {self.status} after {self.seconds:.1f} s{rows}{error}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """What one invocation did.
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from sparkassets.frozen import frozen
 
 _TOKEN: Final = re.compile(
     r"(?P<blank>\s+|--[^\n]*|/\*.*?(?:\*/|\Z)|\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z))"
@@ -28,7 +29,7 @@ _ENDS: Final = frozenset({*_SETS, *_CLAUSES, "CLUSTER", "DISTRIBUTE", "SORT", "Q
 _OPENING, _CLOSING = "([", ")]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Token:
     """A word of a query.
 

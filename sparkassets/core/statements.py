@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from sparkassets.frozen import frozen
 
 _EXPRESSION: Final = "\0"
 """Stands for every character of a Jinja expression, whose text is not known before it is rendered."""
@@ -23,7 +24,7 @@ _SECOND = re.compile(r";[\s;]*+(?:([^\s;]+)|\Z)")
 _HINT: Final = "write the SELECT only; sparkassets writes its rows as `write` says"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotASelect:
     """Why a text is not one SELECT.
 

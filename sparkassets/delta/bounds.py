@@ -6,9 +6,10 @@ import json
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
+
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from pyarrow import DataType
@@ -27,7 +28,7 @@ _GREATEST_ASCII, _GREATEST = "\x7f", "\U0010ffff"
 _LAST_OF_ONE_UNIT = "\uffff"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """How the bounds of one column are read and written.
 

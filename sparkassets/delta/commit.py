@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sparkassets.delta.live import LiveFile, live_paths, log_text
 from sparkassets.delta.log import Commit, DeltaLog, FileAction
 from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable, Schema
@@ -32,7 +33,7 @@ class CommitConflictError(RunError):
     retryable = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """What one commit does to a table.
 

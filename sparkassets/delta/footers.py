@@ -12,12 +12,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.delta.bounds import form_of, has_bounds
 from sparkassets.delta.data_files import open_file
 from sparkassets.delta.indexed import Column, indexed, prefix_length
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from pyarrow import DataType, Schema
@@ -34,7 +34,7 @@ _Tree = dict[str, Any]
 """By name a JSON text, or another tree."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Leaf:
     """Where a column without fields of its own is in a file; of an array or a map what lies first in it."""
 

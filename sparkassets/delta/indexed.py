@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+
+from sparkassets.frozen import frozen
 
 _COUNT, _DEFAULT_COUNT = "delta.dataSkippingNumIndexedCols", 32
 _NAMED = "delta.dataSkippingStatsColumns"
@@ -19,7 +20,7 @@ _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.,\s]+)|(,)")
 _Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A column without fields of its own.
 

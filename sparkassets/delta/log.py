@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +34,7 @@ class FileAction:
     stats: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Commit:
     """One version of the table.
 

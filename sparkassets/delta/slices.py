@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet
 from sparkassets.delta.live import LiveFile, flat_adds, live_files
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.times import NOWHEN, FileTime, FileTimes, Span, told_by
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slices:
     """Every live file, once.
 
@@ -55,7 +56,7 @@ def sliced(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning
     return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Holding:
     """Whether ranges hold the rows of a file: all, none, or (None) some or perhaps some; asks once for a span."""
 

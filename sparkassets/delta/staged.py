@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from sparkassets.delta.footers import footers, statistics
 from sparkassets.files.stores import local_path, open_store
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from deltalake.transaction import AddAction
@@ -25,7 +25,7 @@ _END = ".parquet"
 _HIDDEN = ("_", ".")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt:
     """Who stages."""
 
@@ -39,7 +39,7 @@ class Attempt:
         return f"{self.run}.{self.token}.{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StagedFile:
     """A file that is written and not committed yet.
 

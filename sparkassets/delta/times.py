@@ -13,6 +13,7 @@ from sparkassets.core.instants import local_to_epoch, unix
 from sparkassets.core.partitions import YEARS, PartitionError, TimePartition
 from sparkassets.core.patterns import local_slot
 from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from arro3.core import Table
@@ -31,7 +32,7 @@ _MOST_IGNORED = 10_000
 _KINDS = ("date", "timestamp", "timestamp_ntz", "string")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeColumn:
     """The column that tells a row's partition.
 
@@ -47,7 +48,7 @@ class TimeColumn:
     field_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileTime:
     """The time of a file's rows as far as the log tells it.
 

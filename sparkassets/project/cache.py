@@ -108,15 +108,17 @@ def _is_own(path: Path) -> bool:
 def _code() -> str:
     """Changes with the code that compiles projects, also where it is edited in place."""
     package = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120  this and the next at a fifth of pathlib's time
-    return ",".join(sorted([*_stamps(f"{package}/core"), *_stamps(f"{package}/project")]))
+    return ",".join(
+        sorted([*_stamps(package, deep=False), *_stamps(f"{package}/core"), *_stamps(f"{package}/project")])
+    )
 
 
-def _stamps(folder: str) -> Iterator[str]:
-    """Of every Python file below a folder its place, time and size."""
+def _stamps(folder: str, *, deep: bool = True) -> Iterator[str]:
+    """Of every Python file in a folder, and of those below it, place, time and size."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
                 status = entry.stat()
                 yield f"{entry.path}:{status.st_mtime_ns}:{status.st_size}"
-            elif entry.name != "__pycache__" and entry.is_dir():
+            elif deep and entry.name != "__pycache__" and entry.is_dir():
                 yield from _stamps(entry.path)

@@ -7,16 +7,17 @@ import os
 import pickle
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from hashlib import pbkdf2_hmac
 from io import BytesIO
 from typing import Final
+
+from sparkassets.frozen import frozen
 
 _ROUNDS: Final = 10_000
 """Some milliseconds: of a short secret not every guess can be tried in no time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fingerprint:
     """Whether variables have the values that they had, without the values.
 

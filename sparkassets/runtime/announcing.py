@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import Entry, EventEntry, Numbered
 from sparkassets.core.journal.state import State
+from sparkassets.frozen import frozen
 from sparkassets.ports import JournalStore
 from sparkassets.runtime.ledger import Ledger
 
@@ -18,7 +18,7 @@ _AT_ONCE = 1000
 """How many ids one look at the journal asks for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Announced:
     """What became of an event.
 

@@ -29,6 +29,7 @@ from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError, said
+from sparkassets.frozen import frozen
 from sparkassets.ports import (
     Clock,
     Engine,
@@ -56,7 +57,7 @@ STOP_SECONDS = 40.0
 """How long an interrupted driver waits for its runs to be fenced and recorded."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DriverIdentity:
     """Who drives.
 
@@ -78,7 +79,7 @@ class _Active:
     started: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ended:
     active: _Active
     outcome: Outcome

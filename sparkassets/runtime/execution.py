@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from sparkassets.core.journal.entries import FailureCause
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.frozen import frozen
 from sparkassets.ports import (
     CommitKind,
     CommitMarker,
@@ -36,7 +36,7 @@ GRACE_SECONDS = 20.0
 """How long a cancelled attempt may take to return before it is left behind; it can no longer land by then."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done:
     """A run is in all of its outlets: this one, or an older one of the chain that was found there.
 
@@ -53,7 +53,7 @@ class Done:
         return self.commits[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """The run failed; ``fenced`` when it is certain that nothing of it can land any more."""
 
@@ -63,7 +63,7 @@ class Failed:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Superseded:
     """Another driver claimed the asset: nothing is written and nothing recorded."""
 

@@ -7,9 +7,9 @@ than the lease on its own monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from sparkassets.core.journal.state import ClaimState, State
+from sparkassets.frozen import frozen
 from sparkassets.ports import Clock
 from sparkassets.processes import Process
 
@@ -17,7 +17,7 @@ Alive = Callable[[Sequence[Process]], bool]
 """Whether any of these processes of this host runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sighting:
     """When this driver last saw a claim move.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -14,10 +14,11 @@ from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, SourceObserver
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class News:
     """Entries that tell what is new, and sources that could not be looked at.
 

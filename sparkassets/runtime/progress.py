@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import SparkAssetsError, said
+from sparkassets.frozen import frozen
 
 MOST_TOLD = 3
 """Failures that an error names."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explained:
     """What a run failed of, for people.
 

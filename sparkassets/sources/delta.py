@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, DeltaLog
 from sparkassets.delta.times import FileTimes, TimeColumn, time_column
 from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
 from sparkassets.sources.delta_changes import Changes, TableTime
 from sparkassets.sources.missing import missing_table
@@ -68,7 +69,7 @@ class DeltaObserver:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Look:
     """One look at one table."""
 

@@ -19,6 +19,7 @@ from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, FileAction
 from sparkassets.delta.times import FileTime, FileTimes, Span
 from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
 from sparkassets.sources.delta_rows import DataFiles, Rows
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _AT_ONCE = 64
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changes:
     """What happened to the rows between two versions.
 

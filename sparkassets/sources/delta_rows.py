@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import TimePartition
 from sparkassets.delta.data_files import open_file
 from sparkassets.delta.times import NULL, FileTimes, Span, TimeColumn
+from sparkassets.frozen import frozen
 from sparkassets.sources.delta_values import spans_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _REMEMBERED = 20_000
 """Files; a year of hourly micro-batches is half of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataFiles:
     """The data files of the table at ``root``, an absolute local path or an object-store URI."""
 

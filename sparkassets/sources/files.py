@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import SourceError
 from sparkassets.files import File, list_files, rowless
+from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
 from sparkassets.sources.missing import missing_root
 
@@ -22,7 +23,7 @@ _AHEAD = 24 * 3600
 """Seconds by which the clock of who writes files may be ahead where ``settle`` goes by it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Slot:
     """The files of one slot; ``time`` is Unix seconds, half-open, empty for a source without partitions."""
 

@@ -20,6 +20,7 @@ from sparkassets.delta.log import Commit, DeltaLog, transactions
 from sparkassets.delta.times import FileTimes, time_column
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path
+from sparkassets.frozen import frozen
 from sparkassets.ports import Recorded
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class DeltaTargets:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Look:
     """One look at one table."""
 

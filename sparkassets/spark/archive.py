@@ -13,19 +13,19 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from sparkassets.cache import cache_folder
+from sparkassets.frozen import frozen
 from sparkassets.spark.java import Java
 
 _ABANDONED_SECONDS = 3600
 _OF_THE_ARCHIVE = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit", "AutoCreateSharedArchive")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Archive:
     """How one JVM is started.
 

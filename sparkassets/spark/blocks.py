@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import instant, zone
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import tells
@@ -23,7 +23,7 @@ _SHOWN = 5
 _NULL = "NULL"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blocks:
     """The blocks of one run.
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from sparkassets.core.instants import instant, zone
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark.emitting import Outbox
 from sparkassets.spark.triggering import Event, TriggeringEvents, local_events
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """One partition of the run.
 
@@ -27,7 +28,7 @@ class Block:
     end: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watermark:
     """The bounds of ``read: {after: column}``, as text that Spark casts to the column's type.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
@@ -13,6 +12,7 @@ from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.files import list_files, rowless
+from sparkassets.frozen import frozen
 from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.csv_headers import no_column
 from sparkassets.spark.failures import run_error
@@ -28,7 +28,7 @@ _SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundFile:
     """A file that the pattern matches.
 
@@ -51,7 +51,7 @@ class FoundFile:
         return "" if self.start is None else str(self.start)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PinnedFiles:
     """The files of one inlet as they were when the run was planned.
 

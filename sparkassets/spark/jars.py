@@ -7,19 +7,19 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from sparkassets.cache import cache_folder
 from sparkassets.errors import SparkUnavailableError
+from sparkassets.frozen import frozen
 from sparkassets.spark.java import Java
 
 _CENTRAL = "https://repo1.maven.org/maven2/"
 _FETCH_TIMEOUT_SECONDS = 900
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coordinates:
     """Delta's main artifact in a Maven repository; printed as ``io.delta:<name>:<version>``."""
 

@@ -6,16 +6,16 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from sparkassets.errors import SparkUnavailableError
+from sparkassets.frozen import frozen
 
 SUPPORTED = (17, 21)
 _HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Java:
     """A Java that Spark can run on.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.context import Watermark
@@ -26,7 +27,7 @@ _AS_TEXT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadInlets:
     """The inlets of one attempt.
 

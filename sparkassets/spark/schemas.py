@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> N
         raise RunError(f"{asset}: the result does not fit the declared columns: {'; '.join(found)}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Differences:
     """How the columns of a run differ from those that are wanted; case, order and nullability do not count.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
 from sparkassets.spark.markers import is_fence
 from sparkassets.spark.schemas import spark_schema
 
@@ -22,7 +23,7 @@ _MOST_FENCES = 64
 """A table with more commits than this is not asked whether they are all fences."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetTable:
     """An asset's own table as it is now.
 

@@ -10,11 +10,12 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltalake._internal import DeltaFileSystemHandler
 from deltalake.transaction import AddAction, RemoveAction
+
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +24,7 @@ _ROWS_IN_A_GROUP = 10_000
 """Row groups are pruned by ``seq`` too; a large compacted file is read in parts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataFile:
     """A live file of the journal.
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
 from typing import Generic, TypeVar
 
 from sparkassets.core.conditions.tree import AllOf, AnyOf, Condition, Leaf, Time
 from sparkassets.core.partitions import PartitionSet
+from sparkassets.frozen import frozen
 
 T = TypeVar("T", bool, PartitionSet)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict(Generic[T]):
     """What a condition came to.
 

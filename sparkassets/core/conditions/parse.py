@@ -16,6 +16,7 @@ from sparkassets.core.conditions.tree import BARE_URI, Condition, Leaf, Time, jo
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.timetables import KINDS, Timetable, TimetableError
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 Path = tuple[str | int, ...]
 Clock = Callable[[str | Mapping[str, object]], Timetable]
@@ -115,7 +116,7 @@ _REFUSED: Final = Leaf("")
 """Stands for a part that cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reader:
     """Reads the forms of YAML, and keeps what is wrong in them."""
 

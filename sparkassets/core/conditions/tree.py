@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from sparkassets.core.timetables import Timetable
+from sparkassets.frozen import frozen
 
 BARE_URI: Final = re.compile(r"[^\s&|(){}]*://[^\s&|(){}]*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leaf:
     """One dataset was updated.
 
@@ -36,7 +37,7 @@ class Leaf:
         yield from ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Time:
     """A tick of a timetable has passed.
 
@@ -60,7 +61,7 @@ class Time:
         yield self
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllOf:
     """Every child holds. Children are at least two, different, and no ``AllOf``."""
 
@@ -85,7 +86,7 @@ class AllOf:
             yield from child.times()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnyOf:
     """At least one child holds. Children are at least two, different, and no ``AnyOf``."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from sparkassets.core.conditions import AllOf, AnyOf, Condition, Leaf, Time
 from sparkassets.core.instants import Duration
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+from sparkassets.frozen import frozen
 
 NodeKind = Literal["source", "asset", "dataset", "timetable", "all", "any"]
 EdgeKind = Literal["reads", "waits", "triggers"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """An asset, or something that triggers one.
 
@@ -27,7 +27,7 @@ class Node:
     kind: NodeKind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """What leads where.
 
@@ -43,7 +43,7 @@ class Edge:
     gates: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Graph:
     """Nodes upstream first, edges by the asset they lead to."""
 

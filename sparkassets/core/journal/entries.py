@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import Pin, Requested
+from sparkassets.frozen import frozen
 
 FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
 """``changed``: a source was no longer what the run was planned with, and what it is now is recorded."""
@@ -19,7 +20,7 @@ NOT_TRIED: frozenset[FailureCause] = frozenset({"cancelled", "changed"})
 """What says nothing about the blocks: these are planned as if the run had never been."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpecEntry:
     """The compiled schedule, partition and mapping of an asset, by which the fold goes from here on."""
 
@@ -27,7 +28,7 @@ class SpecEntry:
     spec: FoldSpec
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventEntry:
     """An update that someone announced: somebody else, or a run that wrote more than its own asset.
 
@@ -49,7 +50,7 @@ class EventEntry:
     interval: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObservedEntry:
     """What was found new in a source.
 
@@ -75,7 +76,7 @@ class ObservedEntry:
         return self.whole or bool(self.changed) or bool(self.removed)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClaimEntry(Requested):
     """A driver's right to write an asset, until its lease is over; its own `seq` is the run's fence token.
 
@@ -92,14 +93,14 @@ class ClaimEntry(Requested):
     processes: Sequence[tuple[int, float]] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenewEntry:
     """The claims that a driver still holds: (asset, fence token)."""
 
     claims: Sequence[tuple[str, int]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuccessEntry:
     """A run is in its target: its event, its coverage and its watermarks, all in one.
 
@@ -128,7 +129,7 @@ class SuccessEntry:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailureEntry:
     """A run failed.
 
@@ -153,7 +154,7 @@ class FailureEntry:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PauseEntry:
     """An asset stops running (``paused``), or goes on; what comes for it meanwhile is kept."""
 
@@ -174,7 +175,7 @@ Entry = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Numbered:
     """An entry at its place in the journal.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.frozen import frozen
 
 FoundKind = Literal["moved", "changed", "restored", "replaced", "gone", "back"]
 """``moved``: commits that change no row; ``back``: what was lost is there again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForeignCommit:
     """A commit of somebody else that changed rows of the table.
 
@@ -28,7 +29,7 @@ class ForeignCommit:
     blocks: PartitionSet = EVERYTHING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """What one look at a table found.
 
@@ -56,7 +57,7 @@ class Found:
         return bool(self.lost)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetEntry:
     """What was found, and what follows from it for the asset.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, Numbered, SuccessEntry
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested
+from sparkassets.frozen import frozen
 
 RUN_KINDS = ("claim", "success", "failure", "unfenced")
 """The kinds of entries that tell of runs."""
@@ -17,7 +18,7 @@ RUN_KINDS = ("claim", "success", "failure", "unfenced")
 RunStatus = Literal["running", "success", "failed", "cancelled", "lost"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunRecord(Requested):
     """One run.
 

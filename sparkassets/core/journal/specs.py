@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.partitions import (
     UNPARTITIONED,
     Dependency,
     Partitioning,
 )
 from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoldInlet:
     """An inlet as the fold sees it.
 
@@ -32,7 +31,7 @@ class FoldInlet:
     on_removed: OnRemoved = "rerun"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoldSpec:
     """An asset as the fold sees it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from sparkassets.core.instants import unix
@@ -17,12 +17,13 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
+from sparkassets.frozen import frozen
 
 Partly = tuple[tuple[int, PartitionSet], ...]
 """Numbers of events, or instants of ticks, with the time that has still to answer each; ascending."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventRef:
     """An event that some consumer has not used yet.
 
@@ -62,7 +63,7 @@ class EventRef:
         return cls(numbered.seq, entry.uri, entry.asset, at, parts, extra, run, interval)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatasetState:
     """A dataset, whoever writes it.
 
@@ -80,7 +81,7 @@ class DatasetState:
     seq: int = 0
     at: int = 0
     recent: tuple[EventRef, ...] = ()
-    touched: StampedPartitions = StampedPartitions()  # noqa: RUF009 - immutable
+    touched: StampedPartitions = StampedPartitions()
     gone: PartitionSet = NOTHING
 
     @property
@@ -89,7 +90,7 @@ class DatasetState:
         return self.coverage | self.gone if self.gone else self.coverage
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClaimState:
     """An unsettled claim of an asset's chain.
 
@@ -108,7 +109,7 @@ class ClaimState:
     status: Literal["open", "unfenced"] = "open"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedBlocks:
     """Blocks whose last run failed.
 
@@ -129,7 +130,7 @@ class FailedBlocks:
     events: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LastRun:
     """The newest success of an asset.
 
@@ -149,7 +150,7 @@ class LastRun:
     planned: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instance:
     """A success of a timetable's interval, for consumers that are aligned to it.
 
@@ -165,7 +166,7 @@ class Instance:
     version: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loss:
     """What was in the asset's table, is not any more, and was not computed again since.
 
@@ -187,7 +188,7 @@ class Loss:
         return NOTHING if self.blocks.is_everything else self.blocks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssetState:
     """What is known of one asset.
 
@@ -278,7 +279,7 @@ class AssetState:
         return PartitionSet.union(parts for _, parts in self.partly.get(key, ()))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """All that is known.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -13,9 +12,10 @@ from sparkassets.core.partitions.grains import By, PartitionError
 from sparkassets.core.partitions.hours import HourGrid
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.slices import SliceGrid
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimePartition:
     """The partitioning of an asset by time.
 

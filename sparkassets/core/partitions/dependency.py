@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.mappings import PartitionMapping
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.partitioning import Partitioning
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dependency:
     """How the blocks of a consumer depend on the partitions of an inlet.
 

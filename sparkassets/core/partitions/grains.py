@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from typing import Final, Literal
 
 from sparkassets.core.instants import Duration, day_number, local_date
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 By = Literal["hour", "day", "week", "month", "quarter", "year"]
 
@@ -33,7 +33,7 @@ def check_year(key: str) -> None:
         raise PartitionError(f"partition key '{key}' is not in the calendar: its years are {span}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grain:
     """How local days are grouped into slices; slices are numbered without gaps, days count from 0 at 1970-01-01.
 

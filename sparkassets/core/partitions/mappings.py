@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.grains import LENGTHS, PartitionError
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.frozen import frozen
 
 _MONTH = 2_629_746
 """Mean length of a month in seconds."""
@@ -16,7 +16,7 @@ _BACK = 7 * 3600
 """The most that any zone's clocks have gone back at once since 1970, in seconds (tests/core/test_instants.py)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overlap:
     """A block needs the inlet partitions that overlap its time; so a day needs its 23, 24 or 25 hours."""
 
@@ -35,7 +35,7 @@ class Overlap:
         return covered if down.same_grid(up) else down.cover(covered)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowMapping:
     """A block needs the inlet partitions that overlap a window around it: ``[start + low, end + high)``.
 

@@ -6,7 +6,6 @@ Everybody else asks it in terms of sets of partitions, and knows no dimension by
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions.definition import TimePartition
@@ -14,11 +13,12 @@ from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.frozen import frozen
 
 _ALWAYS = EVERYTHING.time
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Partitioning:
     """The product of at most one dimension of time and, to come, dimensions of segments.
 

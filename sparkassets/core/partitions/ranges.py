@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from sparkassets.frozen import frozen
 
 _PAST = -(1 << 62)
 _FUTURE = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RangeSet:
     """A set of instants, as the fewest half-open ranges.
 

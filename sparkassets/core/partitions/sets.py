@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from operator import and_, or_, sub
 
 from sparkassets.core.partitions.lifting import Alone, Segment, combined, from_mapping, mapped, value_at
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.frozen import frozen
 
 _ALWAYS = RangeSet.always()
 _FUTURE = _ALWAYS.last
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionSet:
     """A set of partitions: a function from a tuple of segments to time, the same for all but finitely many tuples.
 
@@ -25,7 +25,7 @@ class PartitionSet:
         apart: Tuples with another time, and that; ascending, so that equal sets are equal values.
     """
 
-    time: RangeSet = RangeSet()  # noqa: RUF009 - immutable
+    time: RangeSet = RangeSet()
     apart: tuple[tuple[Segment, RangeSet], ...] = ()
 
     @classmethod

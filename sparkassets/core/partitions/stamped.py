@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import lt
 
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.frozen import frozen
 
 Item = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StampedRanges:
     """Disjoint half-open ranges, each with a stamp; neighbours that touch have different stamps.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sparkassets.core.partitions.lifting import Alone, Segment, combined, mapped, value_at
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.sets import PartitionSet
 from sparkassets.core.partitions.stamped import StampedRanges
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StampedPartitions:
     """A function from a tuple of segments to stamped time, the same for all but finitely many tuples.
 
@@ -21,7 +21,7 @@ class StampedPartitions:
         apart: Tuples with other stamped time, and that; ascending, so that equal functions are equal values.
     """
 
-    time: StampedRanges = StampedRanges()  # noqa: RUF009 - immutable
+    time: StampedRanges = StampedRanges()
     apart: tuple[tuple[Segment, StampedRanges], ...] = ()
 
     def overlay(self, parts: PartitionSet, stamp: int) -> StampedPartitions:

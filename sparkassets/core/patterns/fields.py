@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 _WIDTHS: Mapping[str, int] = {"Y": 4, "m": 2, "d": 2, "H": 2, "j": 3, "G": 4, "V": 2}
 _HOURS = ("Ymd" + "H", "Yj" + "H")
@@ -29,7 +29,7 @@ class PatternError(InputError):
     """A path pattern cannot be understood, or does not fit the asset's partition."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeField:
     """``{name}`` or ``{name:format}``.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import timedelta
 
 from sparkassets.core.instants import instant, unix
@@ -23,6 +23,7 @@ from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.timetables import Slot, Timetable
 from sparkassets.core.timetables.align import delta_text
+from sparkassets.frozen import frozen
 
 SECOND = timedelta(seconds=1)
 
@@ -30,7 +31,7 @@ Ticks = dict[str, tuple[int, ...]]
 """Aligned inlet to the ends of its intervals that are due, as far as anybody asked; the same for all blocks."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aligned:
     """What the aligned inlets say of one run.
 
@@ -78,7 +79,7 @@ def _of_runs(case: Case, course: Course) -> Course:
     return replace(course, candidates=tuple(kept), waiting=(*course.waiting, *waiting))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """Blocks that share their upstream runs."""
 
@@ -121,7 +122,7 @@ def groups(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> 
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Shared:
     """Blocks that follow each other and share their upstream runs.
 

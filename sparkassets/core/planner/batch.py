@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -16,6 +16,7 @@ from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
+from sparkassets.frozen import frozen
 
 
 def batch(case: Case, course: Course) -> Course:
@@ -56,7 +57,7 @@ def _holds(tick: Tick | None, rest: PartitionSet) -> bool:
     return tick is not None and bool(rest.clip(*tick.interval))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cut:
     """What one run computes.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sparkassets.core.conditions import Condition
 from sparkassets.core.journal.state import AssetState
@@ -17,9 +17,10 @@ from sparkassets.core.planner.readiness import readiness, unready
 from sparkassets.core.planner.timing import Tick, due_ticks
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.timetables import Timetable
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asked:
     """What the schedule says.
 

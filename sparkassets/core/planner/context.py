@@ -13,9 +13,10 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partiti
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """What was decided for one asset.
 

@@ -7,7 +7,7 @@ An asset without partitions goes the same way as one with a single partition, wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -18,9 +18,10 @@ from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """One asset at one moment: what all steps read, and none changes.
 
@@ -34,7 +35,7 @@ class Case:
     pending: Pending | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A run that may come.
 
@@ -71,7 +72,7 @@ class Candidate:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Course:
     """How far a decision has come.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState
@@ -20,11 +18,12 @@ from sparkassets.core.planner.readiness import readiness
 from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.frozen import frozen
 
 RUNS_SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """One line of an explanation.
 

@@ -8,7 +8,7 @@ for an asset without partitions as for one with a single partition.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -22,9 +22,10 @@ from sparkassets.core.planner.refusals import never, refusals, said_of
 from sparkassets.core.planner.require import refused_blocks, tolerated_until
 from sparkassets.core.planner.wanted import fills_nothing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gated:
     """The blocks that may run, and why the others may not.
 
@@ -41,7 +42,7 @@ class Gated:
         return replace(self, ready=self.ready - blocks, waiting=(*self.waiting, *waiting))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asked:
     """Of what gates are asked.
 

@@ -6,17 +6,16 @@ owed, and told by its claim, so that it follows from the journal which gaps are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lookback:
     """What filling gaps asks for beside them.
 

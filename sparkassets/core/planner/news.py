@@ -7,7 +7,7 @@ comes (DESIGN section 5, "An unsatisfied part does not forget").
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sparkassets.core.conditions import AnyOf, Condition, Leaf, Time, Verdict, evaluate
 from sparkassets.core.instants import instant, unix
@@ -16,12 +16,13 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wording import listing, named
 from sparkassets.core.runs import Consumption
+from sparkassets.frozen import frozen
 
 Passed = tuple[int, tuple[int, int]]
 """A tick of a time leaf: its instant and its data interval, Unix seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uses:
     """What a run of a condition uses up once it succeeds.
 
@@ -38,7 +39,7 @@ class Uses:
     blocks: Mapping[str, PartitionSet] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Causes:
     """A condition at one moment.
 

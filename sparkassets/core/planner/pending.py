@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks
@@ -12,9 +11,10 @@ from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wanted import wanted
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pending:
     """What is known of an asset's blocks.
 

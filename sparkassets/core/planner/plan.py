@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.state import AssetState, EventRef
@@ -10,9 +10,10 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested, RunRequest
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannedRun(Requested):
     """One run that is due: what a claim holds, and what people see of it besides.
 
@@ -45,7 +46,7 @@ class PlannedRun(Requested):
         return f"<run {joined(self.asset, few(self.partitions))}: {self.reason}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """Why an asset, or some of its partitions, does not run now.
 
@@ -68,7 +69,7 @@ class Waiting:
         return f"<wait {joined(self.asset, few(self.partitions))}: {self.reason}{until}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """What people should know of an asset's table, whether it runs or not.
 
@@ -86,7 +87,7 @@ class Note:
         return f"<note {joined(self.asset, few(self.partitions))}: {self.text}>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What would run at ``at`` (Unix seconds), and why the rest would not; every asset is named."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import groupby, islice
@@ -12,6 +11,7 @@ from sparkassets.core.conditions import Time, alone
 from sparkassets.core.instants import zoned
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
+from sparkassets.frozen import frozen
 
 MOST_RUNS = 100_000
 """Coming runs of one asset that are told: a year of every five minutes."""
@@ -20,7 +20,7 @@ _MOMENT = timedelta(microseconds=1)
 _EARLIEST = datetime.min.replace(tzinfo=UTC) + _MOMENT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preview:
     """What comes of one asset.
 

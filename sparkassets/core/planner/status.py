@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from sparkassets.core.conditions import Condition, alone
@@ -19,11 +18,12 @@ from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
 
 PartitionStatus = Literal["current", "stale", "missing", "failed", "running", "there", "open", "kept"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssetStatus:
     """One asset at a glance.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from sparkassets.core.instants import instant, unix
@@ -13,12 +13,13 @@ from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
+from sparkassets.frozen import frozen
 
 MOST_RUNS = 100
 """Runs of one asset that a plan names, under ``catchup: all`` and ``every_instance``; others follow when these ran."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tick:
     """A due tick of a timetable; Unix seconds.
 

@@ -6,7 +6,7 @@ failure wait and say for what, instead of going on with half of the news.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.bounds import within
@@ -17,9 +17,10 @@ from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.require import required
 from sparkassets.core.planner.wording import named_parts
 from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpstreamWaits:
     """Blocks of an asset that wait for upstream runs.
 

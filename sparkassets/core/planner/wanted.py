@@ -6,7 +6,7 @@ section 4, Defaults).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -17,9 +17,10 @@ from sparkassets.core.planner.refusals import refusals, said_of
 from sparkassets.core.planner.require import newest, refused_blocks, required
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """The blocks that should be there.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Consumption:
     """What a run uses up; a *key* is a dataset or a time leaf of the condition as it is written.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pin:
     """The state of an inlet that a run reads.
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs.consumption import Consumption
 from sparkassets.core.runs.pins import Pin
+from sparkassets.frozen import frozen
 
 RunKind = Literal["scheduled", "backfill"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunRequest:
     """What one run is to compute, from what, why, and what it uses up.
 
@@ -46,7 +47,7 @@ class RunRequest:
     gaps: PartitionSet = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Requested:
     """Anything that is known of one run: what was asked of it, and the parts of that which everybody tells."""
 

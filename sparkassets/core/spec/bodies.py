@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from yaml.nodes import ScalarNode
@@ -15,6 +15,7 @@ from sparkassets.core.spec.paths import beside, tidy
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.templating import Fault, Template, TemplateError
 from sparkassets.errors import Location, Problem
+from sparkassets.frozen import frozen
 
 GIVEN_ARGUMENTS: Final = frozenset({"context", "spark"})
 """Arguments of a function that are no inlets."""
@@ -23,14 +24,14 @@ GIVEN_ARGUMENTS: Final = frozenset({"context", "spark"})
 # --------------------------------------------------------------------------- what must be read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedSql:
     """A SQL file: the first of these paths that exists; they are from the project's folder."""
 
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedModule:
     """A Python module by its dotted name."""
 
@@ -65,7 +66,7 @@ def _allowed(module: str, project: ProjectDraft) -> bool:
 # --------------------------------------------------------------------------- what was read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Argument:
     """One argument of a function; line and column count from 1."""
 
@@ -75,7 +76,7 @@ class Argument:
     collects: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """A function of a module's top level."""
 
@@ -85,7 +86,7 @@ class Function:
     is_async: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Module:
     """A Python module, read from its source; nothing of it was imported.
 
@@ -105,7 +106,7 @@ class Module:
 # --------------------------------------------------------------------------- compiled
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mention:
     """A place outside the YAML's keys that names an asset."""
 
@@ -124,7 +125,7 @@ class Mention:
         return self.file.problem(self.line, self.column, message, hint=hint, width=self.width)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SqlText:
     """A template and where it stands: a file of its own, or a value of the YAML."""
 
@@ -146,7 +147,7 @@ class SqlText:
         return self.mention(fault.line, fault.column, fault.width).problem(fault.message, hint=fault.hint)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Body:
     """What an asset runs.
 

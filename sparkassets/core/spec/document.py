@@ -13,6 +13,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from sparkassets.core.redaction import redact, starred
 from sparkassets.core.spec.yaml_text import split_lines
 from sparkassets.errors import Location, Problem
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from yaml.error import Mark
@@ -146,7 +147,7 @@ class Document:
         return key, node
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class At:
     """A place in a document by its path of keys and indices; ``at / key`` goes deeper."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from sparkassets.core.partitions import TimePartition
@@ -12,12 +12,13 @@ from sparkassets.core.spec.files import AssetFile, ProjectFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.spec.times import Bounds
 from sparkassets.errors import Problem
+from sparkassets.frozen import frozen
 
 DURATIONS: Final = ("retry_delay", "timeout", "lease")
 """The keys of an asset that hold a duration and have a default in the project file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProjectDraft:
     """The project file, read.
 
@@ -40,7 +41,7 @@ class ProjectDraft:
         return self.at.document.problems
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssetDraft:
     """One asset's document, read on its own.
 
@@ -74,7 +75,7 @@ class AssetDraft:
         return self.uri == other.uri and self.sure("uri", "path") and other.sure("uri", "path")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssetFiles:
     """All asset files, read.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, Field, GetCoreSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from sparkassets.frozen import frozen
 
 EXPECTED: Final = "expected"
 """Type of the errors whose message is a noun phrase: what would have been right."""
@@ -16,7 +17,7 @@ _MARK: Final = "x-definition"
 """Stands for a ``$ref``, which pydantic would look for among its own definitions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """Says in words what a value must be, whatever is wrong inside it."""
 
@@ -29,7 +30,7 @@ class Expected:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Given:
     """Takes None away from the values of a key, which may be left out but not be empty."""
 
@@ -61,7 +62,7 @@ def by_kind(words: str, kind: Callable[[Any], str | None] = kind_of) -> Discrimi
     return Discriminator(kind, custom_error_type=EXPECTED, custom_error_message=words)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfKind:
     """Says in words what is right where the value is of another kind; inside it the errors are its own."""
 

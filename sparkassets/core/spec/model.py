@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.conditions import Condition
@@ -14,6 +14,7 @@ from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
 from sparkassets.core.writes import Write
 from sparkassets.errors import InputError, Location, Problem
+from sparkassets.frozen import frozen
 
 OnUpdate = Literal["rerun", "ignore"]
 OnRemoved = Literal["keep", "rerun"]
@@ -25,7 +26,7 @@ NOWHERE = Location("")
 """The location of what no file says."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StorageLocation:
     """Where a table or a folder of files is.
 
@@ -38,7 +39,7 @@ class StorageLocation:
     given: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceSpec:
     """An asset that others write.
 
@@ -53,7 +54,7 @@ class SourceSpec:
     settle_seconds: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Require:
     """How many of the mapped inlet partitions must be there.
 
@@ -66,14 +67,14 @@ class Require:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadAfter:
     """``read: {after: column}``: only rows above the watermark."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InletSpec:
     """One asset that another reads or waits for.
 
@@ -106,7 +107,7 @@ class InletSpec:
     location: Location = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Schedule:
     """When the asset is considered.
 
@@ -129,7 +130,7 @@ class Schedule:
         return tuple(leaf.timetable for leaf in self.condition.times()) if self.condition is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SqlBody:
     """A Jinja template that renders one SELECT."""
 
@@ -137,7 +138,7 @@ class SqlBody:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PythonBody:
     """A function ``module:name`` of an allowed package, found without importing it.
 
@@ -153,7 +154,7 @@ class PythonBody:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssetSpec:
     """One asset, compiled.
 
@@ -203,7 +204,7 @@ class AssetSpec:
         return self.schedule.timetable.timezone if self.schedule.timetable is not None else self.timezone
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProjectSpec:
     """The whole project, checked together.
 

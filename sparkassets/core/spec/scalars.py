@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from sparkassets.frozen import frozen
 
 Scalar = str | int | float | bool | None
 
@@ -56,7 +57,7 @@ def variables_in(text: str) -> list[str]:
     return [each["name"] for each in found if each]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BadVariable:
     """A ``${…}`` that has no value.
 

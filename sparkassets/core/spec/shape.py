@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -16,6 +15,7 @@ from sparkassets.core.spec.document import At, Document, Path
 from sparkassets.core.spec.kinds import EXPECTED, kind_of
 from sparkassets.core.spec.not_yet import refused_key, refused_value
 from sparkassets.core.suggestions import did_you_mean, meant_by, nearest
+from sparkassets.frozen import frozen
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -77,7 +77,7 @@ def _salvage(model: type[M], whole: dict[str, Any], findings: list[_Finding], st
         return _salvage(model, data, list(_findings(error, model, data)), stand_in)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Finding:
     """One thing that is wrong, at a path of the data.
 

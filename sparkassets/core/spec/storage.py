@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.frozen import frozen
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "azure": "az", "adl": "az"}
 """Schemes of one store that different libraries call differently."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """A path or URI in a form that can be compared.
 
@@ -62,7 +62,7 @@ def _names(path: str) -> tuple[str, ...]:
     return tuple(name for name in posixpath.normpath(f"/{path}").split("/") if name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StorageUse:
     """Something that a project keeps somewhere.
 
@@ -94,7 +94,7 @@ class StorageUse:
         return f"{noun or f'the {self.role} of asset {self.asset!r},'} {self.shown!r}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overlap:
     """A place that is written, and another one that it may not share.
 

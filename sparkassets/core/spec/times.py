@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.instants import Duration, InstantError, parse_instant, unix, zone
 from sparkassets.core.spec.document import At
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """A zone that exists, and what lies between ``start`` and ``end``; Unix seconds, half-open, None is open."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import yaml
@@ -12,6 +11,8 @@ from yaml.composer import Composer
 from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
+
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from yaml._yaml import Mark as CMark
@@ -60,7 +61,7 @@ def fastest_composer() -> type:
 NodeComposer: Final = fastest_composer()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broken:
     """Where a text stops being YAML.
 
@@ -76,7 +77,7 @@ class Broken:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Composed:
     """The documents of one text; those before the broken place are there."""
 

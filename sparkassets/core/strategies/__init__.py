@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.instants import Duration
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FullRefresh:
     """A run processes everything."""
 
     name = "full_refresh"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LatestOnly:
     """A run processes from the watermark to now; older instances are skipped."""
 
     name = "latest_only"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DateRange:
     """A run processes the missing and stale partitions of the range, fused into one Spark job.
 
@@ -35,7 +34,7 @@ class DateRange:
     name = "date_range"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EveryInstance:
     """Each interval of the timetable, or each event, is a run of its own, in order."""
 

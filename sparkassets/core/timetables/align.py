@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from sparkassets.core.instants import zoned
 from sparkassets.core.timetables.base import Slot, Timetable
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -23,7 +23,7 @@ def names_no_asset(text: str) -> bool:
     return not _NAME.fullmatch(text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alignment:
     """A run of the downstream and the upstream run that it takes its data from.
 

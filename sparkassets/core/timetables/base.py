@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
 from sparkassets.core.instants import Duration, instant, zoned
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 V = TypeVar("V")
 R = TypeVar("R")
@@ -80,7 +80,7 @@ def read_each(values: Iterable[V], read: Callable[[V], R]) -> list[R]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slot:
     """One run's place in time; all aware, UTC.
 

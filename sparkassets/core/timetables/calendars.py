@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -14,6 +13,7 @@ from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import TimetableError
 from sparkassets.core.timetables.exchanges import Exchange, exchange
 from sparkassets.core.timetables.optional import optional
+from sparkassets.frozen import frozen
 
 _COUNTRY: Final = re.compile(r"([A-Za-z]{2})(?:-(.+))?")
 _LONGEST: Final = 400
@@ -41,7 +41,7 @@ class Calendar(Protocol):
         """The first open day later than ``day``; None when there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkingDays:
     """The days that are neither weekend nor public holiday, by ``holidays``.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.instants import DAY, Duration, InstantError, offsets
 from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
+from sparkassets.frozen import frozen
 
 _MONTH = 146_097 * DAY // 4800
 """Seconds of a month of the Gregorian calendar, on average."""
@@ -13,7 +12,7 @@ _AROUND = 3
 """Calendar steps by which the average may be wrong, and one more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ElapsedTicks:
     """The instants a multiple of so many seconds from the anchor, before and after it.
 
@@ -49,7 +48,7 @@ class ElapsedTicks:
         return unix + (self.anchor - unix) % self.seconds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CalendarTicks:
     """The wall-clock times a multiple of so many days and months from the anchor's, before and after it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import Any, Final
@@ -13,6 +12,7 @@ from sparkassets.core.instants import day_number, local_date
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import TimetableError
 from sparkassets.core.timetables.optional import optional
+from sparkassets.frozen import frozen
 
 _FIRST_YEAR, _LAST_YEAR = 1990, 2059
 """What is looked at, where the library itself does not end before: holidays are computed for any year."""
@@ -22,7 +22,7 @@ _SHOWN: Final = 200
 """Characters of another library's error."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Session:
     """One trading session.
 
@@ -36,7 +36,7 @@ class Session:
     closes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exchange:
     """The sessions of an exchange.
 

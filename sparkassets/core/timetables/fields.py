@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
 from sparkassets.core.instants import DAY, day_number, local_date
+from sparkassets.frozen import frozen
 
 LAST = -1
 """In place of a day of the month, its last day; in place of the n of a weekday, its last in the month."""
@@ -19,7 +19,7 @@ _ALL_KINDS_OF_YEARS = range(2000, 2028)
 """With each weekday on 1 January, both in leap years and in others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DayFields:
     """Which dates match: those of the months that match the days or, where both are restricted, the weekdays.
 
@@ -56,7 +56,7 @@ class DayFields:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CronFields:
     """An expanded cron.
 

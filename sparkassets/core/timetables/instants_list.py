@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 
 from sparkassets.core.instants import instant, zoned
+from sparkassets.frozen import frozen
 
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstantTicks:
     """Exactly these instants.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, TypeVar, get_args
@@ -28,6 +28,7 @@ from sparkassets.core.timetables.sun import EVENTS, sun_ticks
 from sparkassets.core.timetables.ticking import TickTimetable
 from sparkassets.core.timetables.times import as_text, times_ticks
 from sparkassets.core.timetables.union import union
+from sparkassets.frozen import frozen
 
 MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval", "calendar", "roll")
 _OF_ALL: Final = frozenset({"timezone", "start", "end"})
@@ -42,7 +43,7 @@ _TIME_OF_DAY: Final = re.compile(r"\s*(\d\d?):(\d\d)\s*")
 C = TypeVar("C", Catchup, Roll)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A rule to build a timetable from.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from inspect import Parameter, signature
 from typing import Any, Final, Protocol, runtime_checkable
@@ -17,6 +17,7 @@ from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, described
 from sparkassets.core.timetables.search import HORIZON, first_from, last_until
 from sparkassets.core.timetables.shapes import spread
+from sparkassets.frozen import frozen
 
 GROUP: Final = "sparkassets.timetables"
 """The entry point group."""
@@ -53,7 +54,7 @@ Factory = Callable[..., object]
 """Makes a `RegisteredTimetable` of its parameters."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegisteredSlots:
     """The slots of a registered timetable, ascending by ``run_after``, then by ``start``.
 

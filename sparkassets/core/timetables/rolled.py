@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from sparkassets.core.instants import DAY, offsets
 from sparkassets.core.timetables.base import Ticks
 from sparkassets.core.timetables.calendars import Calendar
 from sparkassets.core.timetables.search import tick_after, tick_before
+from sparkassets.frozen import frozen
 
 Roll = Literal["skip", "back", "forward"]
 ROLLS: Final[tuple[Roll, ...]] = get_args(Roll)
@@ -20,7 +20,7 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rolled:
     """The ticks of a rule, where the local day of a tick that is closed skips or moves it.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from sparkassets.core.instants import DAY
 from sparkassets.core.timetables.base import Ticks
 from sparkassets.core.timetables.exchanges import Exchange
 from sparkassets.core.timetables.search import tick_after, tick_before
+from sparkassets.frozen import frozen
 
 Edge = Literal["open", "close"]
 
@@ -17,7 +17,7 @@ _MARGIN = 2
 """Days: the session of a day may open or close on the date before or after in UTC."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionTicks:
     """The instants at which the sessions of an exchange open or close.
 
@@ -52,7 +52,7 @@ class SessionTicks:
         return (first - _MARGIN) * DAY, (last + 1 + _MARGIN) * DAY
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trading:
     """From each opening to the close of its session.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.timetables.base import Ticks
+from sparkassets.frozen import frozen
 
 _SHORTEST_MONTH, _LONGEST_MONTH = 28, 31
 _CLOCK_CHANGES = 2 * DAY
@@ -32,7 +32,7 @@ class Shape(Protocol):
         """The tick of the interval that begins at the tick ``begin``; None when it never ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Abutting:
     """From each tick to the next, whose interval it is."""
 
@@ -52,7 +52,7 @@ class Abutting:
         return ticks.after(begin)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exact:
     """Each tick itself, start and end."""
 
@@ -69,7 +69,7 @@ class Exact:
         return begin
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lasting:
     """From each tick on for a length, whatever the next tick is.
 

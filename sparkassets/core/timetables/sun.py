@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import degrees
 from typing import Final, Literal, get_args
@@ -12,6 +11,7 @@ from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import TimetableError, read_each
 from sparkassets.core.timetables.optional import optional
 from sparkassets.core.timetables.search import tick_after, tick_before
+from sparkassets.frozen import frozen
 
 Event = Literal["sunrise", "sunset", "dawn", "dusk", "noon"]
 EVENTS: Final[tuple[Event, ...]] = get_args(Event)
@@ -26,7 +26,7 @@ _EARLIEST, _LATEST = -719_000, 2_932_000
 _KNOWN = _EARLIEST * DAY, _LATEST * DAY
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SunTicks:
     """One event of the sun on each solar day of a place, to the second.
 

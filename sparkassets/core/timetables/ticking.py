@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from sparkassets.core.instants import DAY, Duration, instant, unix
 from sparkassets.core.timetables.base import Catchup, Slot, Ticks, described
 from sparkassets.core.timetables.shapes import Shape, spread
 from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
+from sparkassets.frozen import frozen
 
 _PAGE = 31 * DAY
 """How much of a long stretch is computed at once, in seconds."""
@@ -18,7 +18,7 @@ _Found = tuple[int, int, int]
 """``run_after``, and the start and the end of the interval, before it is widened; Unix seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TickTimetable:
     """Slots from the ticks of a rule, ascending by ``run_after``, then by ``start``.
 

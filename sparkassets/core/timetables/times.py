@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from calendar import monthrange
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import Final, Literal
@@ -16,6 +15,7 @@ from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables.base import Ticks, TimetableError, read_each
 from sparkassets.core.timetables.union import union
 from sparkassets.core.timetables.wall_clock import WallClockTicks
+from sparkassets.frozen import frozen
 
 Path = tuple[str | int, ...]
 Field = Literal["hours", "minutes", "weekdays", "days", "months"]
@@ -42,7 +42,7 @@ _ALL_KINDS_OF_YEARS: Final = range(2000, 2028)
 """With each weekday on 1 January, both in leap years and in others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Among:
     """The hour, the minute or the day is one of these.
 
@@ -54,7 +54,7 @@ class Among:
     values: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joint:
     """All, any or none of the parts."""
 
@@ -68,7 +68,7 @@ _Day = tuple[int, int, bool, int]
 """What distinguishes days: the month, the day, whether it is the month's last, the weekday from 0 (Sunday)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatchingTimes:
     """The wall-clock minutes at which an expression holds.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkassets.core.timetables.base import Ticks
+from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnionTicks:
     """The ticks of all the parts; one that several share counts once."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from sparkassets.core.instants import DAY, offsets, unix
 from sparkassets.core.timetables.search import first_from, last_until
+from sparkassets.frozen import frozen
 
 EARLIEST = unix(datetime.fromisoformat("0003-01-01T00:00Z"))
 LATEST = unix(datetime.fromisoformat("9998-01-01T00:00Z"))
@@ -32,7 +32,7 @@ class LocalTimes(Protocol):
         """The instants in ``[start, end)`` whose wall-clock time matches under a fixed UTC offset, ascending."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WallClockTicks:
     """The instants at which the wall clock of a zone shows one of the times.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from sparkassets.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Replace:
     """A run's rows take the place of those of its blocks, or of all.
 
@@ -21,7 +22,7 @@ class Replace:
     only_adds = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Append:
     """A run's rows come to those that are there; the attributes say what those of `Replace` do."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark.blocks import Blocks
 from sparkassets.spark.table import TargetTable
@@ -19,7 +19,7 @@ Columns = Literal["kept", "widened", "replaced"]
 """What becomes of a table's columns: nothing, some come or get wider types, or those of the rows take their place."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Landing:
     """What the commit of a run's rows is made of, whoever commits.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark.blocks import Blocks, blocks_of, refuse_unfit_column
 from sparkassets.spark.failures import condition, is_conflict, run_error
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sparkassets.spark.table import TargetTable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannedWrite:
     """A run's rows on their way into a table.
 

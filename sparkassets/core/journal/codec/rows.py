@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from sparkassets.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class JournalRow:
     """One entry of ``<state>/journal``.
 
@@ -37,7 +38,7 @@ class JournalRow:
     body: str = "{}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotRow:
     """One row of ``<state>/watermarks``: what is known of an asset (or of a dataset, when ``asset`` is None).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry
@@ -14,6 +14,7 @@ from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.specs import FoldInlet
 from sparkassets.core.journal.state import DatasetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
+from sparkassets.frozen import frozen
 
 
 def announced(work: Workspace, _: EventEntry, numbered: Numbered) -> None:
@@ -52,7 +53,7 @@ def found(work: Workspace, entry: TargetEntry, seq: int) -> None:
         work.datasets[entry.uri] = replace(dataset, coverage=dataset.coverage - gone)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Update:
     """What an event does to its dataset.
 

@@ -1,0 +1,129 @@
+"""`frozen` makes what ``dataclass(frozen=True, slots=True)`` makes."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from inspect import signature
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.frozen import frozen
+
+
+def classes(decorate):
+    """A class of each shape that is used, made by a decorator."""
+
+    @decorate
+    class Empty:
+        pass
+
+    @decorate
+    class Plain:
+        first: int
+        second: str = "x"
+
+    @decorate
+    class Odd:
+        first: int
+        told: int = field(default=0, repr=False)
+        aside: list[int] = field(default_factory=list, compare=False)
+
+        def __post_init__(self):
+            if self.first < 0:
+                raise ValueError("below zero")
+
+    @decorate
+    class Longer(Plain):
+        third: int = 3
+
+    @decorate
+    class Own:  # noqa: PLW1641  the decorator makes it
+        first: int
+
+        def __eq__(self, other):
+            return True
+
+        def __repr__(self):
+            return "own"
+
+    return {"Empty": Empty, "Plain": Plain, "Odd": Odd, "Longer": Longer, "Own": Own}
+
+
+OURS, THEIRS = classes(frozen), classes(dataclass(frozen=True, slots=True))
+ARGUMENTS = {
+    "Empty": st.just({}),
+    "Plain": st.fixed_dictionaries({"first": st.integers(0, 2)}, optional={"second": st.sampled_from("xy")}),
+    "Odd": st.fixed_dictionaries(
+        {"first": st.integers(0, 2)}, optional={"told": st.integers(0, 1), "aside": st.lists(st.integers(), max_size=1)}
+    ),
+    "Longer": st.fixed_dictionaries({"first": st.integers(0, 2)}, optional={"third": st.integers(0, 1)}),
+    "Own": st.fixed_dictionaries({"first": st.integers(0, 2)}),
+}
+
+
+@given(st.sampled_from(list(OURS)), st.data())
+def test_equal_hashed_and_told_as_the_standard_library_does(name, data):
+    one, other = data.draw(ARGUMENTS[name]), data.draw(ARGUMENTS[name])
+    ours, theirs = [[made[name](**each) for each in (one, other)] for made in (OURS, THEIRS)]
+    assert (ours[0] == ours[1]) is (theirs[0] == theirs[1])
+    assert (hash(ours[0]) == hash(ours[1])) is (hash(theirs[0]) == hash(theirs[1]))
+    assert repr(ours[0]) == repr(theirs[0])
+    assert [getattr(ours[0], each.name) for each in fields(ours[0])] == [
+        getattr(theirs[0], each.name) for each in fields(theirs[0])
+    ]
+    assert copy.deepcopy(ours[0]) == ours[0]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_has_the_signature_slots_and_fields_of_the_standard_librarys(name):
+    ours, theirs = OURS[name], THEIRS[name]
+    assert list(signature(ours).parameters) == list(signature(theirs).parameters)
+    assert ours.__slots__ == theirs.__slots__
+    assert ours.__match_args__ == theirs.__match_args__
+    assert [each.name for each in fields(ours)] == [each.name for each in fields(theirs)]
+    assert ours.__init__.__annotations__.keys() == theirs.__init__.__annotations__.keys() - {"return"}
+
+
+def test_nothing_assigns_to_it():
+    value = OURS["Plain"](1)
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'first'"):
+        value.first = 2
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'first'"):
+        del value.first
+    assert value == OURS["Plain"](1)
+
+
+def test_classes_are_not_equal():
+    assert OURS["Plain"](1) != OURS["Longer"](1)
+    assert OURS["Empty"]() == OURS["Empty"]()
+    assert OURS["Empty"]() != OURS["Plain"](1)
+
+
+def test_what_is_replaced_is_checked_again():
+    assert replace(OURS["Odd"](1), told=2) == OURS["Odd"](1, told=2)
+    with pytest.raises(ValueError, match="below zero"):
+        replace(OURS["Odd"](1), first=-1)
+
+
+def test_each_value_has_its_own_default():
+    assert OURS["Odd"](1).aside is not OURS["Odd"](1).aside
+
+
+@frozen
+class Sent:
+    first: int
+    rest: tuple[int, ...] = ()
+
+
+def test_travels_between_processes():
+    value = Sent(1, (2, 3))
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(value, protocol=protocol)) == value  # noqa: S301  made here
+
+
+def test_a_pattern_takes_it_apart():
+    match Sent(1, (2,)):
+        case Sent(first, rest):
+            assert (first, rest) == (1, (2,))
