@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-core test-spark crash lint bench schema lock clean java always
+.PHONY: help demo test test-core test-spark crash model lint bench schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -11,7 +11,7 @@ unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIR
 made = $(shell test -x $(1)/bin/python || echo always)
 
 # The folders whose tests must pass where Spark is not installed.
-CORE_TESTS := $(wildcard tests/core tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/cli)
+CORE_TESTS := $(wildcard tests/core tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/cli)
 
 # Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2
@@ -23,6 +23,7 @@ help:
 	@echo 'make demo     run the demo project on real flights'
 	@echo 'make test     tests without Spark, lint, tests with Spark'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
+	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'
 	@echo 'make bench    the budgets, measured'
 	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
@@ -44,6 +45,9 @@ test-spark: java .venv/.ready
 
 crash: java .venv/.ready
 	@.venv/bin/python -m pytest $(TWO_PROCESSES) tests/e2e/test_crash.py
+
+model: .venv-core/.ready
+	@ulimit -v 6000000; .venv-core/bin/python -m tests.model.suite
 
 lint: .venv/.ready
 	@echo '== lint'

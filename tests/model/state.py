@@ -1,0 +1,126 @@
+"""What a state of the model holds: immutable, hashable, ordered."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Payload = tuple
+"""What a run writes: the numbers of events in ``append``, pairs of block and version of the inlet in ``replace``."""
+
+STAGING, STAGED, COMPARED = -1, -2, -3
+"""Where a write is that has loaded no snapshot yet; in the protocol with Spark's commits there is only the first."""
+TORN = (0, 0)
+"""Whose a folder's files are that was removed, or written to by another, while its own job ran."""
+
+
+class Commit(NamedTuple):
+    """One version of a table; ``kind`` is d(ata), f(ence), or x for what others commit."""
+
+    app: str | None
+    version: int | None
+    kind: str
+    token: int
+    run: int
+    attempt: int
+    payload: Payload
+
+
+class Claim(NamedTuple):
+    """A link of a chain; ``status`` is o(pen), or f(ailed and not fenced)."""
+
+    token: int
+    pins: tuple[int, ...]
+    payload: Payload
+    status: str
+
+
+class Driver(NamedTuple):
+    """Where a driver is: ``token`` of its claim, ``run`` that it writes or settles, ``start`` the length of the log
+    of outlet ``place`` when its snapshot was loaded, or -1."""
+
+    step: str
+    lane: int
+    token: int
+    run: int
+    place: int
+    attempt: int
+    start: int
+    payload: Payload
+    pins: tuple[int, ...]
+
+
+class Write(NamedTuple):
+    """An attempt that goes on by itself, whatever its driver does; an ``orphan``'s driver is dead, its JVM is not."""
+
+    lane: int
+    outlet: int
+    token: int
+    run: int
+    attempt: int
+    payload: Payload
+    start: int
+    orphan: bool = False
+
+
+class Put(NamedTuple):
+    """A commit on its way as entry ``start`` of a log, that nobody waits for: it may arrive at any time, or never."""
+
+    outlet: int
+    start: int
+    commit: Commit
+
+
+class Files(NamedTuple):
+    """A folder of staged files, and the claim and attempt whose files they are."""
+
+    outlet: int
+    lane: int
+    token: int
+    folder: tuple[int, ...]
+    writer: tuple[int, int]
+
+
+class State(NamedTuple):
+    """Everything; ``events`` are -1 to come, 0 pending, else the run that consumed them, the rest by its name."""
+
+    events: tuple[int, ...]
+    chains: tuple[tuple[Claim, ...], ...]
+    successes: tuple[tuple[int, tuple[int, ...]], ...]
+    tables: tuple[tuple[Commit, ...] | None, ...]
+    writes: tuple[Write, ...]
+    drivers: tuple[Driver, ...]
+    crashes: int
+    claims: int
+    timeouts: int
+    backfill: int
+    files: tuple[Files, ...] = ()
+    puts: tuple[Put, ...] = ()
+    late: int = 0
+    foreign: int = 0
+    phantoms: int = 0
+
+
+IDLE = Driver("idle", 0, 0, 0, 0, 0, -1, (), ())
+DEAD = Driver("dead", 0, 0, 0, 0, 0, -1, (), ())
+BLOCKS = {0: ("a", "b"), 1: ("a",)}
+"""The blocks that each event touches."""
+
+Steps = list[tuple[str, State]]
+"""What may happen next, and the state thereafter."""
+
+
+class ViolationError(Exception):
+    """What must never be so, is."""
+
+
+def moved(state: State, old: Driver, new: Driver) -> State:
+    """With one driver gone on; drivers are alike, so their order is none."""
+    drivers = list(state.drivers)
+    drivers.remove(old)
+    return state._replace(drivers=tuple(sorted([*drivers, new])))
+
+
+def newest(state: State, driver: Driver) -> bool:
+    """Whether the driver's claim is the newest of its chain and open."""
+    chain = state.chains[driver.lane]
+    return bool(chain) and chain[-1].token == driver.token and chain[-1].status == "o"
