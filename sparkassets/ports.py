@@ -230,6 +230,13 @@ class TargetObserver(Protocol):
     def absent_folder(self, asset: AssetSpec) -> str | None:
         """The folder on a disk that the asset's table is or would be in, where that is not there; else None."""
 
+    def why_spark(self, asset: AssetSpec) -> str | None:
+        """Why Spark commits to the asset's table as it is now, as the end of a sentence; None where a driver does.
+
+        Raises:
+            SourceError: The table cannot be read; the message says what and where.
+        """
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -51,11 +52,16 @@ class Looking(Opened):
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
         """The whole decision for one asset as a tree."""
-        from sparkassets.core.planner.explain import explain
+        from sparkassets.core.planner.explain import Node, explain
 
         spec = self.asset(asset)
         blocks = blocks_of(spec, partition) if partition is not None else EVERYTHING
-        return explain(self._context(at=at), spec, blocks)
+        node = explain(self._context(at=at), spec, blocks)
+        if spec.source is not None:
+            return node
+        why = self._adapters.targets().why_spark(spec)
+        told = "runs are committed by the driver" if why is None else f"runs are committed by Spark: {why}"
+        return replace(node, children=(*node.children, Node(told)))
 
     def status(self, *, at: datetime | str | None = None) -> list[AssetStatus]:
         """Every asset at a glance, upstream first."""

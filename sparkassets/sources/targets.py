@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.choice import why_spark
 from sparkassets.delta.log import Commit, DeltaLog, transactions
 from sparkassets.delta.times import FileTimes, time_column
 from sparkassets.errors import SourceError
@@ -45,6 +46,25 @@ class DeltaTargets:
         except OSError:  # which the look itself tells
             return None
         return None
+
+    def why_spark(self, asset: AssetSpec) -> str | None:
+        """Why Spark commits to the asset's table as it is now; None where a driver does.
+
+        Raises:
+            SourceError: The table cannot be read.
+        """
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        known = why_spark(asset, None)
+        if known is not None or asset.storage is None:
+            return known
+        try:
+            return why_spark(asset, DeltaTable(asset.storage.path))
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.

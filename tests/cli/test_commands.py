@@ -186,7 +186,9 @@ def test_a_time_that_is_none_is_refused(said):
 def test_explain_draws_a_tree(said, asked):
     _, out, _ = said("explain", "daily_revenue")
     assert any("runs now 2025-01-01..2025-01-02: 2 partitions missing" in line for line in lines(out))
-    assert lines(out)[-1] in ("└─ never ran", "`- never ran")
+    *_, history, committer = lines(out)
+    assert history in ("├─ never ran", "|- never ran")
+    assert committer in ("└─ runs are committed by the driver", "`- runs are committed by the driver")
     document = asked("explain", "daily_revenue", "--partition", "2025-01-01")
     assert (document["text"], document["holds"]) == ("daily_revenue", True)
     code, _, err = said("explain", "daily")

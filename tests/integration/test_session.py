@@ -21,7 +21,8 @@ from sparkassets.spark import SparkEngine
 from sparkassets.spark.own_session import beside, require_utc
 from sparkassets.spark.session import open_session
 from sparkassets.spark.table import table_of
-from sparkassets.spark.writer import write
+from sparkassets.spark.targets.by_spark import write
+from sparkassets.spark.writes import planned
 from tests.integration.orders import execute, marker, order, project, rows, save, sql, table
 
 pytestmark = pytest.mark.spark
@@ -143,8 +144,8 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
     assert {key: own.conf.get(key) for key in given} == {
         **given,
         "spark.sql.session.timeZone": "UTC",
-        "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "true",
     }
+    assert own.conf.get("spark.sql.parquet.outputTimestampType") == "TIMESTAMP_MICROS"
     with pytest.raises(RunError, match=r"^daily: the rows are of a Spark session whose time zone is Asia/Tokyo, but"):
         require_utc(theirs, asset="daily")
 
@@ -155,8 +156,9 @@ def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spa
     daily = table("daily", tmp_path, by="day", write=Replace())
     frame = theirs.sql("SELECT DATE'2013-01-01' AS day")
     save(frame, daily)
+    there = table_of(daily)
     run = order(daily, keys="2013-01-02")
     with pytest.raises(
         RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"
     ):
-        write(run, frame, schema=frame.schema, table=table_of(daily), marker=marker(run))
+        write(planned(run, frame, schema=frame.schema, table=there), marker=marker(run))

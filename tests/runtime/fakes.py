@@ -171,6 +171,9 @@ class FakeTargets:
         self.looked: list[str] = []
         self.absent: dict[str, str] = {}
 
+    def why_spark(self, asset: AssetSpec) -> str | None:
+        return None
+
     def absent_folder(self, asset: AssetSpec) -> str | None:
         return self.absent.get(asset.name)
 
