@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import struct
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.delta.footers import KEEPS_BOUNDS, footers, statistics
+from tests.integration.skipping import WIDE
 
 pytestmark = pytest.mark.spark
 
@@ -128,44 +128,6 @@ def test_footers_tell_what_delta_writes(session, tmp_path_factory, made):
     assert check(table) == 1
 
 
-WIDE = """
-SELECT id % 3 AS part, id AS n, IF(id % 7 = 0, NULL, id) AS some, CAST(id AS STRING) AS text,
-  repeat(CAST(id DIV 1000 AS STRING), 50) AS long, id % 2 = 0 AS flag, CAST(id / 100 AS DECIMAL(20, 4)) AS exact,
-  IF(id DIV 1000 = 2, double('NaN'), id / 7) AS ratio, CAST(-id AS FLOAT) AS loss,
-  DATE'2013-01-01' + CAST(id / 100 AS INT) AS day, timestamp_micros(1356998400000000 + id * 777777) AS at,
-  CAST(timestamp_micros(id * 1001) AS TIMESTAMP_NTZ) AS local, IF(id < 2000, NULL, 1) AS late, map('k', id) AS m,
-  struct(id AS x, struct(CAST(id AS STRING) AS y, array(id) AS list) AS deep) AS nested,
-  named_struct('odd.name', id) AS `dotted.name`
-FROM range({first}, {last}, 1, 1)
-"""
-FILTERS = (
-    "n = 3321",
-    "n < 1500 OR n > 3400",
-    "NOT (n >= 1000)",
-    "some IS NULL",
-    "some > 3900",
-    "late IS NULL",
-    "text = '3321'",
-    "text > '4'",
-    "long = repeat('2', 50)",
-    "long > repeat('2', 49)",
-    "exact = 0.01",
-    "ratio > 500",
-    "ratio = double('NaN')",
-    "loss <= -3500",
-    "day = DATE'2013-01-15'",
-    "at < TIMESTAMP'2013-01-01 00:12:57.776999'",
-    "at = timestamp_micros(1356998400000000 + 3999L * 777777)",
-    "at >= TIMESTAMP'2013-01-01 00:49:00'",
-    "local > TIMESTAMP_NTZ'1970-01-01 00:00:03.5'",
-    "local = TIMESTAMP_NTZ'1970-01-01 00:00:00'",
-    "nested.x = 2555",
-    "`dotted.name`.`odd.name` < 100",
-    "part = 1 AND n < 100",
-    "part = 1 OR n < 100",
-)
-
-
 @pytest.fixture(scope="module")
 def four_files_a_part(session, tmp_path_factory):
     """A table by Delta, its files of many row groups each, with a column that came later."""
@@ -183,29 +145,3 @@ def test_footers_of_many_row_groups_tell_what_delta_writes(four_files_a_part):
     (footer, *_) = footers(str(four_files_a_part), [path for path, *_ in written(four_files_a_part)])
     assert footer.num_row_groups > 1
     assert check(four_files_a_part) == 12
-
-
-def test_data_skipping_reads_the_same_files(session, four_files_a_part, tmp_path):
-    copy = tmp_path / "table"
-    shutil.copytree(four_files_a_part, copy)
-    ours = {path: stats for path, _, stats in written(copy)}
-    for log in copy.glob("_delta_log/*.json"):
-        actions = [json.loads(line) for line in log.read_text().splitlines()]
-        for add in (each["add"] for each in actions if "add" in each):
-            add["stats"] = ours[add["path"]]
-        log.write_text("".join(json.dumps(each) + "\n" for each in actions))
-        log.with_name(f".{log.name}.crc").unlink()
-    for crc in copy.glob("_delta_log/*.crc"):
-        crc.unlink()
-    pruned = 0
-    for condition in FILTERS:
-        theirs, found = (read(session, table, condition) for table in (four_files_a_part, copy))
-        assert found == theirs, condition
-        pruned += len(theirs) < 12
-    assert pruned > 15
-
-
-def read(session, table: Path, condition: str) -> set[str]:
-    """The names of the files that Spark would read."""
-    frame = session.read.format("delta").load(str(table)).where(condition)
-    return {Path(each).name for each in frame.inputFiles()}
