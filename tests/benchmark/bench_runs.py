@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def wave(spark: Any, root: Path) -> None:
-    """Fifty small assets that one update makes due, against fifty writes by hand with the same options."""
+    """Fifty small assets that one update makes due, against fifty plain Delta writes by hand."""
     source = _source(root, None)
     assets = [_asset(f"a{n}", root, "SELECT count(*) AS n FROM {{ inlets.source }}", None) for n in range(WAVE)]
     ours = Project(_project(root, source, *assets))
@@ -59,20 +59,17 @@ def wave(spark: Any, root: Path) -> None:
     def touch() -> None:
         spark.range(100).write.format("delta").mode("append").save(path)
 
-    def by_hand(number: int) -> None:
+    def by_hand() -> None:
         with ThreadPoolExecutor(PARALLEL) as pool:
-            list(pool.map(lambda n: write(n, number), range(WAVE)))
+            list(pool.map(write, range(WAVE)))
 
-    def write(n: int, number: int) -> None:
+    def write(n: int) -> None:
         (
             spark.read.format("delta")
             .load(path)
             .selectExpr("count(*) AS n")
             .write.format("delta")
             .mode("overwrite")
-            .option("txnAppId", f"hand/{n}")
-            .option("txnVersion", number)
-            .option("userMetadata", "{}")
             .save(str(root / f"hand{n}"))
         )
 
@@ -81,12 +78,12 @@ def wave(spark: Any, root: Path) -> None:
         assert [result.status for result in summary.runs] == ["success"] * WAVE
 
     touch()
-    by_hand(0)
+    by_hand()
     run()
     hand, mine = [], []
-    for number in range(1, REPEATS + 1):
+    for _ in range(REPEATS):
         touch()
-        hand.append(_seconds(lambda number=number: by_hand(number)))
+        hand.append(_seconds(by_hand))
         mine.append(_seconds(run))
     overhead = [(m - h) / WAVE * 1000 for m, h in zip(mine, hand, strict=True)]
     print(f"wave of {WAVE} runs, {PARALLEL} side by side")
@@ -106,7 +103,7 @@ def year(spark: Any, root: Path) -> None:
     frame = spark.range(2000).selectExpr(f"{days} AS day", "id AS k", "id * 3 AS v")
     frame.write.format("delta").partitionBy("day").save(str(root / "source"))
 
-    def by_hand(number: int) -> None:
+    def by_hand() -> None:
         rows = spark.read.format("delta").load(str(root / "source")).where("day >= '2013-01-01' AND day < '2014-01-01'")
         rows.createOrReplaceTempView("hand_source")
         (
@@ -115,8 +112,6 @@ def year(spark: Any, root: Path) -> None:
             .mode("overwrite")
             .partitionBy("day")
             .option("replaceWhere", "day >= '2013-01-01' AND day < '2014-01-01'")
-            .option("txnAppId", "hand")
-            .option("txnVersion", number)
             .save(str(root / "hand"))
         )
 
@@ -124,11 +119,11 @@ def year(spark: Any, root: Path) -> None:
         summary = ours.backfill(BackfillRequest("daily", "2013-01-01..2013-12-31", force=True), spark)
         assert [result.status for result in summary.runs] == ["success"]
 
-    by_hand(0)
+    by_hand()
     run()
     hand, mine = [], []
-    for number in range(1, REPEATS + 1):
-        hand.append(_seconds(lambda number=number: by_hand(number)))
+    for _ in range(REPEATS):
+        hand.append(_seconds(by_hand))
         mine.append(_seconds(run))
     print("backfill of 365 days, one fused job")
     _row("by hand, s", hand)
