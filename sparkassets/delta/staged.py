@@ -83,8 +83,8 @@ def staged_files(
         OSError: A file cannot be read.
     """
     store, root = _opened(table)
-    found = [each for each in _listed(store, f"{root}/{attempt.folder}") if _is_data(each.base_name)]
-    paths = sorted((each.path.removeprefix(root).lstrip("/"), each) for each in found)
+    found = [(each.path.removeprefix(root).lstrip("/"), each) for each in _listed(store, f"{root}/{attempt.folder}")]
+    paths = sorted((path, each) for path, each in found if _is_data(path))
     read = footers(table, [quote(path) for path, _ in paths])
     return [
         StagedFile(
@@ -138,8 +138,15 @@ def _listed(store: FileSystem, folder: str, *, deep: bool = True) -> list[FileIn
     return list(store.get_file_info(FileSelector(folder, allow_not_found=True, recursive=deep)))
 
 
-def _is_data(name: str) -> bool:
-    return name.endswith(_END) and not name.startswith(_HIDDEN)
+def _is_data(path: str) -> bool:
+    """Whether Spark's job has published it: what is below a hidden folder is of tasks that were retried or overtaken.
+
+    >>> _is_data("run.1.1/_day=1/part-0.parquet"), _is_data("run.1.1/_temporary/0/day=1/part-0.parquet")
+    (True, False)
+    """
+    _, *folders, name = path.split("/")
+    hidden = [each for each in folders if each.startswith(_HIDDEN) and "=" not in each]
+    return name.endswith(_END) and not name.startswith(_HIDDEN) and not hidden
 
 
 def _partition(path: str) -> dict[str, str | None]:
