@@ -156,8 +156,8 @@ def small_table_settings(conf: Mapping[str, str]) -> dict[str, str]:
     """What Spark on one machine needs for tables that one machine can hold.
 
     Delta reads a table's log in 50 tasks around every commit, and Spark shuffles into 200 partitions: made for
-    clusters, they cost seconds a commit here, however small the table. Less than a megabyte Spark leaves to one task, also
-    when that is to write a file for each day of a year.
+    clusters, they cost seconds a commit here, however small the table. What is less than a megabyte Spark leaves to
+    one task, also where a file is to be written for each day of a year.
     """
     cores = _cores(conf)
     return {
