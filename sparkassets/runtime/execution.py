@@ -178,20 +178,22 @@ class Execution:
                 fenced = self._fence_once(target, marker)
 
     def _fence_once(self, target: Target, marker: CommitMarker) -> bool:
-        """Whether the outlet is fenced now; if not, look again."""
+        """Whether the outlet is seen to be fenced; if not, look again.
+
+        What a fence answers proves nothing, and its version is this claim's alone: a greater one is of a newer claim.
+        """
         newest = target.transaction_version()
         if newest is not None and newest >= marker.version:
-            if marker.version == 2 * self._order.token:
+            if newest > marker.version == 2 * self._order.token:
                 raise _SupersededError
             return True
         try:
             target.fence(self._computation, marker=marker)
-        except FenceConflictError:
-            return False
         except TargetMissingError:
             self._computation = self._engine.compute(self._order, attempt=0)
-            return False
-        return True
+        except FenceConflictError:
+            pass
+        return False
 
     def _look(self, runs: Sequence[str]) -> tuple[Committed, ...] | None:
         """What is in the outlets of the one of these runs that is in any; None where it is not in all of them."""

@@ -54,7 +54,7 @@ class FakeEngine:
         tables: What was committed to each.
         outlets: Asset to the names of its tables; one of the asset's own name where there is nothing else.
         hooks: (asset, ``compute``), and (table, moment), to what happens there: ``write``, ``written``, ``fence``,
-            ``committed``.
+            ``fenced``, ``committed``.
         measures: Asset to what its runs measure, besides watermarks.
         metrics: What Delta tells of every commit.
     """
@@ -122,6 +122,7 @@ class FakeTarget:
         if self.name not in self.engine.tables and computation is None:
             raise TargetMissingError(f"{self.name} does not exist")
         self.commit(marker, None)
+        self.engine.hook(self.name, "fenced", computation.order if computation else None)
 
     def write(self, computation: Result, *, marker: CommitMarker) -> None:
         self.engine.hook(self.name, "write", computation.order)

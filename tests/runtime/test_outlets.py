@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from sparkassets.ports import FenceConflictError
 from sparkassets.runtime import execution
 from sparkassets.runtime.work import Tick
 from sparkassets.state import MemoryStore
@@ -95,6 +96,33 @@ def test_a_run_that_is_in_no_outlet_leaves_fences_in_all():
     assert w.driver().run([Tick()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
     assert recorded(w) == [("success", "a-2")]
+
+
+def test_a_fence_whose_answer_is_lost_is_found_to_be_ones_own():
+    w = world()
+    dying(w, "train", "write")
+
+    def lost(order):
+        raise FenceConflictError("another writer was quicker")
+
+    w.engine.hooks["train", "fenced"] = lost
+    assert w.driver().run([Tick()]).ok
+    assert kinds(w) == [["fence", "data"], ["fence", "data"]]
+
+
+def test_a_fence_is_in_place_when_it_is_seen_whatever_it_answers():
+    w = world()
+    dying(w, "train", "write")
+    acknowledged = []
+
+    def nowhere(order):
+        if not acknowledged:
+            acknowledged.append(w.engine.tables["train"].pop())
+
+    w.engine.hooks["train", "fenced"] = nowhere
+    assert w.driver().run([Tick()]).ok
+    assert [commit.marker.kind for commit in acknowledged] == ["fence"]
+    assert kinds(w) == [["fence", "data"], ["fence", "data"]]
 
 
 def test_the_next_attempt_writes_only_what_is_missing():
