@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -361,7 +361,7 @@ class Engine(Protocol):
         """Starts or finds the session; raises `SparkUnavailableError` with one clear line."""
 
     def processes(self) -> Sequence[Process]:
-        """Processes that may write for this driver, the Python process first."""
+        """The Python process, and those after it in which the engine may commit to a table by itself."""
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computation:
         """Reads the pinned inlets and runs the asset's SQL or function; writes to no target."""
@@ -401,9 +401,29 @@ class Target(Protocol):
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look."""
 
+    def remove_staged(self, runs: Sequence[str], *, keep: Committed | None) -> None:
+        """Removes what attempts of these runs have written and never committed, but for the commit that was found.
+
+        To be called when none of them can commit any more: once a newer fence or the run itself was seen in the table.
+        """
+
+
+Enlist = Callable[[], None]
+"""Has the journal say that the engine's processes may commit for a run, and returns when it does.
+
+Raises:
+    RunError: The run's claim was taken over; nothing may be committed for it.
+"""
+
 
 class Outlets(Protocol):
     """Where assets are written."""
 
-    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[Target]:
-        """The targets of the asset's runs, at least one, always in the same order."""
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[Target]:
+        """The targets of the asset's runs, at least one, always in the same order.
+
+        Args:
+            asset: Whose.
+            app_id: Of their transactions.
+            enlist: To be called before another process than this one may commit.
+        """

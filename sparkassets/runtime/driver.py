@@ -85,6 +85,15 @@ class _Ended:
     outcome: Outcome
 
 
+@frozen
+class _Enlisting:
+    """A run that waits for the journal to say that the engine's processes may commit for it."""
+
+    asset: str
+    token: int
+    answer: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
+
+
 @dataclass(slots=True)
 class Driver:
     """One invocation of the runtime.
@@ -108,7 +117,7 @@ class Driver:
     explain_failure: Callable[[str, BaseException], Explained]
     at: datetime | None = None
     _active: dict[int, _Active] = field(default_factory=dict)
-    _ended: queue.SimpleQueue[_Ended] = field(default_factory=queue.SimpleQueue)
+    _heard: queue.SimpleQueue[_Ended | _Enlisting] = field(default_factory=queue.SimpleQueue)
     _unrecorded: list[_Ended] = field(default_factory=list)
     _results: list[RunResult] = field(default_factory=list)
     _faults: dict[str, str] = field(default_factory=dict)
@@ -236,7 +245,8 @@ class Driver:
             state = self.ledger.state.assets[entry.asset]
             claim, older = state.chain[-1], state.chain[:-1]
             order = self._order(run, claim)
-            targets = outlets.of(order.asset, app_id=order.app_id)
+            enlist = partial(self._enlist, entry.asset, claim.token)
+            targets = outlets.of(order.asset, app_id=order.app_id, enlist=enlist)
             execution = Execution(engine, targets, order, older=older, reorder=partial(self._order, run))
             self._active[claim.token] = _Active(run, claim, execution, self.clock.monotonic())
         self._start_runs()
@@ -263,7 +273,7 @@ class Driver:
                 try:
                     threading.Thread(target=self._execute, args=(active,), name=name, daemon=True).start()
                 except RuntimeError as error:  # no more threads
-                    self._ended.put(_Ended(active, Failed("error", error, fenced=_clean(active), attempts=0)))
+                    self._heard.put(_Ended(active, Failed("error", error, fenced=_clean(active), attempts=0)))
 
     def _execute(self, active: _Active) -> None:
         outcome: Outcome
@@ -271,7 +281,7 @@ class Driver:
             outcome = active.execution.run()
         except BaseException as error:  # noqa: BLE001  the driver waits for this thread's word
             outcome = Failed("error", error, fenced=False, attempts=0)
-        self._ended.put(_Ended(active, outcome))
+        self._heard.put(_Ended(active, outcome))
 
     def _entry(self, run: PlannedRun, engine: Engine) -> ClaimEntry:
         asset = self.project.assets[run.asset]
@@ -282,7 +292,7 @@ class Driver:
             invocation=self.identity.invocation,
             host=self.leases.host,
             planned=unix(self._now()),
-            processes=tuple(engine.processes()),
+            processes=tuple(engine.processes()[:1]),
         )
 
     def _order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
@@ -327,14 +337,46 @@ class Driver:
         Without ``work`` the invocation is at its end, and nothing is started any more.
         """
         with suppress(queue.Empty):
-            self._unrecorded.append(self._ended.get(timeout=POLL_SECONDS))
+            self._hear(self._heard.get(timeout=POLL_SECONDS))
             while True:
-                self._unrecorded.append(self._ended.get_nowait())
+                self._hear(self._heard.get_nowait())
         if self._unrecorded:
             self._record(work)
             if work is not None:
                 self._start_runs()
         self._renew()
+
+    def _hear(self, said: _Ended | _Enlisting) -> None:
+        if isinstance(said, _Ended):
+            self._unrecorded.append(said)
+            return
+        held = False
+        try:
+            held = self._enlisted(said.asset, said.token)
+        finally:
+            said.answer.put(held)
+
+    def _enlist(self, asset: str, token: int) -> None:
+        """For a run's thread, as `ports.Enlist` has it."""
+        waiting = _Enlisting(asset, token)
+        self._heard.put(waiting)
+        if not waiting.answer.get():
+            raise RunError(f"{asset}: nothing may be committed for its run any more: its claim is over")
+
+    def _enlisted(self, asset: str, token: int) -> bool:
+        """Whether the claim is the newest, and names the engine's processes now."""
+        engine, _ = self._start_engine()
+        processes = engine.processes()
+
+        def decide(state: State) -> Sequence[Entry]:
+            if not _newest(state, asset, token):
+                return []
+            known = state.assets[asset].chain[-1].entry.processes
+            new = tuple(process for process in processes if process not in known)
+            return [RenewEntry([(asset, token)], new)] if new else []
+
+        self.ledger.commit(decide)
+        return _newest(self.ledger.state, asset, token)
 
     def _renew(self) -> None:
         """Renews the leases of this driver's claims in time, and cancels runs whose claim was taken over."""
@@ -495,7 +537,7 @@ class Driver:
             if active.started:
                 active.execution.cancel()
             else:
-                self._ended.put(_Ended(active, Failed("cancelled", InterruptedError("not started"), _clean(active), 0)))
+                self._heard.put(_Ended(active, Failed("cancelled", InterruptedError("not started"), _clean(active), 0)))
         deadline = self.clock.monotonic() + STOP_SECONDS
         while self._active and self.clock.monotonic() < deadline:
             self._wait(None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
@@ -155,7 +156,9 @@ class Execution:
     def _recover(self) -> Outcome | None:
         """Fences the older claims and looks which of their runs is in; None where there is something to write."""
         self._fence(2 * self._order.token)
-        committed = self._look([link.entry.run for link in self._older])
+        runs = [link.entry.run for link in self._older]
+        committed = self._look(runs)
+        self._tidy(runs)
         if committed is not None:
             return Done(committed, 0)
         begun = next((each.run for each in self._found if each is not None), None)
@@ -202,6 +205,12 @@ class Execution:
         committed = tuple(each for each in self._found if each is not None)
         return committed if len(committed) == len(self._targets) else None
 
+    def _tidy(self, runs: Sequence[str]) -> None:
+        """Removes what these runs staged in vain; what cannot be removed disturbs nobody."""
+        for target, found in zip(self._targets, self._found, strict=True):
+            with suppress(Exception):
+                target.remove_staged(runs, keep=found)
+
     # ------------------------------------------------------------------ step 4
 
     def _attempt_until_in(self) -> tuple[Committed, ...]:
@@ -235,6 +244,8 @@ class Execution:
         error = self._compute_and_write(self._attempts)
         committed = self._look([self._work.run]) if self._begun else None
         if committed is not None:
+            if self._attempts > 1:
+                self._tidy([self._work.run])
             return committed
         raise error or RunError(
             f"{self._order.asset.name}: the write returned, but its commit is not in the table's history",
@@ -304,6 +315,7 @@ class Execution:
         try:
             self._fence(2 * self._order.token + 1)
             committed = self._look([self._work.run])
+            self._tidy([self._work.run])
         except _SupersededError:
             return Superseded()
         except BaseException:  # noqa: BLE001  a target is out of reach: the next claim has to fence

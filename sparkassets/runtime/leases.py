@@ -60,7 +60,7 @@ class Leases:
 
     def _is_over(self, claim: ClaimState) -> bool:
         if self.host and claim.entry.host == self.host:
-            # on a local disk the JVM must be gone too, so a live process is never robbed of its lease here
+            # a JVM that was enlisted must be gone too: on a local disk Spark's commits are safe within one JVM only
             return not self._alive(claim.entry.processes)
         now = self._clock.monotonic()
         seen = self._seen.get(claim.token)

@@ -21,7 +21,7 @@ import sparkassets.spark
 from sparkassets import Project
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.ports import CommitMarker, Enlist, RunOrder
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget
 
 ASSETS, SOURCES, DAYS, REPEATS = 100, 10, 28, 7
@@ -74,8 +74,8 @@ class LoggingTarget(FakeTarget):
 class LoggingOutlets(FakeOutlets):
     """Those tables."""
 
-    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[FakeTarget]:
-        return [LoggingTarget(self.engine, asset.name, app_id)]
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[FakeTarget]:
+        return [LoggingTarget(self.engine, asset.name, app_id, enlist)]
 
 
 def fill_state(folder: Path) -> Summary:

@@ -27,7 +27,7 @@ class FakeTable:
         return RunOrder(self.asset, f"log-{token}", "journal/log", token, None, {}, {}, None, at, {})
 
     def target(self, order: RunOrder) -> FakeTarget:
-        return one_of(FakeOutlets(self.engine).of(order.asset, app_id=order.app_id))
+        return one_of(FakeOutlets(self.engine).of(order.asset, app_id=order.app_id, enlist=lambda: None))
 
     def compute(self, order: RunOrder) -> Result:
         return self.engine.compute(order, attempt=1)

@@ -19,7 +19,7 @@ import sparkassets.spark
 from sparkassets import Project
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import CommitMarker, Computation, RunOrder, Target
+from sparkassets.ports import CommitMarker, Computation, Enlist, RunOrder, Target
 from sparkassets.runtime.progress import Silent
 from sparkassets.spark import SparkEngine, SparkOutlets
 from sparkassets.spark.computation import SparkComputation
@@ -73,6 +73,7 @@ class StoppingTarget:
         self._stop = stop
         self.transaction_version = target.transaction_version
         self.committed = target.committed
+        self.remove_staged = target.remove_staged
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         self._stop.at("computed")
@@ -94,8 +95,8 @@ class StoppingOutlets(SparkOutlets):
         super().__init__(engine)
         self._stop = stop
 
-    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[Target]:
-        return [StoppingTarget(target, self._stop) for target in super().of(asset, app_id=app_id)]
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[Target]:
+        return [StoppingTarget(target, self._stop) for target in super().of(asset, app_id=app_id, enlist=enlist)]
 
 
 class StoppingProgress(Silent):

@@ -17,6 +17,7 @@ from sparkassets.errors import said
 from sparkassets.ports import (
     CommitMarker,
     Committed,
+    Enlist,
     Observation,
     Recorded,
     RunOrder,
@@ -57,6 +58,8 @@ class FakeEngine:
             ``fenced``, ``committed``.
         measures: Asset to what its runs measure, besides watermarks.
         metrics: What Delta tells of every commit.
+        commits: Whether it commits by itself; the driver else.
+        staged: Of every table the run, token and attempt of each write that has begun.
     """
 
     def __init__(self, tables: dict[str, list[Commit]] | None = None) -> None:
@@ -65,6 +68,8 @@ class FakeEngine:
         self.hooks: dict[tuple[str, str], Hook] = {}
         self.measures: dict[str, Mapping[str, Any]] = {}
         self.metrics: Mapping[str, int] = {"numOutputRows": 5}
+        self.commits = False
+        self.staged: dict[str, list[tuple[str, int, int]]] = {}
         self.cancelled: set[str] = set()
         self.started = 0
         self.closed = 0
@@ -103,6 +108,7 @@ class FakeTarget:
     engine: FakeEngine
     name: str
     app_id: str
+    enlist: Enlist = lambda: None
 
     def transaction_version(self) -> int | None:
         versions = [c.marker.version for c in self.engine.tables.get(self.name, []) if c.marker.app_id == self.app_id]
@@ -121,13 +127,23 @@ class FakeTarget:
         self.engine.hook(self.name, "fence", computation.order if computation else None)
         if self.name not in self.engine.tables and computation is None:
             raise TargetMissingError(f"{self.name} does not exist")
+        if self.engine.commits:
+            self.enlist()
         self.commit(marker, None)
         self.engine.hook(self.name, "fenced", computation.order if computation else None)
 
     def write(self, computation: Result, *, marker: CommitMarker) -> None:
+        self.engine.staged.setdefault(self.name, []).append((marker.run, marker.token, marker.attempt))
+        if self.engine.commits:
+            self.enlist()
         self.engine.hook(self.name, "write", computation.order)
         self.commit(marker, computation.order)
         self.engine.hook(self.name, "written", computation.order)
+
+    def remove_staged(self, runs: Sequence[str], *, keep: Committed | None) -> None:
+        kept = None if keep is None else (keep.run, keep.token, keep.attempt)
+        staged = self.engine.staged.get(self.name, [])
+        staged[:] = [each for each in staged if each[0] not in runs or each == kept]
 
     def commit(self, marker: CommitMarker, order: RunOrder | None) -> None:
         """A lower version is skipped in silence, as Delta skips it."""
@@ -143,9 +159,9 @@ class FakeOutlets:
 
     engine: FakeEngine
 
-    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[FakeTarget]:
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[FakeTarget]:
         names = self.engine.outlets.get(asset.name, (asset.name,))
-        return [FakeTarget(self.engine, name, app_id) for name in names]
+        return [FakeTarget(self.engine, name, app_id, enlist) for name in names]
 
 
 class FakeSource:

@@ -9,7 +9,7 @@ from sparkassets.runtime import execution
 from sparkassets.runtime.work import Tick
 from sparkassets.state import MemoryStore
 from tests.builders import asset, project, source
-from tests.runtime.fakes import FakeEngine, World
+from tests.runtime.fakes import FakeEngine, FakeTarget, World
 
 BOTH = ("train", "test")
 
@@ -26,6 +26,7 @@ def dead(w: World) -> FakeEngine:
     """The engine of a driver whose process is about to die; its tables are those of the others."""
     engine = FakeEngine(w.engine.tables)
     engine.outlets = w.engine.outlets
+    engine.staged = w.engine.staged
     return engine
 
 
@@ -123,6 +124,67 @@ def test_a_fence_is_in_place_when_it_is_seen_whatever_it_answers():
     assert w.driver().run([Tick()]).ok
     assert [commit.marker.kind for commit in acknowledged] == ["fence"]
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
+
+
+def staged(w: World) -> list[list[tuple[str, int]]]:
+    """Of every outlet the run and attempt of what is staged there."""
+    return [[(run, attempt) for run, _, attempt in w.engine.staged.get(name, [])] for name in BOTH]
+
+
+@pytest.mark.parametrize(
+    ("name", "moment", "left"),
+    [
+        ("train", "write", [[("a-2", 1)], [("a-2", 1)]]),
+        ("train", "written", [[("a-1", 1)], [("a-1", 1)]]),
+        ("test", "write", [[("a-1", 1)], [("a-1", 1)]]),
+        ("test", "written", [[("a-1", 1)], [("a-1", 1)]]),
+    ],
+)
+def test_who_takes_over_removes_what_was_staged_in_vain_and_nothing_that_is_in(name, moment, left):
+    w = world()
+    dying(w, name, moment)
+    assert w.driver().run([Tick()]).ok
+    assert staged(w) == left
+    tokens = [[commit.marker.token for commit in w.engine.data(name)] for name in BOTH]
+    assert [[token for _, token, _ in w.engine.staged[name]] for name in BOTH] == tokens
+
+
+def test_nothing_is_removed_before_the_outlet_is_fenced_and_looked_into():
+    w = world()
+    dying(w, "train", "write")
+    seen = []
+
+    def look(order):
+        seen.append((kinds(w)[0], staged(w)[0]))
+
+    w.engine.hooks["train", "fenced"] = w.engine.hooks["train", "committed"] = look
+    assert w.driver().run([Tick()]).ok
+    assert seen[:2] == [(["fence"], [("a-1", 1)])] * 2
+    assert (["fence"], [("a-1", 1)]) not in seen[2:]
+
+
+@pytest.mark.parametrize(("retries", "left"), [(0, []), (1, [("a-1", 2)])])
+def test_a_run_that_ends_leaves_no_files_of_its_failed_attempts(retries, left):
+    w = world(retries=retries, retry_delay_seconds=0)
+    tried = []
+
+    def flaky(order):
+        tried.append(order.run)
+        if len(tried) == 1:
+            raise OSError("gone for a moment")
+
+    w.engine.hooks["train", "write"] = flaky
+    assert w.driver().run([Tick()]).ok == bool(retries)
+    assert staged(w)[0] == left
+
+
+def test_what_cannot_be_removed_disturbs_no_run():
+    w = world()
+    dying(w, "train", "write")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(FakeTarget, "remove_staged")
+        assert w.driver().run([Tick()]).ok
+    assert staged(w)[0] == [("a-1", 1), ("a-2", 1)]
 
 
 def test_the_next_attempt_writes_only_what_is_missing():

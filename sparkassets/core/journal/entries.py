@@ -82,7 +82,7 @@ class ClaimEntry(Requested):
 
     Attributes:
         planned: The planner's time, Unix seconds.
-        processes: Those that may write, as `sparkassets.processes` has them; the driver first.
+        processes: Those that may commit, as `sparkassets.processes` has them; the driver first, then what was enlisted.
     """
 
     run: str
@@ -95,9 +95,14 @@ class ClaimEntry(Requested):
 
 @frozen
 class RenewEntry:
-    """The claims that a driver still holds: (asset, fence token)."""
+    """The claims that a driver still holds: (asset, fence token).
+
+    Attributes:
+        enlisted: Processes that may commit for these claims from now on, besides those that did before.
+    """
 
     claims: Sequence[tuple[str, int]]
+    enlisted: Sequence[tuple[int, float]] = ()
 
 
 @frozen

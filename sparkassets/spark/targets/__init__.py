@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import Target
+from sparkassets.ports import Enlist, Target
 from sparkassets.spark.targets.at_path import PathTarget
 
 if TYPE_CHECKING:
@@ -19,6 +19,6 @@ class SparkOutlets:
     def __init__(self, engine: SparkEngine) -> None:
         self._workplace = engine.workplace
 
-    def of(self, asset: AssetSpec, *, app_id: str) -> Sequence[Target]:
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[Target]:
         """The one table of the asset."""
-        return (PathTarget(self._workplace, asset, app_id=app_id),)
+        return (PathTarget(self._workplace, asset, app_id=app_id, enlist=enlist),)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.choice import why_spark
-from sparkassets.ports import CommitMarker, Committed, Computation, TargetMissingError
+from sparkassets.delta.staged import Attempt, discard_all
+from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, TargetMissingError
 from sparkassets.spark.computation import held, own
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import open_table, path_of, table_of
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 class PathTarget:
     """Looked into without Spark; implements `ports.Target`."""
 
-    def __init__(self, workplace: Workplace, asset: AssetSpec, *, app_id: str) -> None:
+    def __init__(self, workplace: Workplace, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> None:
         self._workplace = workplace
         self._asset = asset
         self._app_id = app_id
+        self._enlist = enlist
 
     def transaction_version(self) -> int | None:
         """The newest version that was committed; None without a table or any commit of the asset's."""
@@ -54,12 +56,14 @@ class PathTarget:
         with self._workplace.entered(asset) as session:
             there = table_of(asset)
             if there is not None:
+                self._enlist()
                 by_spark.fence(session, asset, given_columns(there.schema), table=there, marker=marker)
                 return
             schema = self._new_schema(session, computation)
             if why_spark(asset, None) is None and by_driver.of_the_session(session, new=True) is None:
                 by_driver.make(asset, schema, marker=marker)
             else:
+                self._enlist()
                 by_spark.fence(session, asset, schema, table=None, marker=marker)
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
@@ -78,8 +82,14 @@ class PathTarget:
             ours = why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
             if ours and by_driver.write(made, plan, table, marker=marker):
                 return
+            self._enlist()
             with held(made) as frame:
                 by_spark.write(planned(made.order, frame, schema=made.schema, table=there), marker=marker)
+
+    def remove_staged(self, runs: Sequence[str], *, keep: Committed | None) -> None:
+        """Removes what attempts of these runs staged and never committed."""
+        kept = None if keep is None else Attempt(keep.run, keep.token, keep.attempt)
+        discard_all(path_of(self._asset), runs, keep=kept)
 
     def _new_schema(self, session: SparkSession, computation: Computation | None) -> StructType:
         if computation is not None:

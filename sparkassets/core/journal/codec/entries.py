@@ -125,11 +125,13 @@ def _observed_from(row: JournalRow, body: Body) -> ObservedEntry:
 
 
 def _renew_to(entry: RenewEntry) -> dict[str, Any]:
-    return {"kind": "renew", "body": {"claims": [list(claim) for claim in entry.claims]}}
+    told = {"claims": entry.claims, "enlisted": entry.enlisted}
+    return {"kind": "renew", "body": {key: [list(each) for each in value] for key, value in told.items() if value}}
 
 
 def _renew_from(_: JournalRow, body: Body) -> RenewEntry:
-    return RenewEntry(tuple((name, token) for name, token in body["claims"]))
+    claims = tuple((name, token) for name, token in body.get("claims", ()))
+    return RenewEntry(claims, tuple((pid, started) for pid, started in body.get("enlisted", ())))
 
 
 def _pause_to(entry: PauseEntry) -> dict[str, Any]:

@@ -33,12 +33,17 @@ def claimed(work: Workspace, entry: ClaimEntry, numbered: Numbered) -> None:
 
 
 def renewed(work: Workspace, entry: RenewEntry, numbered: Numbered) -> None:
-    """The drivers of these claims are alive."""
+    """The drivers of these claims are alive, and may have enlisted other processes."""
     for name, token in entry.claims:
         asset = work.assets.get(name)
         if asset is not None:
-            chain = tuple(replace(link, renewed=numbered.seq) if link.token == token else link for link in asset.chain)
+            chain = tuple(_renewed(link, entry, numbered) if link.token == token else link for link in asset.chain)
             work.assets[name] = replace(asset, chain=chain)
+
+
+def _renewed(link: ClaimState, entry: RenewEntry, numbered: Numbered) -> ClaimState:
+    processes = tuple(dict.fromkeys([*link.entry.processes, *entry.enlisted]))
+    return replace(link, renewed=numbered.seq, entry=replace(link.entry, processes=processes))
 
 
 def paused(work: Workspace, entry: PauseEntry, _: Numbered) -> None:

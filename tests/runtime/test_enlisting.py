@@ -1,0 +1,131 @@
+"""Processes that commit besides the driver are named by the claim before they do, and only then outlive it."""
+
+import threading
+from contextlib import suppress
+
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.entries import RenewEntry
+from sparkassets.runtime.leases import Leases
+from sparkassets.runtime.work import Tick
+from sparkassets.state import MemoryStore
+from tests.builders import asset, project, source
+from tests.runtime.fakes import FakeEngine, World
+
+DRIVER, JVM = (1, 0.0), (2, 0.0)
+
+
+def world(*, commits: bool, **more) -> World:
+    """The asset ``a`` has something to do, by an engine that commits by itself or does not."""
+    w = World(project(source("s"), asset("a", "s", **{"retries": 0, **more})), MemoryStore())
+    w.engine.commits = commits
+    w.engine.processes = lambda: [DRIVER, JVM]
+    w.tell("s", "2025-01-01")
+    return w
+
+
+def claimed(w: World):
+    """The newest claim that is not settled."""
+    driver = w.driver()
+    driver.ledger.open()
+    return driver.ledger.state.assets["a"].chain[-1]
+
+
+def entries(w: World) -> list:
+    return [row.kind for row in w.store.history() if row.kind not in ("spec", "observed")]
+
+
+def stuck(w: World, moment: str) -> None:
+    """A driver that came to a moment of its run and never goes on."""
+    reached, engine = threading.Event(), FakeEngine(w.engine.tables)
+    engine.commits, engine.processes = w.engine.commits, w.engine.processes
+
+    def wait(order):
+        reached.set()
+        threading.Event().wait()
+
+    engine.hooks["a", moment] = wait
+    threading.Thread(target=w.driver(engine=engine).run, args=([Tick()],), daemon=True).start()
+    assert reached.wait(10)
+
+
+def test_a_claim_names_the_driver_alone_where_it_commits():
+    w = world(commits=False)
+    stuck(w, "write")
+    assert claimed(w).entry.processes == (DRIVER,)
+    assert entries(w) == ["claim"]
+
+
+def test_it_names_what_else_commits_before_that_does():
+    w = world(commits=True)
+    stuck(w, "compute")
+    assert claimed(w).entry.processes == (DRIVER,)
+    w = world(commits=True)
+    stuck(w, "write")
+    assert w.engine.tables == {}
+    assert claimed(w).entry.processes == (DRIVER, JVM)
+    renewal = [from_row(row).entry for row in w.store.history(kinds=["renew"])]
+    assert renewal == [RenewEntry((("a", claimed(w).token),), (JVM,))]
+    assert claimed(w).renewed > claimed(w).token
+
+
+def test_it_names_it_once():
+    w = world(commits=True, retries=1, retry_delay_seconds=0)
+    tried = []
+
+    def flaky(order):
+        tried.append(order)
+        if len(tried) == 1:
+            raise OSError("gone for a moment")
+
+    w.engine.hooks["a", "write"] = flaky
+    assert w.driver().run([Tick()]).ok
+    assert entries(w) == ["claim", "renew", "success"]
+
+
+def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
+    w = world(commits=True)
+    reached, go_on = threading.Event(), threading.Event()
+
+    def wait(order):
+        reached.set()
+        assert go_on.wait(10)
+
+    slow = FakeEngine(w.engine.tables)
+    slow.commits, slow.processes = True, w.engine.processes
+    slow.hooks["a", "compute"] = wait
+    first = threading.Thread(target=w.driver(engine=slow).run, args=([Tick()],), daemon=True)
+    first.start()
+    assert reached.wait(10)
+    assert w.driver().run([Tick()]).ok
+    go_on.set()
+    first.join(10)
+    assert not first.is_alive()
+    assert [commit.marker.kind for commit in w.engine.tables["a"]] == ["fence", "data"]
+    assert entries(w) == ["claim", "claim", "renew", "success"]
+
+
+def test_whoever_takes_over_waits_for_processes_that_were_enlisted_alone():
+    for commits in (False, True):
+        w = world(commits=commits)
+        stuck(w, "write")
+        driver = w.driver()
+        driver.ledger.open()
+        alive = Leases(host="h", alive=lambda processes: JVM in processes, clock=w.clock)
+        assert bool(alive.over(driver.ledger.state, mine=frozenset())) == (not commits)
+        dead = Leases(host="h", alive=lambda _: False, clock=w.clock)
+        assert dead.over(driver.ledger.state, mine=frozenset())
+
+
+def test_a_state_that_is_gone_when_a_process_is_enlisted_ends_the_driver_and_commits_nothing():
+    w = world(commits=True)
+    append = w.store.append
+
+    def gone(rows, *, after):
+        if rows[0].kind == "renew":
+            raise OSError("the disk is gone")
+        append(rows, after=after)
+
+    w.store.append = gone
+    with suppress(OSError):
+        w.driver().run([Tick()])
+    assert w.engine.tables == {}
