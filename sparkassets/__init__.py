@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from sparkassets.app.backfilling import BackfillRequest
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
-    from sparkassets.core.timetables import RegisteredTimetable, Slot
+    from sparkassets.core.timetables import Slot
+    from sparkassets.core.timetables.registered import RegisteredTimetable
     from sparkassets.ports import JournalCommit, Sink
     from sparkassets.runtime.progress import Progress, RunFailedError
     from sparkassets.wiring import Project

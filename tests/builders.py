@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sparkassets.core.conditions import AnyOf, Leaf, parse_condition
+from sparkassets.core.conditions import AnyOf, Leaf
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.instants import instant, parse_instant, unix
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.codec.rows import JournalRow
@@ -37,7 +38,7 @@ from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec, StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.core.writes import Replace
 from sparkassets.errors import Location
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.opened import Opened
-from sparkassets.app.records import described
-from sparkassets.core.journal.announce import announced, announced_lines
-from sparkassets.core.journal.entries import EventEntry
-from sparkassets.runtime.announcing import announce
 from sparkassets.runtime.news import changed_specs
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.entries import EventEntry
 
 
 class Announcing(Opened):
@@ -43,6 +42,8 @@ class Announcing(Opened):
         Raises:
             InputError: The event is wrong.
         """
+        from sparkassets.core.journal.announce import announced
+
         entry = announced(self.spec, target, partition=partition, extra=extra, id=id, at=at)
         return self._announce([entry], on_known)[0]
 
@@ -66,6 +67,8 @@ class Announcing(Opened):
         Raises:
             InputError: Some lines are wrong; tells every one as ``name:line: what is wrong``.
         """
+        from sparkassets.core.journal.announce import announced_lines
+
         return self._announce(announced_lines(self.spec, lines, name=name), on_known)
 
     def _announce(
@@ -73,6 +76,9 @@ class Announcing(Opened):
     ) -> list[dict[str, Any]]:
         if not entries:
             return []
+        from sparkassets.app.records import described
+        from sparkassets.runtime.announcing import announce
+
         store = self._adapters.store
         with self._opened("events add") as ledger:
             found = announce(ledger, store, entries, before=lambda state: changed_specs(self.spec, state))

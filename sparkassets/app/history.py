@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.keys import with_keys
 from sparkassets.app.opened import Opened
-from sparkassets.app.records import described, newest
-from sparkassets.core.journal import events, runs
-from sparkassets.core.journal.announce import dataset_of
 from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.codec.rows import JournalRow
-from sparkassets.core.journal.entries import Numbered
-from sparkassets.core.journal.runs import RunRecord, RunStatus
-from sparkassets.core.journal.state import EventRef
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.codec.rows import JournalRow
+    from sparkassets.core.journal.entries import Numbered
+    from sparkassets.core.journal.runs import RunRecord, RunStatus
 
 
 class History(Opened):
@@ -27,25 +25,32 @@ class History(Opened):
         Of each, besides what it says, the ids of the runs that it ``triggered``, and of those that it was
         ``included_in``: they read it, and had another cause.
         """
+        from sparkassets.app.records import described, newest
+        from sparkassets.core.journal.announce import dataset_of
+        from sparkassets.core.journal.events import EVENT_KINDS
+        from sparkassets.core.journal.state import EventRef
 
         def parse(rows: Sequence[JournalRow]) -> list[Numbered]:
             return [each for each in map(from_row, rows) if EventRef.of(each) is not None]
 
         uri = None if asset is None else dataset_of(self.spec, asset)
-        found = newest(lambda limit: self.history(kinds=events.EVENT_KINDS, uri=uri, last=limit), parse, last=last)
+        found = newest(lambda limit: self.history(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
         return described(self.spec, self._adapters.store, found)
 
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
     ) -> list[RunRecord]:
         """Runs in the order of their claims; only the newest ``last``."""
+        from sparkassets.app.records import newest
+        from sparkassets.core.journal.runs import RUN_KINDS, of_entries
+
         gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
-            found = runs.of_entries(map(from_row, rows), gone)
+            found = of_entries(map(from_row, rows), gone)
             return [with_keys(run, self.spec) for run in found if status in (None, run.status)]
 
-        return newest(lambda limit: self.history(kinds=runs.RUN_KINDS, asset=asset, last=limit), parse, last=last)
+        return newest(lambda limit: self.history(kinds=RUN_KINDS, asset=asset, last=limit), parse, last=last)
 
     def history(
         self,

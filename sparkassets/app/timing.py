@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from sparkassets.app.opened import Opened
 from sparkassets.core.instants import parse_instant
-from sparkassets.core.timetables import Timetable, parse_timetable
-from sparkassets.core.timetables.align import Alignment, aligned, names_no_asset
+from sparkassets.core.timetables import Timetable
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.preview import Preview
+    from sparkassets.core.timetables.align import Alignment
 
 
 class Timing(Opened):
@@ -44,12 +44,18 @@ class Timing(Opened):
         Raises:
             InputError: One is no timetable, or has no run by then.
         """
+        from sparkassets.core.timetables.align import aligned
+
         up, down = self._timetable(upstream), self._timetable(downstream)
         return aligned(up, down, self.moment(at), names=(upstream, downstream))
 
     def _timetable(self, text: str) -> Timetable:
         """That of an asset, or the one that ``text`` is."""
+        from sparkassets.core.timetables.align import names_no_asset
+
         if names_no_asset(text):
+            from sparkassets.core.timetables.parse import parse_timetable
+
             return parse_timetable(text, timezone=self.spec.timezone)
         spec = self.asset(text)
         if spec.schedule.timetable is None:
@@ -61,6 +67,9 @@ class Timing(Opened):
 
 def align_crons(upstream: str, downstream: str, *, at: datetime | str | None, now: datetime) -> Alignment:
     """`Timing.align` for two presets or crons in UTC, without a project; at ``now`` where nothing is said."""
+    from sparkassets.core.timetables.align import aligned
+    from sparkassets.core.timetables.parse import parse_timetable
+
     up, down = (parse_timetable(text, timezone="UTC") for text in (upstream, downstream))
     moment = parse_instant(at, zone="UTC") if isinstance(at, str) else at
     return aligned(up, down, moment or now, names=(upstream, downstream))

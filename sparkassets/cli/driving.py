@@ -16,7 +16,6 @@ from sparkassets.cli.render import print_summary
 from sparkassets.cli.reporting import reporter
 from sparkassets.cli.signals import InterruptedBySignalError, Stopper
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.documents.summary import summary_document
 from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Summary
@@ -64,6 +63,8 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
             terminal.print(f"interrupted: {error}")
     if as_json:
         summary = tally.summary(interrupted=stopper.signum is not None)
+        from sparkassets.core.documents.summary import summary_document
+
         print_json(summary_document(summary, project.spec))
     if stopper.signum is not None:
         return 128 + stopper.signum

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -157,7 +156,9 @@ def _unexpected(error: Exception) -> SparkAssetsError:
     story = _safe("".join(traceback.format_exception(error)))
     first = _safe(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
     try:
-        with tempfile.NamedTemporaryFile(
+        from tempfile import NamedTemporaryFile
+
+        with NamedTemporaryFile(
             "w", prefix="sparkassets-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
         ) as file:
             file.write(story)

@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
-from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -158,6 +157,8 @@ def _names_no_place(name: str) -> bool:
 def _zone_meant(name: str) -> str | None:
     """The zone that a mistyped name stands for; one without ``/`` is that of a city, not nearly ``EST``."""
     names = {each.lower(): each for each in sorted(available_timezones()) if not _names_no_place(each)}
+    from difflib import get_close_matches
+
     cities = {key.rpartition("/")[2]: each for key, each in names.items() if "/" in key}
     wanted = name.lower().replace(" ", "_")
     among, alike = (names, 0.6) if "/" in wanted else (cities, 0.8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
 _LONGEST: Final = 100
@@ -36,6 +35,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The one of ``known`` that looks most like ``name``, whatever its case; None when none does."""
     if len(name) > _LONGEST:
         return None
+    from difflib import get_close_matches
+
     candidates = {each.casefold(): each for each in sorted(known, reverse=True) if len(each) <= _LONGEST}
     close = get_close_matches(name.casefold(), candidates, n=1, cutoff=0.6)
     return candidates[close[0]] if close else None

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from sparkassets.errors import SourceError
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from arro3.core import Table
     from deltalake import DeltaTable
 
-PartitionValue = str | int | float | bool | date | Decimal | bytes | None
+PartitionValue: TypeAlias = "str | int | float | bool | date | Decimal | bytes | None"
 """Of a column that a table's folders are named by, typed; a timestamp with its zone, which is UTC."""
 
 _PARTITION = "partition."

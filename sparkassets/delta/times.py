@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import local_to_epoch, unix
@@ -92,6 +91,8 @@ def time_column(schema: str, partition: TimePartition, *, source: str) -> TimeCo
     fields = {entry["name"]: entry for entry in json.loads(schema)["fields"]}
     found = fields.get(partition.column)
     if found is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(partition.column, fields, n=1)
         raise SourceError(
             f"the source '{source}' has no column '{partition.column}'; it has {', '.join(fields)}",

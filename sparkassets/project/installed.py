@@ -8,7 +8,8 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from sparkassets.core.timetables import GROUP, Factory, TimetableError
+from sparkassets.core.timetables import TimetableError
+from sparkassets.core.timetables.registered import GROUP, Factory
 from sparkassets.project.traces import Trace
 
 

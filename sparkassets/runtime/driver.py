@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from sparkassets.core.instants import instant, unix
-from sparkassets.core.journal import announce, events
+from sparkassets.core.journal import events
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
 from sparkassets.core.journal.state import ClaimState, EventRef, LastRun, State
@@ -322,9 +322,11 @@ class Driver:
 
     def _triggering(self, refs: Sequence[EventRef]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The events under every name of their dataset, the name of an asset first."""
+        from sparkassets.core.journal.announce import partition_of
+
         found: dict[str, list[Mapping[str, Any]]] = {}
         for ref in refs:
-            event = events.with_source_run(ref, announce.partition_of(self.project, asset=ref.asset, uri=ref.uri))
+            event = events.with_source_run(ref, partition_of(self.project, asset=ref.asset, uri=ref.uri))
             for key in dict.fromkeys([*filter(None, [ref.asset]), *self._writers.get(ref.uri, ()), ref.uri]):
                 found.setdefault(key, []).append(event)
         return found
@@ -555,8 +557,10 @@ def _emitted(entry: Entry | None, outcome: Outcome) -> list[Entry]:
     """The events that the run announced, which its commit in the target has kept."""
     if not isinstance(entry, SuccessEntry) or not isinstance(outcome, Done):
         return []
+    from sparkassets.core.journal.announce import of_run
+
     told = outcome.committed.measures.get("events", ())
-    return [announce.of_run(each, run=entry.run, interval=entry.interval) for each in told]
+    return [of_run(each, run=entry.run, interval=entry.interval) for each in told]
 
 
 def _newest(state: State, asset: str, claim: int) -> bool:

@@ -12,8 +12,6 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
-
 from sparkassets.core.journal.entries import FailureCause
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.errors import RunError, SparkAssetsError
@@ -214,6 +212,8 @@ class Execution:
     # ------------------------------------------------------------------ step 4
 
     def _attempt_until_in(self) -> tuple[Committed, ...]:
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
         asset = self._order.asset
         delay = float(asset.retry_delay_seconds)
         attempts = Retrying(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from sparkassets.core.journal.entries import Numbered
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.phrases import writable
-from sparkassets.core.redaction import redact
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import said
 from sparkassets.ports import JournalCommit, Sink
@@ -67,6 +66,8 @@ class Sinks:
             self._changed.wait_for(lambda: not any(line.running for line in waited), self._grace_seconds)
             notes = [note for line in self._lines for note in line.notes()]
         for note in notes:
+            from sparkassets.core.redaction import redact
+
             self._note(writable(redact(note, variables=self._project.variables)))
 
 

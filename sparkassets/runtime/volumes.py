@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from pathlib import PurePath
 
@@ -28,9 +27,11 @@ def unmounted(
         # the outermost, so that all that one volume holds is told in the same words
         found = next((each for each in reversed(around) if each in lost), None)
         if found is not None:
+            from shlex import quote
+
             faults[asset.name] = (
                 f"the folder {found} is not there, but tables were written to it: is its volume mounted?"
-                f" to compute them anew, make the folder: mkdir -p {shlex.quote(str(found))}"
+                f" to compute them anew, make the folder: mkdir -p {quote(str(found))}"
             )
     return faults
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -46,6 +45,8 @@ class DataFiles:
             paths: As the log has them.
             kept: For files with a deletion vector which rows are left, in the file's order.
         """
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(min(_THREADS, len(paths) or 1)) as pool:
             found = list(pool.map(lambda path: self._rows(path, kept.get(path)), paths))
         ignored = {value for each in found if not isinstance(each, OSError) for value in each[1]}

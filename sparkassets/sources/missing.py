@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from unicodedata import normalize
 
@@ -80,6 +79,8 @@ def _hint(path: Path) -> str:
     same = [name for name in names if normalize("NFC", name) == normalize("NFC", path.name)]
     if same:
         return f"'{present}' has this name composed of other characters (NFC and NFD); rename one of the two"
+    from difflib import get_close_matches
+
     near = get_close_matches(path.name, names, n=1, cutoff=_SIMILAR)
     if near:
         return f"did you mean '{present / near[0]}'? if not, create the folder: an empty one is waited for"

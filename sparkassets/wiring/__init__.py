@@ -1,6 +1,5 @@
 """Where adapters are made and meet the use cases: the only reader of the clock, the host and the environment."""
 
-from sparkassets.wiring.alignment import align_crons
 from sparkassets.wiring.project import Project
 
-__all__ = ["Project", "align_crons"]
+__all__ = ["Project"]

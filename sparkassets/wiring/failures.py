@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import traceback
 from contextlib import suppress
 from pathlib import Path
+from tempfile import gettempdir
 
 from sparkassets.core.phrases import writable
 from sparkassets.core.redaction import redact
@@ -31,7 +31,7 @@ def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Exp
     state, variables = project.state, project.variables
     told, hint = (writable(redact(each, variables=variables)) for each in (told, hint))
     local = "://" not in state
-    folder = Path(state) / "logs" if local else Path(tempfile.gettempdir()) / "sparkassets-logs"
+    folder = Path(state) / "logs" if local else Path(gettempdir()) / "sparkassets-logs"
     file = folder / f"{run}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True)

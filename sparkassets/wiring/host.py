@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
-import socket
+import platform
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -31,21 +30,21 @@ class RandomIds:
 
     def invocation_id(self) -> str:
         """A name of one start of a driver that never repeats."""
-        return secrets.token_hex(6)
+        return os.urandom(6).hex()
 
     def run_id(self, asset: str, at: datetime) -> str:
         """A name that never repeats."""
-        return f"{asset}-{at:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+        return f"{asset}-{at:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}"
 
 
 def process_name() -> str:
     """What this process is called in the journal: ``host:pid``."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{platform.node()}:{os.getpid()}"
 
 
 def host_identity() -> str:
     """What claims name this host by; empty where a process number cannot be told from another host's."""
-    return host_of_processes(socket.gethostname())
+    return host_of_processes(platform.node())
 
 
 def any_alive(processes: Sequence[Process]) -> bool:

@@ -22,13 +22,13 @@ from sparkassets.sources import DeltaTargets, observer
 from sparkassets.sources.columns import table_columns, told_by_table
 from sparkassets.sources.missing import missing_storage
 from sparkassets.state import DeltaStore
-from sparkassets.wiring.failures import explain_failure
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.ports import Engine, Outlets, Sink
+    from sparkassets.runtime.progress import Explained
 
 
 class Project(Driving, Timing, History, Announcing, Pausing):
@@ -86,7 +86,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
         ids=RandomIds(),
         process=process_name,
         check_storage=partial(check_storage, spec),
-        explain_failure=partial(explain_failure, spec),
+        explain_failure=partial(_explained, spec),
         sinks=sinks,
     )
 
@@ -96,3 +96,9 @@ def _computing(spec: ProjectSpec, spark: SparkSession | None) -> tuple[Engine, O
 
     engine = SparkEngine(spec, spark)
     return engine, SparkOutlets(engine)
+
+
+def _explained(spec: ProjectSpec, run: str, error: BaseException) -> Explained:
+    from sparkassets.wiring.failures import explain_failure
+
+    return explain_failure(spec, run, error)

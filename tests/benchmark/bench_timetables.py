@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from zoneinfo import ZoneInfo
 
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 
 ASSETS, SAMPLE, DUE = 1000, 40, 10_000
 BUDGET_SECONDS = 2.0

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.cli.diagrams import dot, mermaid, text
-from sparkassets.core.conditions import parse_condition
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.documents.graph import Edge, Node, graph_of
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.spec.model import InletSpec, ReadAfter, Require, Schedule, SourceSpec
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import asset, clock, project, source
 
 

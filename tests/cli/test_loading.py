@@ -14,6 +14,10 @@ LOADED = (
 )
 SPARK = {"pyspark", "py4j", "delta"}
 HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich"}
+PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parse", "sparkassets.core.credentials"}
+COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter", "sparkassets.core.spec.load"}
+SLOW = {"asyncio", "concurrent.futures", "decimal", "difflib", "email", "random", "secrets", "socket", "tempfile"}
+"""Of the standard library, what takes milliseconds and a look has no use for."""
 
 
 def loaded(*args, cwd):
@@ -45,6 +49,17 @@ def loaded(*args, cwd):
 )
 def test_a_look_loads_nothing_heavy(args, shop):
     assert not loaded(*args, cwd=shop.parent) & HEAVY
+
+
+@pytest.mark.parametrize("command", ["plan", "status", "run"])
+def test_what_is_compiled_is_not_compiled_again(command, shop):
+    file = shop / "assets/daily_revenue.yml"
+    file.write_text(f"{file.read_text()}\nowner: ${{HOME}}\n")
+    for landed in (shop / "landing/orders").iterdir():
+        landed.unlink()
+    assert loaded("run", cwd=shop.parent) > COMPILING - {"croniter"}
+    needless = (COMPILING | SLOW | HEAVY) & loaded(command, cwd=shop.parent)
+    assert not needless
 
 
 def test_a_plan_loads_nothing_of_other_questions(shop):

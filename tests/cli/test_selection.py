@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.cli.selection import selected
-from sparkassets.core.conditions import parse_condition
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.spec.model import Schedule
 from sparkassets.errors import InputError
 from tests.builders import asset, clock, project, source

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sparkassets.core.instants import format_instant
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.project import load
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from sparkassets.core.instants import instant
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.strategies import DateRange
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.runtime.work import Backfill, Rebuild, Tick
 from sparkassets.state import MemoryStore

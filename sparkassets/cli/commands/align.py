@@ -47,7 +47,7 @@ def command(upstream: str, downstream: str, folder: Path, at: str | None, as_jso
 
 def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> Alignment:
     if names_no_asset(upstream) and names_no_asset(downstream) and not has_project(folder):
-        from sparkassets.wiring import align_crons
+        from sparkassets.wiring.alignment import align_crons
 
         return align_crons(upstream, downstream, at=at)
     return open_project(folder).align(upstream, downstream, at=at)

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option, select_option
-from sparkassets.cli.render import print_plan
 from sparkassets.cli.selection import selected
-from sparkassets.core.documents.plan import plan_document
 
 
 @click.command("plan")
@@ -26,7 +23,12 @@ def command(folder: Path, at: str | None, select: tuple[str, ...], as_json: bool
     project = open_project(folder)
     plan = project.plan(at=at, select=selected(project.spec, select))
     if as_json:
+        from sparkassets.cli.json_output import print_json
+        from sparkassets.core.documents.plan import plan_document
+
         print_json(plan_document(plan, project.spec))
     else:
+        from sparkassets.cli.render import print_plan
+
         print_plan(plan, project.spec)
     return 0

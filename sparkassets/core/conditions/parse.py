@@ -14,7 +14,8 @@ from typing import Final, NoReturn
 from sparkassets.core.assets import AssetError, parse_uri
 from sparkassets.core.conditions.tree import BARE_URI, Condition, Leaf, Time, join_all, join_any
 from sparkassets.core.phrases import listing, shown
-from sparkassets.core.timetables import KINDS, Timetable, TimetableError
+from sparkassets.core.timetables import Timetable, TimetableError
+from sparkassets.core.timetables.parse import KINDS
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 

@@ -30,7 +30,7 @@ from sparkassets.core.spec.kinds import (
     by_kind,
     kind_of,
 )
-from sparkassets.core.timetables import KINDS
+from sparkassets.core.timetables.parse import KINDS
 
 
 class _Map(BaseModel):

@@ -21,7 +21,8 @@ from sparkassets.core.spec.storage import overlaps, storage_uses
 from sparkassets.core.spec.strategy import compile_strategy
 from sparkassets.core.spec.twins import warn_of_twins
 from sparkassets.core.templating import check
-from sparkassets.core.timetables import Continuous, Factory, Once
+from sparkassets.core.timetables import Continuous, Once
+from sparkassets.core.timetables.registered import Factory
 from sparkassets.errors import Problem, SpecError
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from sparkassets.core.conditions import Leaf, UnreadableConditionError, is_time_text, join_any, parse_condition
+from sparkassets.core.conditions import Leaf, join_any
+from sparkassets.core.conditions.parse import UnreadableConditionError, is_time_text, parse_condition
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
@@ -14,17 +15,9 @@ from sparkassets.core.spec.files import RegisteredMap, ScheduleMap
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.spec.times import Bounds, bounds
 from sparkassets.core.suggestions import did_you_mean, meant_by
-from sparkassets.core.timetables import (
-    KINDS,
-    MODIFIERS,
-    Continuous,
-    Factory,
-    Once,
-    RegisteredSlots,
-    Timetable,
-    TimetableError,
-    parse_timetable,
-)
+from sparkassets.core.timetables import Continuous, Once, Timetable, TimetableError
+from sparkassets.core.timetables.parse import KINDS, MODIFIERS, parse_timetable
+from sparkassets.core.timetables.registered import Factory, RegisteredSlots
 
 _MANUAL: Final = "manual"
 _WHEN: Final[Mapping[tuple[bool, bool], str]] = {

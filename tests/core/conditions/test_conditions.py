@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.conditions import AllOf, AnyOf, Leaf, Time, UnreadableConditionError, evaluate, join_all, join_any
-from sparkassets.core.conditions import parse_condition as parse
+from sparkassets.core.conditions import AllOf, AnyOf, Leaf, Time, evaluate, join_all, join_any
+from sparkassets.core.conditions.parse import UnreadableConditionError
+from sparkassets.core.conditions.parse import parse_condition as parse
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from tests.builders import clock
 

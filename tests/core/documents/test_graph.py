@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from sparkassets.core.conditions import parse_condition
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.documents.graph import Edge, Node, graph_document, graph_of
 from sparkassets.core.spec.model import Schedule
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import asset, clock, project, source
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from sparkassets.core.conditions import parse_condition
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.journal.announce import announced, announced_lines, dataset_of, partition_of
 from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import EventEntry, Numbered

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.conditions import parse_condition
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.events import of_entry

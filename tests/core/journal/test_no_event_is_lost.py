@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sparkassets.core.conditions import parse_condition
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, PauseEntry, SpecEntry, SuccessEntry

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sparkassets.core.conditions import parse_condition
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.journal.entries import PauseEntry
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import Schedule

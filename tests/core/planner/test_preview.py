@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.conditions import parse_condition
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.planner.preview import preview
 from sparkassets.core.spec.model import Schedule
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import asset, clock, project, source
 
 

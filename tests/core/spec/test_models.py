@@ -2,7 +2,8 @@
 
 import pytest
 
-from sparkassets.core.conditions import Leaf, parse_condition
+from sparkassets.core.conditions import Leaf
+from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.instants import Duration, parse_instant, unix
 from sparkassets.core.partitions import Overlap, TimePartition, WindowMapping
 from sparkassets.core.spec.model import (

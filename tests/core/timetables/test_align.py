@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.timetables import Timetable, parse_timetable
+from sparkassets.core.timetables import Timetable
 from sparkassets.core.timetables.align import Alignment, aligned
+from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import InputError
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import instant, local_seconds, offsets, unix
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ONE_DAY, wall_clock
 
 FIRST, LAST = unix(datetime(1970, 1, 1, tzinfo=UTC)), unix(datetime(2100, 1, 1, tzinfo=UTC))

@@ -8,7 +8,7 @@ import pytest
 from croniter import croniter
 
 from sparkassets.core.instants import instant, unix
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ZONES, telling_changes, ticks_of_wall_clock
 
 DAY = timedelta(days=1)

@@ -8,8 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import local_datetime, local_seconds, unix
-from sparkassets.core.timetables import TimetableError, parse_timetable
+from sparkassets.core.timetables import TimetableError
 from sparkassets.core.timetables.expand import expand
+from sparkassets.core.timetables.parse import parse_timetable
 
 SYNTAX = "minute hour day-of-month month day-of-week"
 BOUNDS = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)]

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sparkassets.core.instants import instant, parse_instant, unix
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ONE_DAY, ZONES, telling_changes, ticks_of_wall_clock
 
 

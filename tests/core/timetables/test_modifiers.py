@@ -7,7 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import format_instant, instant, offsets, parse_instant, unix
-from sparkassets.core.timetables import Continuous, Once, Slot, parse_timetable
+from sparkassets.core.timetables import Continuous, Once, Slot
+from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import FIRST, LAST, zones
 
 ALWAYS = (instant(0), instant(4_000_000_000))

@@ -4,7 +4,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from sparkassets.core.instants import format_instant
-from sparkassets.core.timetables import Slot, TimetableError, parse_timetable
+from sparkassets.core.timetables import Slot, TimetableError
+from sparkassets.core.timetables.parse import parse_timetable
 
 BEGIN, END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import instant
-from sparkassets.core.timetables import TimetableError, parse_timetable
+from sparkassets.core.timetables import TimetableError
+from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ONE_DAY, ZONES, telling_changes, ticks_of_wall_clock
 
 WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]

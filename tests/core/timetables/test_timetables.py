@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import InstantError, format_instant, instant, parse_instant, unix
 from sparkassets.core.phrases import listing
-from sparkassets.core.timetables import KINDS, MODIFIERS, Slot, TimetableError, parse_timetable
+from sparkassets.core.timetables import Slot, TimetableError
+from sparkassets.core.timetables.parse import KINDS, MODIFIERS, parse_timetable
 from tests.core.clocks import instants_near_changes, zones
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "timetables.json").read_text())
@@ -318,7 +319,7 @@ def test_unknown_zone():
 def test_plain_crons_need_no_croniter():
     code = """
 import sys
-from sparkassets.core.timetables import parse_timetable
+from sparkassets.core.timetables.parse import parse_timetable
 for cron in ("@daily", "0 6 * * 1-5", "*/15 8-18/2 1,15 * *"):
     parse_timetable(cron, timezone="Europe/Berlin")
 assert not {"croniter", "dateutil"} & set(sys.modules)
