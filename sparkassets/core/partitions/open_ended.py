@@ -24,9 +24,7 @@ def open_ended(f: Callable[[RangeSet], RangeSet], ranges: RangeSet) -> RangeSet:
     >>> open_ended(later, RangeSet.always().clip(9, None)) == RangeSet.always().clip(14, None)
     True
     """
-    if not ranges:
-        return f(ranges)
-    past, future = ranges.first == _ALWAYS.first, ranges.last == _ALWAYS.last
+    past, future = ranges.starts[:1] == _ALWAYS.starts, ranges.ends[-1:] == _ALWAYS.ends
     if not past and not future:
         return f(ranges)
     if len(ranges) == 1 and past and future:

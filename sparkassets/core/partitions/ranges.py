@@ -33,14 +33,16 @@ class RangeSet:
         """
         starts: list[int] = []
         ends: list[int] = []
+        reached = _PAST - 1
         for start, end in sorted(pairs):
             if start >= end:
                 continue
-            if ends and start <= ends[-1]:
-                ends[-1] = max(ends[-1], end)
-            else:
+            if start > reached:
                 starts.append(start)
                 ends.append(end)
+                reached = end
+            elif end > reached:
+                ends[-1] = reached = end
         return cls(tuple(starts), tuple(ends))
 
     @classmethod

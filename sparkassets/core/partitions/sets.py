@@ -54,13 +54,13 @@ class PartitionSet:
     @classmethod
     def union(cls, sets: Iterable[PartitionSet]) -> PartitionSet:
         """What is in any of the sets; the only one that is not empty as it is."""
-        some = [each for each in sets if each]
+        some = [each for each in sets if each.time.starts or each.apart]
         if len(some) < 2:  # noqa: PLR2004 - there is nothing to unite
             return some[0] if some else NOTHING
         constant = [each for each in some if not each.apart]
         left = [each for each in some if each.apart]
         if constant:
-            time = RangeSet.union(each.time for each in constant)
+            time = RangeSet.union([each.time for each in constant])
             left.append(next((each for each in constant if each.time is time), None) or cls(time))
         while len(left) > 1:  # in pairs: nothing is copied more often than the logarithm of their number
             pairs = zip(left[::2], left[1::2], strict=False)
@@ -95,30 +95,27 @@ class PartitionSet:
 
     def __or__(self, other: PartitionSet) -> PartitionSet:
         if not self.apart and not other.apart:
-            return self._with(self.time | other.time, other)
+            time = self.time | other.time
+            return self if time is self.time else other if time is other.time else PartitionSet(time)
         lefts = _alone(other.time, never=Alone.KEPT, always=Alone.LOST)
         rights = _alone(self.time, never=Alone.KEPT, always=Alone.LOST)
         return self._combined(or_, other, lefts, rights)
 
     def __and__(self, other: PartitionSet) -> PartitionSet:
         if not self.apart and not other.apart:
-            return self._with(self.time & other.time, other)
+            time = self.time & other.time
+            return self if time is self.time else other if time is other.time else PartitionSet(time)
         lefts = _alone(other.time, never=Alone.LOST, always=Alone.KEPT)
         rights = _alone(self.time, never=Alone.LOST, always=Alone.KEPT)
         return self._combined(and_, other, lefts, rights)
 
     def __sub__(self, other: PartitionSet) -> PartitionSet:
         if not self.apart and not other.apart:
-            return self._with(self.time - other.time, other)
+            time = self.time - other.time
+            return self if time is self.time else PartitionSet(time)
         lefts = _alone(other.time, never=Alone.KEPT, always=Alone.LOST)
         rights = _alone(self.time, never=Alone.LOST, always=Alone.ASKED)
         return self._combined(sub, other, lefts, rights)
-
-    def _with(self, time: RangeSet, other: PartitionSet) -> PartitionSet:
-        """That time for all tuples; one of these two where it is theirs."""
-        if time is self.time:
-            return self
-        return other if time is other.time else PartitionSet(time)
 
     def _combined(
         self, f: Callable[[RangeSet, RangeSet], RangeSet], other: PartitionSet, lefts: Alone, rights: Alone
@@ -149,6 +146,8 @@ class PartitionSet:
         >>> PartitionSet.of_time([(0, 1), (5, 6)]).hull() == PartitionSet.span(0, 6)
         True
         """
+        if not self.apart and len(self.time.starts) < 2:  # noqa: PLR2004 - it is one stretch
+            return self
         return self.lift(lambda time: RangeSet.span(time.first, time.last) if len(time) > 1 else time)
 
     def heads(self) -> PartitionSet:

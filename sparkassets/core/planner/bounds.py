@@ -22,9 +22,9 @@ def within(asset: AssetSpec) -> PartitionSet:
     return asset.partitioning.between(asset.start, asset.end)
 
 
-def possible(project: ProjectSpec, name: str) -> PartitionSet:
-    """The partitions that an asset can ever have; everything where nothing bounds it."""
-    return _possible(_Same(project)).get(name, EVERYTHING)
+def possible(project: ProjectSpec) -> Mapping[str, PartitionSet]:
+    """The partitions that each asset can ever have; of what nothing bounds, nothing is told."""
+    return _possible(_Same(project))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partitioning, PartitionSet
+from sparkassets.core.planner.bounds import possible
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
@@ -63,6 +64,7 @@ class PlanningContext:
     decided: dict[str, Decision] = field(default_factory=dict)
     _over: dict[Partitioning, PartitionSet] = field(default_factory=dict)
     _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)
+    _possible: Mapping[str, PartitionSet] | None = None
 
     def when(self, unix: int) -> str:
         """An instant of a sentence, on the project's clock."""
@@ -79,6 +81,12 @@ class PlanningContext:
         if partitioning not in self._rollovers:
             self._rollovers[partitioning] = partitioning.rollover(self.now)
         return self._rollovers[partitioning]
+
+    def possible(self, asset: str) -> PartitionSet:
+        """The partitions that an asset can ever have, by all declared bounds; everything where nothing bounds it."""
+        if self._possible is None:
+            self._possible = possible(self.project)
+        return self._possible.get(asset, EVERYTHING)
 
     def state_of(self, asset: AssetSpec) -> AssetState:
         """What is known of the asset; of one that the journal does not know yet, nothing."""

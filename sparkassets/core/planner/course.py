@@ -97,7 +97,7 @@ class Course:
     @property
     def blocks(self) -> PartitionSet:
         """What the candidates would compute."""
-        return PartitionSet.union(each.blocks for each in self.candidates)
+        return PartitionSet.union([each.blocks for each in self.candidates])
 
     def without(self, blocks: PartitionSet, *waiting: Waiting) -> Course:
         """The course without these blocks, and why they are not computed now."""
@@ -105,6 +105,12 @@ class Course:
         if blocks:
             kept = tuple(replace(each, blocks=each.blocks - blocks) for each in kept)
         return replace(self, candidates=kept, waiting=(*self.waiting, *waiting))
+
+    def saying(self, waiting: tuple[Waiting, ...]) -> Course:
+        """The course with that instead of what was said."""
+        return Course(
+            self.candidates, self.due, self.barred, waiting, self.coming, self.blocked, self.failure, self.runs
+        )
 
     def noted(self, notes: tuple[str, ...]) -> Course:
         """The course with something to be known of every candidate."""

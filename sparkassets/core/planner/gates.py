@@ -67,6 +67,8 @@ def gates(case: Case, course: Course) -> Course:
         if gated.waiting and not case.state.chain:  # who takes over a run settles it, gates or not
             return replace(course, candidates=(), waiting=(*course.waiting, *gated.waiting))
         return course.noted(gated.notes)
+    if not first.blocks:
+        return course
     holes = case.pending.holes
     waiting = fills_nothing(case.context, case.asset, first.blocks & holes)
     gated = gate(case.context, case.asset, first.blocks - course.barred - holes, first.since)

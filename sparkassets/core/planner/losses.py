@@ -49,7 +49,9 @@ def waits_for_lost(
 
 def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision: Decision) -> Decision:
     """The decision with what is known of the asset's table: why it runs, what is lost still, what others changed."""
-    loss, runs, notes = state.loss, decision.runs, list(foreign(context, asset, state))
+    if state.loss is None and not state.foreign:
+        return decision
+    loss, runs, notes = state.loss, decision.runs, foreign(context, asset, state)
     if loss is not None and not loss.stuck:
         runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in runs)
         left = _lost_still(loss, runs)

@@ -52,7 +52,7 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     blocks, later = all_wanted.blocks & over, all_wanted.blocks - over
     have = partitioning.inside(state.coverage)
     missing = blocks - have
-    stale = _stale(asset, state, have & within(asset))
+    stale = _stale(asset, state, have & within(asset)) if state.stale else {}
     failed, error = _failed(context, asset, state)
     all_stale = PartitionSet.union(stale.values())
     return Pending(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
-from sparkassets.core.planner.bounds import possible
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
@@ -50,7 +49,7 @@ def lacking_blocks(
     there = counted(context, inlet, emptied=emptied)
     if inlet.require.kind == "all":
         return needed.down(required(context, asset, inlet, blocks) - there) & blocks
-    return _lacking_some(needed, blocks, there, possible(context.project, inlet.name), max(1, inlet.require.count))
+    return _lacking_some(needed, blocks, there, context.possible(inlet.name), max(1, inlet.require.count))
 
 
 def _lacking_some(
@@ -81,7 +80,7 @@ def counted(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False
 def required(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
     """The partitions of a mapped inlet that ``blocks`` need and that it can ever have."""
     needed = context.dependency(asset, inlet)
-    return needed.up(blocks) & possible(context.project, inlet.name) if needed.is_mapped else NOTHING
+    return needed.up(blocks) & context.possible(inlet.name) if needed.is_mapped else NOTHING
 
 
 def updated(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:

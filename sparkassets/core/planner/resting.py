@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.pending import Pending
@@ -26,7 +24,7 @@ def resting(case: Case, course: Course) -> Course:
     for inlet, lost, gone in kept(case.context, case.asset, case.state.coverage):
         if rest := lost - due:
             waiting.append(Waiting(case.asset.name, without(case.context, inlet, gone), None, rest, quiet=True))
-    return replace(course, waiting=tuple(waiting))
+    return course.saying(tuple(waiting))
 
 
 def _later(case: Case, found: Pending) -> list[Waiting]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.planner.bounds import possible, within
+from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
+from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.refusals import refusals, said_of
@@ -37,14 +37,15 @@ class Wanted:
 
 def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wanted:
     """All that should be there."""
-    inlets = mapped_inlets(context, asset)
-    if not inlets:
-        return Wanted(_by_time(context, asset, state) & within(asset))
-    parts = [_needing(context, asset, inlet) & within(asset) for inlet in inlets]
+    bounds = within(asset)
+    needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
+    parts = [_needing(context, inlet, need) & bounds for inlet, need in needs if need.is_mapped]
+    if not parts:
+        return Wanted(_by_time(context, asset, state) & bounds)
     needing = PartitionSet.union(parts)
     missing = needing - state.coverage
-    ahead = _ahead(context, asset, missing) if missing else missing
-    between = PartitionSet.union(each.hull() for each in parts)
+    ahead = _ahead(context, asset, missing) if missing else NOTHING
+    between = PartitionSet.union([each.hull() for each in parts])
     return Wanted((needing | between) - ahead, between - needing, ahead)
 
 
@@ -62,9 +63,9 @@ def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> P
     return partitioning.cover(ever or partitioning.last_over(context.now)).onward() & over
 
 
-def _needing(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> PartitionSet:
+def _needing(context: PlanningContext, inlet: InletSpec, need: Dependency) -> PartitionSet:
     """The blocks that need a partition of the inlet which is or was there."""
-    return context.dependency(asset, inlet).down(context.dataset(inlet).ever & possible(context.project, inlet.name))
+    return need.down(context.dataset(inlet).ever & context.possible(inlet.name))
 
 
 def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) -> PartitionSet:
@@ -101,9 +102,11 @@ def fills_nothing(context: PlanningContext, asset: AssetSpec, holes: PartitionSe
 
 def left_out(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[Waiting, ...]:
     """What the asset's start asks for although no inlet has anything of it: nothing could be computed from nothing."""
-    inlets = [inlet.name for inlet in mapped_inlets(context, asset)] if asset.start is not None and blocks else []
+    if asset.start is None:
+        return ()
+    inlets = [inlet.name for inlet in mapped_inlets(context, asset)] if blocks else []
     before = asset.partitioning.between(asset.start, None) - blocks.onward() if inlets else NOTHING
-    before = before & possible(context.project, asset.name)
+    before = before & context.possible(asset.name)
     if not before:
         return ()
     names = listing(inlets)
