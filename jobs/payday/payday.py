@@ -6,12 +6,13 @@ from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated
+from typing import Final
 from zoneinfo import ZoneInfo
 
-from annotated_types import Ge, Le
-
 from sparkassets import Slot
+
+LAST_DAY: Final = 31
+"""Of a month."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,12 @@ class Payday:
         timezone: Days begin at its midnight.
     """
 
-    day: Annotated[int, Ge(1), Le(31)]
+    day: int
     timezone: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.day <= LAST_DAY:
+            raise ValueError(f"'day' is {self.day}; expected 1 to {LAST_DAY}")
 
     def slots(self, start: datetime, end: datetime) -> Iterator[Slot]:
         """From each payday to the next, run at the latter."""

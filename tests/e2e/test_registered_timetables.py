@@ -77,9 +77,9 @@ def test_a_new_version_of_the_package_is_used_at_once(tmp_path):
         (
             "{timetable: payday, day: 32}",
             (
-                "conf/salaries.yml:3:36: 'day' of timetable 'payday' is 32; expected less than or equal to 31\n"
+                "conf/salaries.yml:3:23: timetable 'payday' refuses its parameters: 'day' is 32; expected 1 to 31\n"
                 "    schedule: {timetable: payday, day: 32}\n"
-                "                                       ^^\n"
+                "                          ^^^^^^\n"
             ),
         ),
         (

@@ -1,7 +1,9 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import Annotated
 
 import pytest
+from annotated_types import Ge
 
 from sparkassets.core.instants import format_instant
 from sparkassets.core.timetables import Slot, TimetableError
@@ -18,7 +20,7 @@ def at(text):
 class Payday:
     """The day of each month, at midnight of the zone."""
 
-    day: int
+    day: Annotated[int, Ge(1)]
     since: date = date(1970, 1, 1)
     timezone: str = "UTC"
 
@@ -240,6 +242,11 @@ def test_a_date_may_be_text_in_a_parameter():
             {"timetable": "payday", "day": "15"},
             ("day",),
             "'day' of timetable 'payday' is '15'; expected a valid integer",
+        ),
+        (
+            {"timetable": "payday", "day": 0},
+            ("day",),
+            "'day' of timetable 'payday' is 0; expected greater than or equal to 1",
         ),
         (
             {"timetable": "payday", "day": 31},
