@@ -12,13 +12,14 @@ from sparkassets.processes import Process
 from sparkassets.spark.collations import with_plain_strings
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.context import Context, context_of
+from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
 from sparkassets.spark.own_session import require_utc
 from sparkassets.spark.processes import writing_processes
 from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.schemas import declared_schema
-from sparkassets.spark.table import path_of, table_of
+from sparkassets.spark.table import open_table, path_of, table_of
 from sparkassets.spark.template import run_sql
 from sparkassets.spark.workplace import Workplace
 from sparkassets.spark.writes import check_schema
@@ -122,10 +123,11 @@ class _Before:
 
     def frame(self) -> DataFrame:
         """Its rows."""
-        asset, there = self._asset, table_of(self._asset)
-        if there is not None:
-            self.version = there.version
-            return self._session.read.format("delta").option("versionAsOf", there.version).load(path_of(asset))
+        asset, path = self._asset, path_of(self._asset)
+        table = open_table(path)
+        if table is not None:
+            self.version = table.version()
+            return read_version(self._session, table, self.version, path=path)[0]
         if asset.columns:
             return self._session.createDataFrame([], declared_schema(self._session, asset.columns))
         raise RunError(

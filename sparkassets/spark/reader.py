@@ -12,10 +12,11 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.context import Watermark
+from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.files import FoundFile, PinnedFiles, read_files
 from sparkassets.spark.predicates import belonging
 from sparkassets.spark.schemas import column_type, declared_schema
-from sparkassets.spark.table import table_id
+from sparkassets.spark.table import open_table, path_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,18 +93,17 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
                 f"{owner} has not been written yet, so its columns are unknown", hint="declare its 'columns'"
             )
         return session.createDataFrame([], declared_schema(session, asset.columns))
-    found = table_id(asset)
-    if found is None or asset.storage is None:
-        raise SourceError(
-            f"{owner} vanished: there is no Delta table at {asset.storage.path if asset.storage else '?'}"
-        )
-    if pin.table_id is not None and found != pin.table_id:
+    path, partitioning = path_of(asset), asset.partitioning
+    table = open_table(path)
+    if table is None:
+        raise SourceError(f"{owner} vanished: there is no Delta table at {path}")
+    if pin.table_id is not None and str(table.metadata().id) != pin.table_id:
         raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
-    frame = session.read.format("delta").option("versionAsOf", pin.version).load(asset.storage.path)
-    predicate = belonging(frame.schema, pin.parts, partitioning=asset.partitioning, owner=owner)
+    frame, exact = read_version(session, table, pin.version, path=path, parts=pin.parts, partitioning=partitioning)
+    predicate = belonging(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
     if predicate is not None:
-        return frame.filter(predicate)
-    if not pin.parts.is_everything and asset.partitioning.is_partitioned:
+        return frame if exact else frame.filter(predicate)
+    if not pin.parts.is_everything and partitioning.is_partitioned:
         raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
     return frame
 

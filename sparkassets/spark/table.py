@@ -53,12 +53,6 @@ def path_of(asset: AssetSpec) -> str:
     return asset.storage.path
 
 
-def table_id(asset: AssetSpec) -> str | None:
-    """The id of the asset's table, None when there is none; its history, which a clone does not tell, is not asked."""
-    table = open_table(path_of(asset))
-    return None if table is None else str(table.metadata().id)
-
-
 def table_of(asset: AssetSpec) -> TargetTable | None:
     """The asset's table, None when there is none."""
     table = open_table(path_of(asset))
