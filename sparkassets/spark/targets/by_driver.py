@@ -38,7 +38,7 @@ _OF_THE_SESSION = {
     "spark.databricks.delta.optimizeWrite.enabled": "the session optimises each write",
     "spark.databricks.delta.autoCompact.enabled": "the session compacts after each write",
 }
-_LOG_STORE = "spark.delta.logStore."
+_LOG_STORES = ("spark.delta.logStore.class", "spark.delta.logStore.file.impl")
 _STAGED_AS = {**KEEPS_BOUNDS, "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
 _NOT_ADDED = ("timestamp_ntz", "variant", "interval")
@@ -68,13 +68,12 @@ def why_spark(work: PlannedWrite, table: DeltaTable | None) -> str | None:
 
 def of_the_session(session: SparkSession, *, new: bool) -> str | None:
     """What the user's settings ask of Delta's own writer."""
-    given = session.conf.getAll
     for key, reason in _OF_THE_SESSION.items():
-        if str(given.get(key, "")).lower() == "true":
+        if (session.conf.get(key, None) or "").lower() == "true":
             return reason
-    if any(key.startswith(_LOG_STORE) for key in given):
+    if any(session.conf.get(key, None) for key in _LOG_STORES):
         return "the session sets a log store of its own"
-    if new and any(key.startswith(_DEFAULTS) for key in given):
+    if new and any(key.startswith(_DEFAULTS) for key in session.conf.getAll):
         return "the session sets properties of new tables"
     return None
 
