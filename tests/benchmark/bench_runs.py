@@ -1,4 +1,4 @@
-"""What a run costs over the same writes by hand, and a backfill of a year over the best hand-written job.
+"""What runs cost against the plain Delta writes that a person would have written by hand.
 
 Ours and the hand's repetitions alternate in one session, so that both meet the same machine; medians, with the spread.
 """
@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
+
 from sparkassets import BackfillRequest, Project
 from sparkassets.core.partitions import Partitioning, TimePartition
 from sparkassets.core.spec.model import (
@@ -26,17 +28,20 @@ from sparkassets.core.spec.model import (
     StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh
-from sparkassets.core.writes import Replace
+from sparkassets.core.writes import Append, Replace
 from sparkassets.spark import SparkEngine
 from tests.builders import HERE, project
 
 WAVE = 50
 REPEATS = 3
 PARALLEL = 4
+WARM = 3
+SMALL_REPEATS = 9
+ROWS = 50_000_000
 
 
 def main() -> None:
-    """Prints both tables."""
+    """Prints the tables."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         engine = SparkEngine(_project(root, _source(root, None)))
@@ -44,9 +49,43 @@ def main() -> None:
         from pyspark.sql import SparkSession
 
         spark = SparkSession.getActiveSession()
+        small(spark, root / "small")
         wave(spark, root / "wave")
         year(spark, root / "year")
+        large(spark, root / "large")
         engine.close()
+
+
+def small(spark: Any, root: Path) -> None:
+    """One small asset that an update makes due: from planning to the record, in a warm process."""
+    source = _source(root, None)
+    asset = _asset("one", root, "SELECT id % 10 AS k, count(*) AS n FROM {{ inlets.source }} GROUP BY ALL", None)
+    ours = Project(_project(root, source, asset))
+    path = str(root / "source")
+
+    def touch() -> None:
+        spark.range(1000).write.format("delta").mode("overwrite").save(path)
+
+    def by_hand() -> None:
+        rows = spark.read.format("delta").load(path).selectExpr("id % 10 AS k").groupBy("k").count()
+        rows.write.format("delta").mode("overwrite").save(str(root / "hand"))
+
+    def run() -> None:
+        assert [result.status for result in ours.run(spark).runs] == ["success"]
+
+    for _ in range(WARM):
+        touch()
+        by_hand()
+        run()
+    hand, mine = [], []
+    for _ in range(SMALL_REPEATS):
+        touch()
+        hand.append(_seconds(by_hand))
+        mine.append(_seconds(run))
+    print("one small run in a warm process, from planning to the record")
+    _row("by hand, s", hand)
+    _row("sparkassets, s", mine)
+    print(f"  ratio {statistics.median(mine) / statistics.median(hand):.3f}")
 
 
 def wave(spark: Any, root: Path) -> None:
@@ -129,6 +168,38 @@ def year(spark: Any, root: Path) -> None:
     _row("by hand, s", hand)
     _row("sparkassets, s", mine)
     print(f"  ratio {statistics.median(mine) / statistics.median(hand):.3f}")
+
+
+def large(spark: Any, root: Path) -> None:
+    """Fifty million rows, added or in place of all that is there."""
+    query = f"SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t FROM range({ROWS})"
+    for write in (Replace(), Append()):
+        place = root / write.name
+        asset = _asset("rows", place, query + " WHERE (SELECT count(*) FROM {{ inlets.source }}) > 0", None)
+        asset = replace(asset, write=write)
+        ours = Project(_project(place, _source(place, None), asset))
+        mode = "overwrite" if write.name == "replace" else "append"
+
+        def touch(place: Path = place) -> None:
+            spark.range(1).write.format("delta").mode("append").save(str(place / "source"))
+
+        def by_hand(place: Path = place, mode: str = mode) -> None:
+            rows = spark.sql(query).where(f"(SELECT count(*) FROM delta.`{place / 'source'}`) > 0")
+            rows.write.format("delta").mode(mode).save(str(place / "hand"))
+
+        def run(ours: Project = ours) -> None:
+            assert [result.status for result in ours.run(spark).runs] == ["success"]
+
+        hand, mine = [], []
+        for _ in range(REPEATS):
+            touch()
+            hand.append(_seconds(by_hand))
+            mine.append(_seconds(run))
+        print(f"{ROWS // 1_000_000} million rows, {write.name}")
+        _row("by hand, s", hand)
+        _row("sparkassets, s", mine)
+        files = [len(DeltaTable(str(place / name)).file_uris()) for name in ("hand", "rows")]
+        print(f"  ratio {statistics.median(mine) / statistics.median(hand):.3f}; files {files[1]}, by hand {files[0]}")
 
 
 def _seconds(work: Callable[[], None]) -> float:
