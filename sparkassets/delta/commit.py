@@ -76,7 +76,9 @@ class Change:
 
 
 def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = None) -> None:
-    """Commits upon the loaded snapshot, or upon a later one where nothing in between touches the change.
+    """Commits upon the newest version, where nothing that others did until then touches the change.
+
+    Nothing is done where the same or a higher version of the transaction is in: a return proves nothing.
 
     Args:
         path: Of the table.
@@ -84,27 +86,24 @@ def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = 
         change: What to do.
         since: The version that the rows were made of, where that is an older one.
 
-    Nothing is done where the same or a higher version of the transaction is in: a return proves nothing.
-
     Raises:
         CommitConflictError: Others were quicker, and what they did stands in the way.
         RunError: The table cannot be written.
     """
-    if since is not None:
-        _refuse_conflicts(path, table, change, since=since)
-    while not _is_in(table, change):
-        before = table.version()
+    looked = table.version() if since is None else since
+    while True:
+        newest = _newest(path, table, change)
+        if _is_in(newest, change):
+            return
+        _refuse_conflicts(path, newest, change, since=looked)
+        looked = newest.version()
         try:
-            _put(table, change)
+            _put(newest, change)
         except Exception as error:
-            _follow(table)
-            if table.version() == before:
+            if _newest(path, table, change).version() == looked:
                 raise _unwritable(change.owner, error) from error
-            if not _is_in(table, change):
-                _refuse_conflicts(path, table, change, since=before)
         else:
-            _follow(table)
-            _checkpoint(table, since=before)
+            _checkpoint(path, newest.metadata().configuration, version=looked + 1)
             return
 
 
@@ -164,14 +163,28 @@ def _remove(file: LiveFile, *, at: int) -> RemoveAction:
     return RemoveAction(file.place, True, at, file.size, values)  # noqa: FBT003  deltalake takes it by position
 
 
-def _follow(table: DeltaTable) -> None:
-    """Moves on to the newest version, wherever it can be told."""
-    with contextlib.suppress(Exception):
-        table.update_incremental()
+def _newest(path: str, known: DeltaTable, change: Change) -> DeltaTable:
+    """The table as it is now.
+
+    Raises:
+        CommitConflictError: It is gone, or another one stands in its place.
+    """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        newest = DeltaTable(path)
+    except TableNotFoundError as error:
+        raise _conflict(change.owner, "removed the table") from error
+    if newest.metadata().id != known.metadata().id or newest.version() < known.version():
+        raise _conflict(change.owner, "made the table anew")
+    return newest
 
 
 def _refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int) -> None:
     """Refuses what others committed after ``since``, up to the loaded version, if it stands in the way."""
+    if table.version() == since:
+        return
     commits = [each for each in DeltaLog(path).after(since) if each.version <= table.version()]
     if len(commits) != table.version() - since:
         raise _conflict(change.owner, "committed so much that the log no longer tells what")
@@ -198,16 +211,17 @@ def _in_the_way(commit: Commit, change: Change) -> str | None:
     return None
 
 
-def _checkpoint(table: DeltaTable, *, since: int) -> None:
+def _checkpoint(path: str, properties: Mapping[str, str | None], *, version: int) -> None:
     """Writes a checkpoint where one is due, and lets go of the log that it stands for as the table's properties say.
 
     The commit stands, whatever becomes of this.
     """
-    properties = table.metadata().configuration
-    interval = int(properties.get("delta.checkpointInterval") or _CHECKPOINT_INTERVAL)
-    if table.version() // interval == since // interval:
-        return
+    from deltalake import DeltaTable
+
     with contextlib.suppress(Exception):
+        if version % int(properties.get("delta.checkpointInterval") or _CHECKPOINT_INTERVAL):
+            return
+        table = DeltaTable(path)
         table.create_checkpoint()
         if (properties.get("delta.enableExpiredLogCleanup") or "true").lower() == "true":
             table.cleanup_metadata()

@@ -1,0 +1,252 @@
+"""Commits of a driver's beside other writers, without Spark: which are made, made again, skipped, refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake.transaction import AddAction
+
+from sparkassets.core.partitions import EVERYTHING, Partitioning, TimePartition
+from sparkassets.delta import commit as committing
+from sparkassets.delta.commit import Change, CommitConflictError, commit, create
+from sparkassets.delta.slices import sliced, touching
+from sparkassets.errors import RunError
+
+DAYS = Partitioning(TimePartition("day", "UTC", column="day"))
+APP = "journal/daily"
+
+
+def rows(*values):
+    return pa.table(
+        {"day": pa.array([date(2013, 1, n) for n in values], pa.date32()), "n": pa.array(values, pa.int32())}
+    )
+
+
+def theirs(path, *values, **more):
+    """Another writer's append."""
+    write_deltalake(path, rows(*values), mode="append", **more)
+
+
+def ours(path: str, *values: int) -> list[AddAction]:
+    """A file of ours that is not committed yet, by another table's folder."""
+    written = f"{path}/staged-{len(list(Path(path).iterdir()))}"
+    write_deltalake(written, rows(*values))
+    (file,) = Path(written).glob("*.parquet")
+    entry = [json.loads(line) for line in (Path(written) / "_delta_log" / f"{0:020d}.json").read_text().splitlines()]
+    (add,) = (each["add"] for each in entry if "add" in each)
+    name = str(file.relative_to(path))
+    return [AddAction(name, add["size"], {}, add["modificationTime"], data_change=True, stats=add["stats"])]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A table with the first three days, a file each."""
+    place = str(tmp_path / "table")
+    for day in (1, 2, 3):
+        theirs(place, day)
+    return place
+
+
+def change(path, *values, version=5, **more):
+    return Change("daily", APP, version, "{}", adds=ours(path, *values), **more)
+
+
+def replacing(path, key, *values, **more):
+    """Takes the place of a day."""
+    table, parts = DeltaTable(path), DAYS.parse(key)
+    found = sliced(table, parts, partitioning=DAYS)
+    assert not found.mixed
+    made = change(path, *values, removes=found.inside, touches=touching(table, parts, partitioning=DAYS), **more)
+    return table, made
+
+
+def days(path):
+    return sorted(each.day for each in DeltaTable(path).to_pyarrow_table()["day"].to_pylist())
+
+
+def test_files_come_and_go_in_one_commit(path):
+    table, made = replacing(path, "2013-01-02", 2, 2, metrics={"numOutputRows": 2})
+    commit(path, table, made)
+    assert days(path) == [1, 2, 2, 3]
+    now = DeltaTable(path)
+    assert (now.version(), now.transaction_version(APP)) == (3, 5)
+    (told,) = now.history(1)
+    assert (told["operationMetrics"], told["isBlindAppend"], told["userMetadata"]) == (
+        {"numOutputRows": "2"},
+        False,
+        "{}",
+    )
+
+
+def test_over_what_touches_nothing_of_it_the_commit_is_made_again(path):
+    table, made = replacing(path, "2013-01-02", 2, 2)
+    theirs(path, 3)
+    theirs(path, 4)
+    commit(path, table, made)
+    assert days(path) == [1, 2, 2, 3, 3, 4]
+    assert DeltaTable(path).version() == 5
+
+
+def test_rows_that_came_into_what_is_replaced_refuse_it(path):
+    table, made = replacing(path, "2013-01-02", 2, 2)
+    theirs(path, 4)
+    theirs(path, 2)
+    with pytest.raises(CommitConflictError) as refused:
+        commit(path, table, made)
+    assert str(refused.value) == (
+        "daily: another writer changed rows that the run replaces or read in version 4 meanwhile"
+    )
+    assert refused.value.retryable
+    assert days(path) == [1, 2, 2, 3, 4]
+
+
+def test_rows_that_left_what_is_replaced_refuse_it(path):
+    table, made = replacing(path, "2013-01-02", 2, 2)
+    DeltaTable(path).delete("day = '2013-01-02'")
+    with pytest.raises(CommitConflictError):
+        commit(path, table, made)
+    assert days(path) == [1, 3]
+
+
+def test_an_append_is_made_beside_any_rows(path):
+    table, made = DeltaTable(path), change(path, 9)
+    theirs(path, 9)
+    DeltaTable(path).delete("day = '2013-01-01'")
+    commit(path, table, made)
+    assert days(path) == [2, 3, 9, 9]
+
+
+def test_a_run_that_read_its_own_table_is_refused_by_any_rows_since(path):
+    table, made = DeltaTable(path), replace(change(path, 9), touches=lambda _: True)
+    commit(path, table, made, since=2)
+    theirs(path, 4)
+    with pytest.raises(CommitConflictError):
+        commit(path, DeltaTable(path), replace(change(path, 9, version=7), touches=lambda _: True), since=3)
+    assert days(path) == [1, 2, 3, 4, 9]
+
+
+def test_rows_that_were_moved_to_other_files_refuse_their_replacement_and_nothing_else(path):
+    (table, made), (other, append) = replacing(path, "2013-01-02", 2, 2), (DeltaTable(path), change(path, 9, version=4))
+    DeltaTable(path).optimize.compact()
+    commit(path, other, append)
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer committed for the same asset in version 4 "):
+        commit(path, table, made)
+    table, made = replacing(path, "2013-01-09", 9, 9)
+    theirs(path, 8)
+    DeltaTable(path).optimize.compact()
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer moved the rows that are replaced to other"):
+        commit(path, table, made)
+
+
+def test_a_table_that_was_changed_refuses_it(path):
+    table, made = DeltaTable(path), change(path, 9)
+    DeltaTable(path).alter.set_table_properties({"delta.logRetentionDuration": "interval 3 days"})
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer changed the table itself in version 3 mean"):
+        commit(path, table, made)
+
+
+@pytest.mark.parametrize(("version", "lands"), [(4, False), (5, False), (6, True)])
+def test_only_a_higher_version_of_the_transaction_lands(path, version, lands):
+    commit(path, DeltaTable(path), change(path, 8, version=5))
+    stale = DeltaTable(path)
+    commit(path, stale, change(path, 9, version=version))
+    assert days(path) == [1, 2, 3, 8, *([9] if lands else [])]
+
+
+def test_one_that_was_overtaken_while_it_was_made_is_skipped(path):
+    table, made = DeltaTable(path), change(path, 9, version=5)
+    theirs(path, 4, commit_properties=CommitProperties(app_transactions=[Transaction(APP, 8)]))
+    commit(path, table, made)
+    assert days(path) == [1, 2, 3, 4]
+
+
+def test_an_answer_that_is_lost_is_found_in_the_log(path, monkeypatch):
+    put = committing._put
+
+    def lost(*arguments):
+        put(*arguments)
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(committing, "_put", lost)
+    commit(path, DeltaTable(path), change(path, 9))
+    assert days(path) == [1, 2, 3, 9]
+
+
+def test_a_commit_that_did_not_happen_is_told(path, monkeypatch):
+    def fails(*_):
+        raise OSError("no space left on device\nsecond line")
+
+    monkeypatch.setattr(committing, "_put", fails)
+    with pytest.raises(RunError) as refused:
+        commit(path, DeltaTable(path), change(path, 9))
+    assert str(refused.value) == "daily: its table cannot be committed to: no space left on device"
+    assert refused.value.retryable
+
+
+def test_a_table_that_was_made_anew_or_removed_is_not_committed_to(path, tmp_path):
+    table, made = DeltaTable(path), change(path, 9)
+    Path(path).rename(tmp_path / "away")
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer removed the table meanwhile$"):
+        commit(path, table, made)
+    for _ in range(5):
+        theirs(path, 7)
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer made the table anew meanwhile$"):
+        commit(path, table, made)
+
+
+def test_a_fence_lands_over_anything_but_a_changed_table(path):
+    table = DeltaTable(path)
+    theirs(path, 1)
+    commit(path, table, Change("daily", APP, 6, "{}"))
+    assert (DeltaTable(path).transaction_version(APP), days(path)) == (6, [1, 1, 2, 3])
+
+
+def test_all_is_replaced_with_other_columns_in_one_commit(path):
+    fields = [{"name": "k", "type": "string", "nullable": True, "metadata": {"comment": "key"}}]
+    schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
+    table = DeltaTable(path)
+    everything = touching(table, EVERYTHING, partitioning=DAYS)
+    commit(path, table, Change("daily", APP, 5, "{}", replaces_all=True, schema=schema, touches=everything))
+    now = DeltaTable(path)
+    assert (json.loads(now.schema().to_json())["fields"], now.file_uris(), now.version()) == (fields, [], 3)
+
+
+def test_a_table_is_made_by_one_writer_only(tmp_path):
+    path = str(tmp_path / "new")
+    schema = Schema.from_arrow(rows(1).schema)
+    create(path, Change("daily", APP, 4, "{}", schema=schema), layout=["day"])
+    create(path, Change("daily", APP, 4, "{}", schema=schema), layout=["day"])
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer created the table meanwhile$"):
+        create(path, Change("daily", APP, 6, "{}", schema=schema), layout=["day"])
+    now = DeltaTable(path)
+    assert (now.version(), now.metadata().partition_columns, now.transaction_version(APP)) == (0, ["day"], 4)
+
+
+@pytest.mark.parametrize(("properties", "expected"), [({}, [10, 20]), ({"delta.checkpointInterval": "7"}, [7, 14, 21])])
+def test_checkpoints_are_written_in_time(tmp_path, properties, expected):
+    path = str(tmp_path / "table")
+    write_deltalake(path, rows(1), configuration=properties)
+    for number in range(22):
+        commit(path, DeltaTable(path), Change("daily", APP, number, "{}"))
+    checkpoints = Path(path, "_delta_log").glob("*.checkpoint.parquet")
+    assert sorted(int(each.name.partition(".")[0]) for each in checkpoints) == expected
+    assert days(path) == [1]
+
+
+def test_the_log_is_cleaned_as_the_table_says(tmp_path):
+    kept = {"delta.logRetentionDuration": "interval 0 seconds"}
+    paths = {clean: str(tmp_path / clean) for clean in ("true", "false")}
+    for clean, path in paths.items():
+        write_deltalake(path, rows(1), configuration={**kept, "delta.enableExpiredLogCleanup": clean})
+        for number in range(12):
+            commit(path, DeltaTable(path), Change("daily", APP, number, "{}"))
+    left = {clean: len(list(Path(path, "_delta_log").glob("*.json"))) for clean, path in paths.items()}
+    assert left["false"] == 13
+    assert left["true"] < 5
+    assert days(paths["true"]) == [1]
