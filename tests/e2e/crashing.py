@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,17 @@ import sparkassets.spark
 from sparkassets import Project
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta import commit
 from sparkassets.ports import CommitMarker, Computation, Enlist, RunOrder, Target
 from sparkassets.runtime.progress import Silent
 from sparkassets.spark import SparkEngine, SparkOutlets
 from sparkassets.spark.computation import SparkComputation
+from sparkassets.spark.targets import by_driver
 
-Moment = Literal["claimed", "fenced", "computed", "writing", "written", "recorded"]
-"""``writing``: a task of Spark's job does not end, while others write their files; ``written``: the commit is in the
-target, not in the journal; ``recorded``: it is in both, and the process did not get to its end."""
+Moment = Literal["claimed", "fenced", "computed", "writing", "staged", "read", "put", "written", "recorded"]
+"""``writing``: a task of Spark's job does not end, while others write their files; ``staged``: Spark has written all;
+``read``: and the driver their footers; ``put``: the entry of the log is written, and nobody was told; ``written``: the
+commit is in the target, not in the journal; ``recorded``: it is in both, and the process did not get to its end."""
 
 IN_A_TASK = "java_method('java.io.File', 'createTempFile', 'writing-', '.txt') IS NOT NULL"
 """For every row a file in the JVM's folder for temporary files."""
@@ -110,8 +113,29 @@ class StoppingProgress(Silent):
         stop_here(self._marker)
 
 
+def stop_while_the_driver_commits(stop: Stop) -> None:
+    """Stops between Spark's last file and what comes after the commit."""
+    read, put, create = by_driver.staged_files, commit._put, by_driver.create
+
+    def staged_files(*given: Any, **named: Any) -> Any:
+        stop.at("staged")
+        files = read(*given, **named)
+        stop.at("read")
+        return files
+
+    def then(made: Callable[..., None]) -> Callable[..., None]:
+        def committed(*given: Any, **named: Any) -> None:
+            made(*given, **named)
+            stop.at("put")
+
+        return committed
+
+    by_driver.staged_files, commit._put, by_driver.create = staged_files, then(put), then(create)
+
+
 def main(folder: str, asset: str, moment: Moment, marker: str) -> None:
     stop = Stop(moment, marker)
+    stop_while_the_driver_commits(stop)
     sparkassets.spark.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
     sparkassets.spark.SparkOutlets = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
     progress = StoppingProgress(marker) if moment == "recorded" else Silent()

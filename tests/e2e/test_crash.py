@@ -1,18 +1,23 @@
 """Real processes killed at each moment of a run: the next start loses nothing and doubles nothing.
 
-`make test` kills at each kind of moment once (`claimed`, `computed`, `fenced`, `writing`, `written`, `recorded`, by a
-signal, without a JVM); `make crash` also where a moment is marked so.
+`make test` kills at each kind of moment once (`claimed`, `computed`, `fenced`, `writing`, `staged`, `written`,
+`recorded`, by a signal, without a JVM); `make crash` also where a moment is marked so.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
+from urllib.parse import unquote
 
 import psutil
 import pytest
@@ -111,6 +116,34 @@ class Shop:
         command = [sys.executable, str(SCRIPT), str(self.folder), asset, moment, str(marker)]
         return self._stopped(command, marker="writing-*" if moment == "writing" else marker.name)
 
+    def commit_by_spark(self, asset: str) -> None:
+        """From now on."""
+        file = f"assets/{asset}.yml"
+        write(self.folder, {file: f"{dedent(PROJECT[file])}commit: spark\n"})
+
+    def loop(self) -> Victim:
+        """A driver that goes on and on."""
+        self.victims.append(Victim([str(COMMAND), "run", "--loop", "1s"], self.home))
+        return self.victims[-1]
+
+    def await_(self, what: Callable[[], bool]) -> None:
+        """Until it is so."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not what():
+            assert time.monotonic() < deadline, [victim.said.read_text() for victim in self.victims]
+            time.sleep(0.05)
+
+    def staged(self, asset: str) -> list[str]:
+        """The folders of attempts that are in a table's folder."""
+        return sorted(path.name for path in self.table(asset).glob(f"{asset}-*"))
+
+    def left(self, asset: str) -> list[str]:
+        """Those that no commit refers to."""
+        files = self.table(asset).glob("_delta_log/*.json")
+        adds = [json.loads(line).get("add") for file in files for line in file.read_text().splitlines()]
+        known = {unquote(add["path"]).partition("/")[0] for add in adds if add}
+        return [folder for folder in self.staged(asset) if folder not in known]
+
     def command(self, asset: str) -> Victim:
         """`sparkassets run` while a task of its Spark job runs."""
         return self._stopped([str(COMMAND), "run", "--select", asset], marker="writing-*")
@@ -118,6 +151,9 @@ class Shop:
     def _stopped(self, command: list[str], *, marker: str) -> Victim:
         self.victims.append(Victim(command, self.home))
         return self.victims[-1].reaches(marker)
+
+    def planned(self, asset: str):
+        return [run for run in Project.load(self.folder).plan().runs if run.asset == asset]
 
     def history(self, asset: str, *kinds: str):
         return Project.load(self.folder).history(asset=asset, kinds=kinds)
@@ -142,10 +178,15 @@ class Shop:
         project = Project.load(self.folder)
         if asset == "daily":
             assert dict(project.partitions(asset)) == dict.fromkeys(EXPECTED[asset], "current")
-        assert not [run for run in project.plan().runs if run.asset == asset]
+        assert self.planned(asset) == []
+        assert self.left(asset) == []
         assert self.start(asset).runs == ()
         numbers = [row.seq for row in project.history()]
         assert numbers == list(range(1, len(numbers) + 1))
+
+
+STAGING = ("writing", "staged", "read")
+"""Moments at which files of the run are in its table's folder, and no commit."""
 
 
 class Victim:
@@ -153,7 +194,7 @@ class Victim:
 
     def __init__(self, command: list[str], home: Path) -> None:
         self.home = home
-        self.said = home / "victim.txt"
+        self.said = home / f"victim-{time.monotonic_ns()}.txt"
         temporary = environment(JAVA_TOOL_OPTIONS=f"-Djava.io.tmpdir={home}")
         with self.said.open("w") as out:
             self.process = subprocess.Popen(
@@ -176,6 +217,10 @@ class Victim:
         self.process.kill()
         self.process.wait()
 
+    def stop(self) -> None:
+        self.process.terminate()
+        assert self.process.wait(PATIENCE_SECONDS) == 143, self.said.read_text()
+
     def kill_and_wait_for_its_jvm(self) -> None:
         self.kill()
         self.jvm.wait(PATIENCE_SECONDS)
@@ -193,6 +238,7 @@ def shop(tmp_path, spark):
     ("asset", "exists", "moment"),
     [
         ("daily", False, "claimed"),
+        ("daily", True, "staged"),
         ("ledger", True, "written"),
         ("daily", False, "recorded"),
         pytest.param("ledger", True, "claimed", marks=pytest.mark.crash),
@@ -200,6 +246,12 @@ def shop(tmp_path, spark):
         pytest.param("ledger", True, "computed", marks=pytest.mark.crash),
         pytest.param("daily", False, "writing", marks=pytest.mark.crash),
         pytest.param("ledger", True, "writing", marks=pytest.mark.crash),
+        pytest.param("daily", False, "staged", marks=pytest.mark.crash),
+        pytest.param("ledger", True, "staged", marks=pytest.mark.crash),
+        pytest.param("daily", True, "read", marks=pytest.mark.crash),
+        pytest.param("ledger", False, "read", marks=pytest.mark.crash),
+        pytest.param("daily", False, "put", marks=pytest.mark.crash),
+        pytest.param("ledger", True, "put", marks=pytest.mark.crash),
         pytest.param("daily", False, "written", marks=pytest.mark.crash),
         pytest.param("ledger", True, "recorded", marks=pytest.mark.crash),
     ],
@@ -211,7 +263,9 @@ def test_the_next_start_loses_and_doubles_nothing(shop, asset, exists, moment):
     shop.sell(SECOND)
     shop.victim(asset, moment).kill_and_wait_for_its_jvm()
     killed = shop.history(asset, "claim")[-1].run
-    assert (shop.contents(asset) == EXPECTED[asset]) == (moment in ("written", "recorded"))
+    is_in = moment in ("put", "written", "recorded")
+    assert (shop.contents(asset) == EXPECTED[asset]) == is_in
+    assert [folder.partition(".")[0] for folder in shop.staged(asset)].count(killed) == (moment in STAGING or is_in)
     assert (killed in [row.run for row in shop.history(asset, "success")]) == (moment == "recorded")
     summary = shop.start(asset)
     assert summary.ok
@@ -219,7 +273,7 @@ def test_the_next_start_loses_and_doubles_nothing(shop, asset, exists, moment):
         assert summary.runs == ()
     else:
         (settled,) = summary.runs
-        assert settled.adopted == (killed if moment == "written" else None)
+        assert settled.adopted == (killed if is_in else None)
         assert settled.reason.startswith(f"takes over {killed}, which never ended")
     shop.check(asset, runs=1 + exists)
 
@@ -239,7 +293,75 @@ def test_a_driver_that_dies_while_it_takes_over_is_taken_over_too(shop):
     shop.check("ledger", runs=2)
 
 
-def test_nobody_takes_over_while_the_jvm_of_the_dead_driver_may_still_write(shop):
+@pytest.mark.parametrize("moment", ["writing", pytest.param("staged", marks=pytest.mark.crash)])
+def test_who_commits_itself_takes_over_at_once_whatever_the_jvm_of_the_dead_driver_does(shop, moment):
+    shop.sell(FIRST + SECOND)
+    victim = shop.victim("daily", moment)
+    victim.jvm.suspend()
+    try:
+        victim.kill()
+        killed = shop.history("daily", "claim")[-1].run
+        (settled,) = shop.start("daily").runs
+        assert (settled.status, settled.adopted) == ("success", None)
+        assert settled.reason.startswith(f"takes over {killed}, which never ended")
+        assert victim.jvm.status() == psutil.STATUS_STOPPED
+        shop.check("daily", runs=1)
+    finally:
+        victim.jvm.resume()
+    victim.jvm.wait(PATIENCE_SECONDS)
+    assert shop.contents("daily") == EXPECTED["daily"]
+    assert [name for name in shop.left("daily") if not name.startswith(f"{killed}.")] == []
+
+
+@pytest.mark.crash
+def test_of_two_drivers_side_by_side_on_one_disk_the_other_goes_on_when_one_is_killed(shop):
+    shop.sell(FIRST + SECOND)
+    victim = shop.victim("daily", "staged")
+    other = shop.loop()
+    shop.await_(lambda: shop.contents("ledger") == EXPECTED["ledger"])
+    assert shop.contents("daily") == {}
+    victim.jvm.suspend()
+    try:
+        victim.kill()
+        shop.await_(lambda: shop.contents("daily") == EXPECTED["daily"])
+    finally:
+        victim.jvm.resume()
+    shop.await_(lambda: len(shop.history("daily", "success")) == 1)
+    other.stop()
+    for asset in EXPECTED:
+        shop.check(asset, runs=1)
+
+
+@pytest.mark.crash
+def test_drivers_that_are_killed_at_any_moment_beside_others_lose_and_double_nothing(shop):
+    drivers = [shop.loop(), shop.loop()]
+    sales = [(number, f"2025-01-{1 + number % 9:02}", number) for number in range(40)]
+    moments = random.Random(11)  # noqa: S311  nothing to keep secret
+    for start in range(0, len(sales), 10):
+        before = len(shop.history("ledger", "claim"))
+        shop.sell(sales[start : start + 10])
+        shop.await_(lambda before=before: len(shop.history("ledger", "claim")) > before)
+        time.sleep(moments.random() * 3)
+        drivers.pop(0).kill()
+        drivers.append(shop.loop())
+    amounts = Counter[str]()
+    for _, day, amount in sales:
+        amounts[day] += amount
+    expected = {"daily": dict(amounts), "ledger": {number: amount for number, _, amount in sales}}
+    for asset, amount in expected.items():
+        shop.await_(lambda asset=asset, amount=amount: shop.contents(asset) == amount)
+        shop.await_(lambda asset=asset: shop.planned(asset) == [])
+    for driver in drivers:
+        driver.stop()
+    for asset, amount in expected.items():
+        successes = [row.run for row in shop.history(asset, "success")]
+        assert successes == [marker["run"] for marker in stamps(shop.table(asset))]
+        assert len(set(successes)) == len(successes)
+        assert shop.contents(asset) == amount
+
+
+def test_nobody_takes_over_while_the_jvm_of_the_dead_driver_may_still_commit(shop):
+    shop.commit_by_spark("daily")
     shop.sell(FIRST + SECOND)
     victim = shop.victim("daily", "writing")
     victim.jvm.suspend()
