@@ -113,6 +113,17 @@ class TargetContract:
         self.write(table, newer)
         assert (self.found(table, zombie, newer), table.rows()) == ([newer.run], 2)
 
+    def test_nothing_that_is_in_goes_with_what_was_staged(self, table):
+        nowhere, first, dead, newer = table.order(), table.order(), table.order(), table.order()
+        table.target(nowhere).remove_staged([nowhere.run], keep=None)
+        self.write(table, first)
+        self.write(table, dead, attempt=3)
+        self.fence(table, newer)
+        (committed,) = table.target(newer).committed([dead.run])
+        table.target(newer).remove_staged([dead.run, nowhere.run], keep=committed)
+        table.target(newer).remove_staged([newer.run], keep=None)
+        assert (self.found(table, dead, newer), table.rows()) == ([dead.run], 2)
+
     def test_a_run_that_fenced_itself_lands_no_more(self, table):
         order = table.order()
         late = table.compute(order)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.writes import Append
+from sparkassets.errors import RunError
 from sparkassets.ports import Computation, RunOrder, Target
-from tests.contracts.target_contract import TargetContract
+from sparkassets.spark import SparkOutlets
+from tests.contracts.target_contract import TargetContract, data, fence
 from tests.integration import orders
 from tests.integration.orders import sql, target
 
@@ -49,3 +52,30 @@ class TestAtAPath(TargetContract):
         writers = {each["engineInfo"].partition(":")[0] for each in DeltaTable(table.asset.storage.path).history()}
         assert ("delta-rs" in writers) == (commit == "auto")
         assert len(writers) == 1
+
+    def test_what_attempts_staged_in_vain_is_removed_by_its_name(self, table):
+        dead, newer = table.order(), table.order()
+        self.write(table, dead, attempt=2)
+        home = Path(table.asset.storage.path)
+        staged = [home / f"{run}.{dead.token}.{attempt}" for run in (dead.run, "log-of-another") for attempt in (1, 3)]
+        for folder in staged:
+            (folder / "_temporary").mkdir(parents=True)
+        self.fence(table, newer)
+        (committed,) = table.target(newer).committed([dead.run])
+        table.target(newer).remove_staged([dead.run], keep=committed)
+        assert [folder.exists() for folder in staged] == [False, False, True, True]
+        assert table.rows() == 1
+
+    def test_spark_is_enlisted_before_it_commits_and_commits_nothing_where_that_fails(self, table, commit):
+        def refuse() -> None:
+            raise RunError("its claim is over")
+
+        order = table.order()
+        (bound,) = SparkOutlets(table.engine).of(order.asset, app_id=order.app_id, enlist=refuse)
+        computation = table.compute(order)
+        refused = pytest.raises(RunError, match=r"^its claim is over$") if commit == "spark" else nullcontext()
+        with refused:
+            bound.fence(computation, marker=fence(order))
+        with refused:
+            bound.write(computation, marker=data(order))
+        assert DeltaTable.is_deltatable(table.asset.storage.path) == (commit == "auto")

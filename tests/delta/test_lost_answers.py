@@ -1,4 +1,4 @@
-"""Commits of the driver's by the rules of the protocol's model: compared on the snapshot, whatever a put answers."""
+"""Puts that others come before, that land late or are not answered; drivers in processes of their own on one disk."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from sparkassets.delta import commit as commits
-from sparkassets.delta.commit import CommitConflictError, commit, create
+from sparkassets.delta.commit import CommitConflictError, commit
 from sparkassets.errors import RunError
 from tests.delta.committing import change
 
@@ -38,27 +38,6 @@ def told(path) -> list[str]:
     return [each["userMetadata"] for each in reversed(DeltaTable(path).history()) if "userMetadata" in each]
 
 
-def answer_lost(put) -> None:
-    put()
-    raise OSError("the connection was reset")
-
-
-def test_a_lower_version_is_committed_on_no_snapshot(table):
-    commit(table, DeltaTable(table), change("app", 8))
-    for version in (7, 8):
-        commit(table, DeltaTable(table), change("app", version))
-    commit(table, DeltaTable(table), change("other", 7))
-    assert told(table) == ["app-8", "other-7"]
-    assert DeltaTable(table).transaction_version("app") == 8
-
-
-def test_a_snapshot_that_was_loaded_before_a_fence_commits_nothing_after_it(table):
-    before = DeltaTable(table)
-    commit(table, DeltaTable(table), change("app", 8))
-    commit(table, before, change("app", 7))
-    assert told(table) == ["app-8"]
-
-
 def test_a_fence_meets_a_commit_that_was_quicker_and_lower(table):
     before = DeltaTable(table)
     commit(table, DeltaTable(table), change("app", 7))
@@ -70,32 +49,13 @@ def test_a_fence_meets_a_commit_that_was_quicker_and_lower(table):
     assert told(table) == ["app-7", "app-8"]
 
 
-def test_what_was_put_and_whose_answer_was_lost_is_not_put_again(table, puts):
-    puts.append(answer_lost)
-    commit(table, DeltaTable(table), change("app", 7))
-    assert told(table) == ["app-7"]
-
-
-def test_the_same_with_a_commit_of_somebody_elses_behind_it(table, puts):
+def test_a_lost_answer_is_found_behind_a_commit_of_somebody_elses(table, puts):
     def overtaken(put):
         put()
         write_deltalake(table, pa.table({"n": [1]}), mode="append")
         raise OSError("the connection was reset")
 
     puts.append(overtaken)
-    commit(table, DeltaTable(table), change("app", 7))
-    assert told(table) == ["app-7"]
-
-
-def test_what_was_not_put_is_an_error_to_be_tried_again(table, puts):
-    def refused(put):
-        raise OSError("no space left")
-
-    puts.append(refused)
-    with pytest.raises(RunError, match=r"^sales: its table cannot be committed to: no space left$") as raised:
-        commit(table, DeltaTable(table), change("app", 7))
-    assert raised.value.retryable
-    assert told(table) == []
     commit(table, DeltaTable(table), change("app", 7))
     assert told(table) == ["app-7"]
 
@@ -134,15 +94,6 @@ def test_a_put_that_lands_late_keeps_out_the_next_attempts(table, puts):
     late.pop()()
     commit(table, waiting, change("app", 7))
     assert told(table) == ["app-7"]
-
-
-def test_of_two_that_create_a_table_one_does(tmp_path):
-    path = str(tmp_path / "new")
-    create(path, change("app", 8, schema=COLUMNS), layout=())
-    with pytest.raises(CommitConflictError, match=r"^sales: another writer created the table meanwhile$"):
-        create(path, change("other", 7, schema=COLUMNS), layout=())
-    create(path, change("app", 7, schema=COLUMNS), layout=())
-    assert told(path) == ["app-8"]
 
 
 def test_drivers_in_processes_of_their_own_on_one_disk_lose_and_double_nothing(table):
