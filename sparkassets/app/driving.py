@@ -7,19 +7,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.backfilling import BackfillRequest, backfill_of, refuse_without_run
-from sparkassets.app.keys import summary_with_keys
 from sparkassets.app.looking import Looking
-from sparkassets.core.results import Summary
-from sparkassets.core.spec.graph import descendants
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.runtime.progress import Progress, RunFailedError, Silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from sparkassets.app.backfilling import BackfillRequest
+    from sparkassets.core.results import Summary
     from sparkassets.ports import Engine, Outlets
     from sparkassets.runtime.driver import Driver
+    from sparkassets.runtime.progress import Progress
     from sparkassets.runtime.work import Work
 
 
@@ -88,6 +86,8 @@ class Driving(Looking):
             InputError: It makes no sense for the asset, or a rebuild would lose what cannot be computed again.
             RunFailedError: As of `run`.
         """
+        from sparkassets.app.backfilling import backfill_of, refuse_without_run
+        from sparkassets.core.spec.graph import descendants
         from sparkassets.runtime.work import Tick
 
         if request.rebuild:
@@ -116,7 +116,9 @@ class Driving(Looking):
         progress: Progress | None,
         check: bool,
     ) -> Summary:
+        from sparkassets.app.keys import summary_with_keys
         from sparkassets.runtime.driver import Driver, DriverIdentity
+        from sparkassets.runtime.progress import RunFailedError, Silent
 
         for work in works:
             for name in work.select or ():

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from sparkassets.core.journal.runs import RunRecord
-from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
-from sparkassets.core.results import RunResult, Summary
-from sparkassets.core.spec.model import ProjectSpec
+if TYPE_CHECKING:
+    from sparkassets.core.journal.runs import RunRecord
+    from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
+    from sparkassets.core.results import RunResult, Summary
+    from sparkassets.core.spec.model import ProjectSpec
 
-Named = TypeVar("Named", PlannedRun, Waiting, Note, RunResult, RunRecord)
+Named = TypeVar("Named", "PlannedRun", "Waiting", "Note", "RunResult", "RunRecord")
 
 
 def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:

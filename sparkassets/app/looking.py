@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.app.backfilling import BackfillRequest, backfill_of, blocks_of
 from sparkassets.app.keys import plan_with_keys
 from sparkassets.app.opened import Opened
 from sparkassets.core.instants import unix
@@ -22,6 +21,7 @@ from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.targets import look_at_targets
 
 if TYPE_CHECKING:
+    from sparkassets.app.backfilling import BackfillRequest
     from sparkassets.core.planner.explain import Node
     from sparkassets.core.planner.status import AssetStatus
 
@@ -39,6 +39,8 @@ class Looking(Opened):
 
     def plan_backfill(self, request: BackfillRequest, *, at: datetime | str | None = None) -> Plan:
         """What a backfill would run."""
+        from sparkassets.app.backfilling import backfill_of
+
         return plan_with_keys(backfill_of(self.asset(request.asset), request).plan(self._context(at=at)), self.spec)
 
     def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:
@@ -52,6 +54,7 @@ class Looking(Opened):
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
         """The whole decision for one asset as a tree."""
+        from sparkassets.app.backfilling import blocks_of
         from sparkassets.core.planner.explain import Node, explain
 
         spec = self.asset(asset)

@@ -15,12 +15,12 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
-from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.core.timetables import Slot
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.preview import Preview
+    from sparkassets.core.results import RunResult, Status, Summary
+    from sparkassets.core.timetables import Slot
 
 STATUS_STYLES = {
     "success": "green",

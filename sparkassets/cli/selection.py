@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sparkassets.core.spec.graph import ancestors, descendants
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
 
@@ -23,6 +22,8 @@ def selected(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | No
     written = [name.strip() for text in texts for name in text.split(",")]
     if not written:
         return None
+    from sparkassets.core.spec.graph import ancestors, descendants
+
     chosen: set[str] = set()
     for text in written:
         name = text.removeprefix("+").removesuffix("+")

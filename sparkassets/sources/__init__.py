@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import SourceObserver
-from sparkassets.sources.delta import DeltaObserver
-from sparkassets.sources.files import FileObserver
 from sparkassets.sources.targets import DeltaTargets
 
-__all__ = ["DeltaObserver", "DeltaTargets", "FileObserver", "observer"]
+__all__ = ["DeltaTargets", "observer"]
 
 
 def observer(asset: AssetSpec) -> SourceObserver | None:
     """Who looks at ``asset``; None for what is no source, or a source that only ``events add`` tells about."""
     if asset.source is None or asset.storage is None or asset.source.kind == "events":
         return None
-    return DeltaObserver() if asset.source.kind == "delta" else FileObserver()
+    if asset.source.kind == "delta":
+        from sparkassets.sources.delta import DeltaObserver
+
+        return DeltaObserver()
+    from sparkassets.sources.files import FileObserver
+
+    return FileObserver()

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet, TimePartition
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.choice import why_spark
 from sparkassets.delta.log import Commit, DeltaLog, transactions
-from sparkassets.delta.times import FileTimes, time_column
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path
 from sparkassets.frozen import frozen
@@ -55,6 +53,8 @@ class DeltaTargets:
         """
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        from sparkassets.delta.choice import why_spark
 
         known = why_spark(asset, None)
         if known is not None or asset.storage is None:
@@ -180,6 +180,8 @@ class _Look:
         return self.asset.partitioning.cover(PartitionSet.of_time(spans)) & self.known.coverage
 
     def _spans(self, commit: Commit, partition: TimePartition) -> Iterable[tuple[int, int]] | None:
+        from sparkassets.delta.times import FileTimes, time_column
+
         table = self._table(commit.version)
         if table is None:
             return None

@@ -4,6 +4,5 @@ deltalake's threads do not survive a fork: processes that use a store are spawne
 """
 
 from sparkassets.state.delta import DeltaStore
-from sparkassets.state.memory import MemoryStore
 
-__all__ = ["DeltaStore", "MemoryStore"]
+__all__ = ["DeltaStore"]

@@ -19,8 +19,6 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Leases
 from sparkassets.sources import DeltaTargets, observer
-from sparkassets.sources.columns import table_columns, told_by_table
-from sparkassets.sources.missing import missing_storage
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name
 
@@ -66,11 +64,18 @@ class Project(Driving, Timing, History, Announcing, Pausing):
         """
         variables = os.environ if env is None else env
         spec = load(Path(folder), variables, cache=kept())
-        if tables and any(told_by_table(asset) for asset in spec.assets.values()):
-            spec = load(Path(folder), variables, tables=table_columns)
-        if tables and (missing := missing_storage(spec)):
-            spec = replace(spec, warnings=(*spec.warnings, *missing))
-        return cls(spec, sinks=sinks)
+        return cls(_told_by_tables(spec, Path(folder), variables) if tables else spec, sinks=sinks)
+
+
+def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
+    """The project with what the tables and folders of its sources say."""
+    from sparkassets.sources.columns import table_columns, told_by_table
+    from sparkassets.sources.missing import missing_storage
+
+    if any(told_by_table(asset) for asset in spec.assets.values()):
+        spec = load(folder, variables, tables=table_columns)
+    missing = missing_storage(spec)
+    return replace(spec, warnings=(*spec.warnings, *missing)) if missing else spec
 
 
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:

@@ -10,7 +10,7 @@ from sparkassets.app.pausing import Pausing
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, FailureEntry, PauseEntry, SuccessEntry
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.runtime.sinks import Sinks
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 from tests.runtime.listeners import Blocked, Listener, Raising

@@ -13,7 +13,7 @@ from sparkassets.app.pausing import Pausing
 from sparkassets.app.timing import Timing
 from sparkassets.errors import InputError, SpecError
 from sparkassets.runtime.progress import RunFailedError
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source, timed
 from tests.runtime.fakes import World
 

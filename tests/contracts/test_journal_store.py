@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import JournalStore
-from sparkassets.state import DeltaStore, MemoryStore
+from sparkassets.state import DeltaStore
+from sparkassets.state.memory import MemoryStore
 
 AT = datetime(2025, 3, 21, 6, 0, 0, 123456, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from sparkassets.core.strategies import DateRange
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.runtime.work import Backfill, Rebuild, Tick
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, FakeTarget, Recorder, World
 

@@ -3,7 +3,7 @@
 from sparkassets.core.journal.announce import announced, told_of
 from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import World
 from tests.runtime.test_recovery import dying

@@ -7,7 +7,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import RenewEntry
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.work import Tick
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeEngine, World
 

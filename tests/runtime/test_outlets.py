@@ -7,7 +7,7 @@ import pytest
 from sparkassets.ports import FenceConflictError
 from sparkassets.runtime import execution
 from sparkassets.runtime.work import Tick
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeEngine, FakeTarget, World
 

@@ -15,7 +15,7 @@ from sparkassets.runtime.driver import Driver
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.news import changed_specs
 from sparkassets.runtime.work import Tick
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from sparkassets.wiring.host import any_alive, host_identity
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeClock, World

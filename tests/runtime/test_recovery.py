@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeEngine, World
 

@@ -14,7 +14,7 @@ from sparkassets.core.journal.entries import EventEntry, Numbered
 from sparkassets.core.journal.state import State
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.sinks import Sinks
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeClock
 from tests.runtime.listeners import Blocked, Listener, Raising, gone

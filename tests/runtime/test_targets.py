@@ -5,7 +5,7 @@ from sparkassets.core.partitions import EVERYTHING
 from sparkassets.errors import SourceError
 from sparkassets.runtime.targets import look_at_targets
 from sparkassets.runtime.work import Tick
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import FakeTargets, World
 

@@ -10,7 +10,7 @@ from sparkassets.ports import EngineLostError
 from sparkassets.runtime import driver as runtime
 from sparkassets.runtime import execution
 from sparkassets.runtime.work import Tick
-from sparkassets.state import MemoryStore
+from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import Recorder, World
 

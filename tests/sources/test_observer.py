@@ -5,7 +5,9 @@ import pytest
 
 from sparkassets.core.partitions import NOTHING
 from sparkassets.errors import SourceError
-from sparkassets.sources import DeltaObserver, FileObserver, observer
+from sparkassets.sources import observer
+from sparkassets.sources.delta import DeltaObserver
+from sparkassets.sources.files import FileObserver
 from tests.sources.looks import Source
 
 

@@ -6,13 +6,19 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sparkassets.core.journal.codec import from_1
 from sparkassets.errors import StateError
 
 FORMAT = 2
 """Version of the state's format; a state with a higher one is refused."""
 
-_UPGRADES: Mapping[int, Callable[[str, dict[str, Any]], dict[str, Any]]] = {1: from_1.upgraded}
+
+def _from_1(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    from sparkassets.core.journal.codec.from_1 import upgraded  # where there is something of that age
+
+    return upgraded(kind, body)
+
+
+_UPGRADES: Mapping[int, Callable[[str, dict[str, Any]], dict[str, Any]]] = {1: _from_1}
 """From a format to the next: the body of that kind, as the next one has it."""
 
 
