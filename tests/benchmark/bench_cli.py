@@ -36,11 +36,17 @@ BUDGETS = {
 }
 """Milliseconds."""
 
+BESIDE = ("plan", "status", "run, nothing due")
+RATIO = 2.5
+"""Of these to the import of deltalake alone, which all of them need: the pairs are measured in turn."""
+
 
 def write_project(folder: Path) -> None:
     """Ten sources of 28 daily files, and ninety daily assets in three layers above them."""
     (folder / "assets").mkdir(parents=True)
-    (folder / "project.yml").write_text("project: hundred\nstate: ./state\nwarehouse: ./warehouse\nassets: [assets/]\n")
+    (folder / "project.yml").write_text(
+        "project: hundred\nstate: ./state\nwarehouse: ${LAKE:-.}/warehouse\nassets: [assets/]\n"
+    )
     for number in range(SOURCES):
         (folder / "landing" / f"s{number}").mkdir(parents=True)
         for day in range(1, DAYS + 1):
@@ -119,6 +125,26 @@ def cold(command: list[str], *, env: dict[str, str], forget: bool) -> tuple[list
     return times[1:], statistics.median(busy[1:])
 
 
+def beside(commands: dict[str, list[str]], other: list[str], *, env: dict[str, str]) -> dict[str, tuple[float, float]]:
+    """By name (median ratio of CPU, median ratio of the clock) to the ``other`` process that ran just before."""
+    ratios: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for _ in range(REPEATS):
+        for name, command in commands.items():
+            (base_busy, base), (busy, clock) = timed(other, env=env), timed(command, env=env)
+            ratios[name].append((busy / base_busy, clock / base))
+    return {
+        name: (statistics.median(busy for busy, _ in each), statistics.median(clock for _, clock in each))
+        for name, each in ratios.items()
+    }
+
+
+def timed(command: list[str], *, env: dict[str, str]) -> tuple[float, float]:
+    """(Seconds of CPU, seconds on the clock) of one process."""
+    before, begin = cpu_seconds(), time.perf_counter()
+    subprocess.run(command, env=env, capture_output=True, check=True)
+    return cpu_seconds() - before, time.perf_counter() - begin
+
+
 def cpu_seconds() -> float:
     """What ended children have used: on a busy machine it tells more than the clock."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -178,6 +204,12 @@ def main() -> None:
             verdict = "" if budget is None else f"{budget} " + ("ok" if middle <= budget else "OVER")
             spread = f"{min(times):.0f}-{max(times):.0f}"
             print(f"{name:20} {middle:>6.0f} {spread:>12} {busy:>7.0f} {middle / bare:>13.1f} {verdict:>10}")
+        print(f"beside `import deltalake` (budget {RATIO} x), medians of {REPEATS} pairs:")
+        for name, (busy, clock) in beside(
+            {name: commands[name] for name in BESIDE}, [sys.executable, "-c", "import deltalake"], env=env
+        ).items():
+            verdict = "ok" if busy <= RATIO else "OVER"
+            print(f"{name:20} {busy:>6.2f} x CPU {clock:>6.2f} x clock {verdict:>10}")
         print(f"java processes started: {'SOME' if (folder / 'java-was-started').exists() else 'none'}")
     packages = requirements("sparkassets", {})
     megabytes = sum(packages.values()) / 1e6
