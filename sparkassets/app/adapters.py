@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
-from sparkassets.ports import Clock, Engine, Ids, JournalStore, Outlets, Sink, SourceObserver, TargetObserver
-from sparkassets.runtime.leases import Leases
-from sparkassets.runtime.progress import Explained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.ports import Clock, Engine, Ids, JournalStore, Outlets, Sink, SourceObserver, TargetObserver
+    from sparkassets.runtime.leases import Leases
+    from sparkassets.runtime.progress import Explained
 
 
 @frozen

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import Entry, Numbered
-from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError
 from sparkassets.ports import Clock, JournalStore
@@ -51,14 +51,14 @@ class Ledger:
         self._snapshot_seq = image.snapshot_seq
         self._cared_for = image.commit
         state = decode(image.snapshot, journal_id=image.journal_id)
-        self.state = fold(state, map(from_row, image.tail), commit=image.commit)
+        self.state = _folded(state, [from_row(row) for row in image.tail], commit=image.commit)
         return self.state
 
     def refresh(self) -> State:
         """Folds what other drivers committed meanwhile."""
         commit, rows = self._store.read_after(self.state.seq)
         if rows or commit != self.state.commit:
-            self.state = fold(self.state, map(from_row, rows), commit=commit)
+            self.state = _folded(self.state, [from_row(row) for row in rows], commit=commit)
         return self.state
 
     def commit(self, decide: Callable[[State], Sequence[Entry]]) -> Sequence[Numbered]:
@@ -76,14 +76,14 @@ class Ledger:
             except JournalConflictError:
                 self.refresh()
                 continue
-            before, self.state = self.state, fold(self.state, entries, commit=self.state.commit + 1)
+            before, self.state = self.state, _folded(self.state, entries, commit=self.state.commit + 1)
             if self._tell is not None:
                 self._tell(entries, before, self.state)
             return entries
 
     def assume(self, entries: Sequence[Entry]) -> State:
         """The state as it would be after ``entries``, which are not recorded."""
-        return fold(self.state, self._numbered(entries), commit=self.state.commit) if entries else self.state
+        return _folded(self.state, self._numbered(entries), commit=self.state.commit)
 
     def tidy(self, *, ending: bool = False) -> None:
         """Writes a snapshot when the tail has grown enough to be worth it, and lets the store care for its files."""
@@ -98,3 +98,11 @@ class Ledger:
     def _numbered(self, entries: Sequence[Entry]) -> list[Numbered]:
         now, first = self._clock.now(), self.state.seq + 1
         return [Numbered(entry, seq, now, self._driver) for seq, entry in enumerate(entries, start=first)]
+
+
+def _folded(state: State, entries: Sequence[Numbered], *, commit: int) -> State:
+    if not entries:
+        return state if commit == state.commit else replace(state, commit=commit)
+    from sparkassets.core.journal.fold import fold  # most starts find nothing that is not in the snapshot
+
+    return fold(state, entries, commit=commit)

@@ -15,7 +15,6 @@ from sparkassets.errors import SourceError
 from sparkassets.files import File, list_files, rowless
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
-from sparkassets.sources.missing import missing_root
 
 _NAMED = 5
 """How many files are listed by name."""
@@ -63,6 +62,8 @@ class FileObserver:
         pattern = PathPattern.parse(asset.storage.path)
         files = list_files(pattern)
         if files is None:
+            from sparkassets.sources.missing import missing_root
+
             note = missing_root(asset.name, pattern, seen=bool(cursor))
             return Observation(asset=asset.name, changed=NOTHING, notes=(note,))
         partition = asset.partitioning.time
