@@ -203,11 +203,13 @@ class DeltaStore:
         return found
 
     def _read_snapshot(self) -> tuple[Sequence[SnapshotRow], int]:
+        opened_before = self._watermarks.is_open
         watermarks = self._open_watermarks()
         if watermarks is None:
             return (), 0
         with watermarks.lock:
-            watermarks.refresh()
+            if opened_before:
+                watermarks.refresh()
             seq = watermarks.number
             found = rows(SNAPSHOT_COLUMNS, watermarks.scan(), SnapshotRow) if seq else []
         if any(row.seq != seq for row in found):
