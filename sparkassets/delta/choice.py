@@ -19,6 +19,11 @@ def why_spark(asset: AssetSpec, table: DeltaTable | None) -> str | None:
     """
     if asset.commit == "spark":
         return "the asset says 'commit: spark'"
-    if asset.storage is None or local_path(asset.storage.path) is None:
-        return "its table is not on a disk"
+    if asset.storage is None or not _is_known(asset.storage.path):
+        return "its table is neither on a disk nor on S3"
     return None if table is None else reason_for_spark(table)
+
+
+def _is_known(path: str) -> bool:
+    """Whether files can be staged there that nobody renames or sees, and commits be made only where none is yet."""
+    return local_path(path) is not None or path.partition("://")[0].lower() in ("s3", "s3a")

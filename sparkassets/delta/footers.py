@@ -11,16 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.delta.bounds import form_of, has_bounds
-from sparkassets.delta.data_files import open_file
 from sparkassets.delta.indexed import Column, indexed, prefix_length
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from pyarrow import DataType, Schema
+    from pyarrow.fs import FileSystem
     from pyarrow.parquet import FileMetaData, RowGroupMetaData, Statistics
 
 KEEPS_BOUNDS = {"parquet.statistics.truncate.length": "1024"}
@@ -42,18 +41,14 @@ class _Leaf:
     type: DataType
 
 
-def footers(root: str, paths: Sequence[str]) -> list[FileMetaData]:
-    """The footers of data files of a table.
-
-    Args:
-        root: The table's absolute local path or object-store URI.
-        paths: As the log has them.
+def footers(store: FileSystem, paths: Sequence[str]) -> list[FileMetaData]:
+    """The footers of files.
 
     Raises:
         OSError: One of them cannot be read, or is no Parquet file.
     """
     with ThreadPoolExecutor(min(_THREADS, len(paths) or 1)) as pool:
-        return list(pool.map(lambda path: _footer(root, path), paths))
+        return list(pool.map(lambda path: _footer(store, path), paths))
 
 
 def statistics(
@@ -84,16 +79,16 @@ def statistics(
     return _json(told)
 
 
-def _footer(root: str, path: str) -> FileMetaData:
+def _footer(store: FileSystem, path: str) -> FileMetaData:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     try:
-        with closing(open_file(root, path)) as source, ParquetFile(source) as file:
+        with store.open_input_file(path) as source, ParquetFile(source) as file:
             return file.metadata
     except ArrowException as error:
         reason = str(error).partition("\n")[0]
-        raise OSError(f"cannot read the footer of '{path}' in '{root}': {reason}") from error
+        raise OSError(f"cannot read the footer of '{path}': {reason}") from error
 
 
 def _leaves(metadata: FileMetaData) -> dict[_Path, _Leaf] | None:

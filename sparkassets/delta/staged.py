@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from sparkassets.delta.footers import footers, statistics
 from sparkassets.files.stores import local_path, open_store
@@ -82,10 +82,9 @@ def staged_files(
     Raises:
         OSError: A file cannot be read.
     """
-    store, root = _opened(table)
-    found = [(each.path.removeprefix(root).lstrip("/"), each) for each in _listed(store, f"{root}/{attempt.folder}")]
-    paths = sorted((path, each) for path, each in found if _is_data(path))
-    read = footers(table, [quote(path) for path, _ in paths])
+    store = _opened(table)
+    paths = sorted((each.path, each) for each in _listed(store, attempt.folder) if _is_data(each.path))
+    read = footers(store, [path for path, _ in paths])
     return [
         StagedFile(
             path,
@@ -102,8 +101,7 @@ def staged_files(
 
 def discard(table: str, attempt: Attempt) -> None:
     """Removes what an attempt staged that has begun no commit."""
-    store, root = _opened(table)
-    _delete(store, f"{root}/{attempt.folder}")
+    _delete(_opened(table), attempt.folder)
 
 
 def discard_all(table: str, runs: Sequence[str], *, keep: Attempt | None = None) -> None:
@@ -111,9 +109,9 @@ def discard_all(table: str, runs: Sequence[str], *, keep: Attempt | None = None)
 
     They must be certain to commit no more: fenced, and looked for after that.
     """
-    store, root = _opened(table)
+    store = _opened(table)
     beginnings = tuple(f"{run}." for run in runs)
-    for each in _listed(store, root, deep=False):
+    for each in _listed(store, "", deep=False):
         if each.base_name.startswith(beginnings) and (keep is None or each.base_name != keep.folder):
             _delete(store, each.path)
 
@@ -124,12 +122,13 @@ def _delete(store: FileSystem, folder: str) -> None:
         store.delete_dir(folder)
 
 
-def _opened(table: str) -> tuple[FileSystem, str]:
-    from pyarrow.fs import LocalFileSystem
+def _opened(table: str) -> FileSystem:
+    """The table's folder."""
+    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
     local = local_path(table)
-    store, root = (LocalFileSystem(), local) if local is not None else open_store(table)
-    return store, root.rstrip("/")
+    store, root = open_store(table) if local is None else (LocalFileSystem(), local)
+    return SubTreeFileSystem(root, store)
 
 
 def _listed(store: FileSystem, folder: str, *, deep: bool = True) -> list[FileInfo]:

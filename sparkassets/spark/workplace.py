@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
-from sparkassets.spark import loss
+from sparkassets.spark import committers, loss
 from sparkassets.spark.interrupts import InterruptibleWork, Interrupts
 from sparkassets.spark.own_session import beside, leaving_active
 from sparkassets.spark.session import check_session, open_session
@@ -55,6 +55,8 @@ class Workplace:
                 found, self._created = open_session(self._settings, name=self._name)
             self._theirs = None if self._created else found
             self._session = found if self._created else beside(found)
+            if self._session is not self._theirs:
+                committers.prepare(self._session)
 
     @contextlib.contextmanager
     def entered(self, asset: AssetSpec) -> Iterator[SparkSession]:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from sparkassets.delta.bounds import form_of
 from sparkassets.delta.footers import footers, statistics
@@ -304,20 +305,19 @@ def test_a_file_without_rows():
     assert told(ints(x=[])) == {"numRecords": 0, "minValues": {}, "maxValues": {}, "nullCount": {"x": 0}}
 
 
-def test_footers_are_read_as_the_log_names_their_files(tmp_path):
-    folder = tmp_path / "day=a b%3A"
-    folder.mkdir()
-    pq.write_table(ints(x=[1, 2, 3]), folder / "part-0.parquet")
-    (one, other) = footers(
-        str(tmp_path), ["day=a%20b%253A/part-0.parquet", f"file://{tmp_path}/day=a%20b%253A/part-0.parquet"]
-    )
-    assert (one.num_rows, other.num_rows) == (3, 3)
-    assert footers(str(tmp_path), []) == []
+def test_footers_are_read_in_the_order_of_their_paths(tmp_path):
+    for count in (3, 1, 2):
+        folder = tmp_path / f"day=a b%3A{count}"
+        folder.mkdir()
+        pq.write_table(ints(x=range(count)), folder / "part-0.parquet")
+    store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
+    found = footers(store, [f"day=a b%3A{count}/part-0.parquet" for count in (2, 3, 1)])
+    assert [each.num_rows for each in found] == [2, 3, 1]
+    assert footers(store, []) == []
 
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path):
     (tmp_path / "part-0.parquet").write_text("torn")
-    with pytest.raises(
-        OSError, match=r"cannot read the footer of 'part-0.parquet' in '.*': Parquet file size is 4 bytes"
-    ):
-        footers(str(tmp_path), ["part-0.parquet"])
+    store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
+    with pytest.raises(OSError, match=r"cannot read the footer of 'part-0.parquet': Parquet file size is 4 bytes"):
+        footers(store, ["part-0.parquet"])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 WIDE = """
 SELECT id % 3 AS part, id AS n, IF(id % 7 = 0, NULL, id) AS some, CAST(id AS STRING) AS text,
-  repeat(CAST(id DIV 1000 AS STRING), 50) AS long, id % 2 = 0 AS flag, CAST(id / 100 AS DECIMAL(20, 4)) AS exact,
+  repeat(CAST(id DIV 1000 AS STRING), 5000) AS long, id % 2 = 0 AS flag, CAST(id / 100 AS DECIMAL(20, 4)) AS exact,
   IF(id DIV 1000 = 2, double('NaN'), id / 7) AS ratio, CAST(-id AS FLOAT) AS loss,
   DATE'2013-01-01' + CAST(id / 100 AS INT) AS day, timestamp_micros(1356998400000000 + id * 777777) AS at,
   CAST(timestamp_micros(id * 1001) AS TIMESTAMP_NTZ) AS local, IF(id < 2000, NULL, 1) AS late, map('k', id) AS m,
@@ -27,7 +27,7 @@ FILTERS = (
     "late IS NULL",
     "text = '3321'",
     "text > '4'",
-    "long = repeat('2', 50)",
+    "long = repeat('2', 5000)",
     "long > repeat('2', 49)",
     "exact = 0.01",
     "ratio > 500",

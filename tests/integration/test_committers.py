@@ -1,142 +1,46 @@
-"""Who commits to a table: the driver, or Spark where the table, the session or the run asks for it."""
-
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from deltalake import DeltaTable
 
-from sparkassets.core.writes import Append
-from sparkassets.delta.choice import why_spark
-from sparkassets.errors import RunError
-from tests.integration.orders import execute, order, rows, sql, table
+from sparkassets.spark import committers
 
 pytestmark = pytest.mark.spark
 
-TABLES = {
-    "plain": ("n INT", "", None),
-    "deletion vectors": ("n INT", "'delta.enableDeletionVectors' = 'true'", "it has deletion vectors"),
-    "change feed": ("n INT", "'delta.enableChangeDataFeed' = 'true'", "it keeps a change feed"),
-    "append-only": ("n INT", "'delta.appendOnly' = 'true'", "it is append-only"),
-    "column mapping": ("n INT", "'delta.columnMapping.mode' = 'name'", "it has column mapping"),
-    "row tracking": ("n INT", "'delta.enableRowTracking' = 'true'", "it has domainMetadata, row tracking"),
-    "commit timestamps": ("n INT", "'delta.enableInCommitTimestamps' = 'true'", "it has timestamps in its commits"),
-    "checkpoints": ("n INT", "'delta.checkpointPolicy' = 'v2'", "it has checkpoints of version 2"),
-    "type widening": ("n INT", "'delta.enableTypeWidening' = 'true'", "it has type widening"),
-    "compaction": ("n INT", "'delta.autoOptimize.autoCompact' = 'true'", "Spark compacts it after each write"),
-    "generated": ("n INT, m INT GENERATED ALWAYS AS (n + 1)", "", "its column 'm' is generated"),
-    "identity": ("n INT, i BIGINT GENERATED ALWAYS AS IDENTITY", "", "its column 'i' is an identity column"),
-    "limited": ("n INT, s VARCHAR(3)", "", "its column 's' is of limited length"),
-    "nested": ("n INT, s STRUCT<a: ARRAY<STRUCT<b: INT>>>", "", None),
-    "default": (
-        "n INT DEFAULT 7",
-        "'delta.feature.allowColumnDefaults' = 'supported'",
-        "its column 'n' is filled by a default",
-    ),
-}
+PROTOCOL = "spark.sql.sources.commitProtocolClass"
+NONE = "the session has no committer for {}:// (hadoop-aws and spark-hadoop-cloud bring it)"
 
 
-@pytest.fixture
-def made(spark, tmp_path):
-    """Makes the table of an asset by SQL."""
-
-    def make(columns: str, properties: str = "", *, tail: str = "", **more):
-        asset = table("log", tmp_path, write=Append(), **more)
-        told = f"TBLPROPERTIES ({properties})" if properties else ""
-        spark.sql(f"CREATE TABLE delta.`{asset.storage.path}` ({columns}) USING delta {tail} {told}")
-        return asset
-
-    return make
-
-
-def committers(asset) -> list[str]:
-    """Who made the commits, the newest first."""
-    history = DeltaTable(asset.storage.path).history()
-    return ["driver" if each["engineInfo"].startswith("delta-rs") else "spark" for each in history]
-
-
-@pytest.mark.parametrize(("columns", "properties", "reason"), TABLES.values(), ids=TABLES)
-def test_a_table_tells_why_spark_commits(made, columns, properties, reason):
-    asset = made(columns, properties)
-    assert why_spark(asset, DeltaTable(asset.storage.path)) == reason
-
-
-def test_a_clustered_table_is_sparks(made):
-    asset = made("n INT", tail="CLUSTER BY (n)")
-    assert why_spark(asset, DeltaTable(asset.storage.path)) == "it has liquid clustering, domainMetadata"
-
-
-def test_a_constraint_is_sparks(made, spark):
-    asset = made("n INT")
-    spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` ADD CONSTRAINT few CHECK (n < 9)")
-    assert why_spark(asset, DeltaTable(asset.storage.path)) == "it has CHECK constraints"
-
-
-def test_a_protocol_that_is_raised_and_not_used_is_the_drivers(made, spark, engine):
-    asset = made("n INT", **sql("SELECT 1 AS n"))
-    spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
-    spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')")
-    found = why_spark(asset, DeltaTable(asset.storage.path))
-    execute(engine, order(asset))
-    assert committers(asset)[0] == ("driver" if found is None else "spark")
-    assert rows(spark, asset) == [(1,)]
+@pytest.mark.parametrize("path", ["/lake/day", "file:///lake/day", "hdfs://lake/day"])
+def test_on_a_disk_files_are_published_by_a_rename_once_they_are_certain(spark, path):
+    assert committers.why_none(spark, path) is None
+    options = committers.options(spark, path)
+    assert options["mapreduce.fileoutputcommitter.algorithm.version"] == "1"
+    assert options["spark.sql.parquet.output.committer.class"] == "org.apache.parquet.hadoop.ParquetOutputCommitter"
 
 
 @pytest.mark.parametrize(
-    ("query", "committer"), [("SELECT 1 AS n", "driver"), ("SELECT nullif(1, 2) AS n", "spark")], ids=["sure", "unsure"]
+    ("path", "reason"),
+    [
+        ("s3a://lake/day", NONE.format("s3a")),
+        ("S3://lake/day", NONE.format("s3")),
+        ("gs://lake/day", "no committer is known for gs://"),
+        ("abfss://lake@account/day", "no committer is known for abfss://"),
+    ],
 )
-def test_a_column_that_must_not_be_null_is_the_drivers_where_the_result_promises_it(
-    made, spark, engine, query, committer
-):
-    asset = made("n INT NOT NULL", **sql(query))
-    execute(engine, order(asset))
-    assert committers(asset)[0] == committer
-    assert rows(spark, asset) == [(1,)]
+def test_without_its_committer_a_store_is_sparks_to_commit_to(spark, path, reason):
+    assert committers.why_none(spark, path) == reason
 
 
-def test_a_run_that_adds_columns_is_sparks(made, spark, engine):
-    asset = made("n INT", schema="add_columns", **sql("SELECT 1 AS n, 'x' AS s"))
-    execute(engine, order(asset))
-    execute(engine, order(asset))
-    assert committers(asset)[:2] == ["driver", "spark"]
-    assert rows(spark, asset) == [(1, "x"), (1, "x")]
+def test_a_platforms_own_way_is_left_alone(spark):
+    session, theirs = spark.newSession(), "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"
+    session.conf.set(PROTOCOL, theirs)
+    committers.prepare(session)
+    assert session.conf.get(PROTOCOL) == theirs
+    assert committers.why_none(session, "/lake") == f"the session publishes files by {theirs}"
 
 
-def test_what_replaces_all_may_change_the_columns_too(spark, engine, tmp_path):
-    asset = table("all", tmp_path, **sql("SELECT 1 AS n"))
-    for query in ("SELECT 1 AS n", "SELECT 1 AS n, 'x' AS s", "SELECT 'y' AS s, TIMESTAMP'2013-01-01' AS t"):
-        execute(engine, order(replace(asset, **sql(query))))
-    assert committers(asset) == ["driver"] * 3
-    assert spark.read.format("delta").load(asset.storage.path).dtypes == [("s", "string"), ("t", "timestamp")]
-    assert rows(spark, asset, "s") == [("y",)]
-
-
-def test_a_type_that_the_table_would_have_to_be_changed_for_is_sparks_to_refuse(spark, engine, tmp_path):
-    asset = table("all", tmp_path, **sql("SELECT 1 AS n"))
-    execute(engine, order(asset))
-    with pytest.raises(RunError, match=r"^all: \[DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT\] .*: timestampNtz\.$"):
-        execute(engine, order(replace(asset, **sql("SELECT TIMESTAMP_NTZ'2013-01-01 00:00:00' AS t"))))
-    assert rows(spark, asset) == [(1,)]
-
-
-def test_a_new_table_may_have_any_type_of_delta(spark, engine, tmp_path):
-    asset = table("all", tmp_path, **sql("SELECT TIMESTAMP_NTZ'2013-01-01 00:00:00' AS t, map('k', array(1)) AS m"))
-    execute(engine, order(asset))
-    execute(engine, order(asset))
-    assert committers(asset) == ["driver"] * 2
-    assert rows(spark, asset, "CAST(t AS STRING)") == [("2013-01-01 00:00:00",)]
-
-
-def test_a_session_with_properties_for_new_tables_makes_them(spark, engine, tmp_path):
-    asset = table("all", tmp_path, **sql("SELECT 1 AS n"))
-    session = engine.workplace._started()
-    session.conf.set("spark.databricks.delta.properties.defaults.logRetentionDuration", "interval 3 days")
-    try:
-        execute(engine, order(asset))
-    finally:
-        session.conf.unset("spark.databricks.delta.properties.defaults.logRetentionDuration")
-    execute(engine, order(asset))
-    assert committers(asset) == ["driver", "spark"]
-    metadata = DeltaTable(asset.storage.path).metadata()
-    assert metadata.configuration == {"delta.logRetentionDuration": "interval 3 days"}
+def test_without_the_jars_for_s3_a_session_stays_as_it_is(spark):
+    session = spark.newSession()
+    before = session.conf.getAll
+    committers.prepare(session)
+    assert session.conf.getAll == before

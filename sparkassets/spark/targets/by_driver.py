@@ -21,7 +21,7 @@ from sparkassets.delta.log import FileAction
 from sparkassets.delta.slices import sliced, touching
 from sparkassets.delta.staged import Attempt, StagedFile, discard, staged_files
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
-from sparkassets.spark import sqltext
+from sparkassets.spark import committers, sqltext
 from sparkassets.spark.markers import describe
 from sparkassets.spark.table import path_of
 from sparkassets.spark.writes import PlannedWrite, layout_of
@@ -39,7 +39,6 @@ _OF_THE_SESSION = {
     "spark.databricks.delta.autoCompact.enabled": "the session compacts after each write",
 }
 _LOG_STORES = ("spark.delta.logStore.class", "spark.delta.logStore.file.impl")
-_STAGED_AS = {**KEEPS_BOUNDS, "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
 _NOT_ADDED = ("timestamp_ntz", "variant", "interval")
 """Types that a table has to be changed for, beyond its columns."""
@@ -50,7 +49,8 @@ def why_spark(work: PlannedWrite, table: DeltaTable | None) -> str | None:
     landing, schema = work.landing, work.schema
     if landing.before or landing.after or (landing.columns == "widened" and landing.replaces != "all"):
         return "the run changes the table's columns"
-    if found := of_the_session(landing.rows.sparkSession, new=table is None):
+    session = landing.rows.sparkSession
+    if found := of_the_session(session, new=table is None) or committers.why_none(session, path_of(work.asset)):
         return found
     if table is None:
         return None
@@ -207,7 +207,8 @@ def _stage(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[st
     """Writes the rows as Parquet; those of one folder of the table come together in as few files as their size asks."""
     if layout:
         rows = rows.hint("rebalance", *map(sqltext.name, layout))
-    writer = rows.write.format("parquet").mode("error").options(**_STAGED_AS)
+    as_kept = {**KEEPS_BOUNDS, **committers.options(rows.sparkSession, folder)}
+    writer = rows.write.format("parquet").mode("error").options(**as_kept)
     try:
         (writer.partitionBy(*layout) if layout else writer).save(folder)
     except Exception as error:

@@ -1,0 +1,87 @@
+"""How Spark publishes the files that a run stages: by a rename on a disk, by completing an upload on S3.
+
+Files of tasks that were retried, or overtaken by a speculative twin, must never be among those that a run commits. The
+committers told here keep to that; whatever else a platform has set for its sessions may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.spark import gateway
+from sparkassets.spark.own_session import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PROTOCOL = "spark.sql.sources.commitProtocolClass"
+_RENAMES = "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+_BY_STORE = "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol"
+"""Leaves the choice of a committer to the file system; of the module ``spark-hadoop-cloud``."""
+_MAGIC = "org.apache.hadoop.fs.s3a.commit.magic.MagicS3GuardCommitter"
+_S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_OF_PARQUET = "spark.sql.parquet.output.committer.class"
+_FACTORY = "mapreduce.outputcommitter.factory.scheme"
+
+_ON_DISKS: Final = ("file", "hdfs")
+_ON_S3: Final = ("s3a", "s3")
+_ALWAYS: Final = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # the second one publishes what a task has before it is certain that it will not be retried
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+}
+
+
+def prepare(session: SparkSession) -> None:
+    """Lets the stores choose the committer, where Spark has what it takes: in a session of the runs' own."""
+    if not is_remote(session) and session.conf.get(_PROTOCOL) == _RENAMES and _has_magic():
+        session.conf.set(_PROTOCOL, _BY_STORE)
+
+
+def why_none(session: SparkSession, path: str) -> str | None:
+    """Why no file may be staged at ``path``, as the end of a sentence; None where `options` tells how."""
+    protocol, scheme = session.conf.get(_PROTOCOL), _scheme(path)
+    if protocol not in (_RENAMES, _BY_STORE):
+        return f"the session publishes files by {protocol}"
+    if scheme in _ON_DISKS:
+        return None
+    if scheme not in _ON_S3:
+        return f"no committer is known for {scheme}://"
+    if is_remote(session):
+        return f"a session of Spark Connect does not tell whether it has a committer for {scheme}://"
+    if protocol != _BY_STORE or not _has_magic() or not _is_s3a(session, scheme):
+        return f"the session has no committer for {scheme}:// (hadoop-aws and spark-hadoop-cloud bring it)"
+    return None
+
+
+def options(session: SparkSession, path: str) -> Mapping[str, str]:
+    """Of a write of Parquet files to ``path`` that publishes those of its successful tasks alone."""
+    scheme = _scheme(path)
+    if session.conf.get(_PROTOCOL) == _RENAMES:
+        return {**_ALWAYS, _OF_PARQUET: "org.apache.parquet.hadoop.ParquetOutputCommitter"}
+    chosen = {_OF_PARQUET: "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"}
+    if scheme in _ON_DISKS:
+        factory = "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitterFactory"
+        return {**_ALWAYS, **chosen, f"{_FACTORY}.{scheme}": factory}
+    return {
+        **_ALWAYS,
+        **chosen,
+        f"{_FACTORY}.{scheme}": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
+        "fs.s3a.committer.name": "magic",
+        "fs.s3a.committer.magic.enabled": "true",
+    }
+
+
+def _scheme(path: str) -> str:
+    scheme, separator, _ = path.partition("://")
+    return scheme.lower() if separator else "file"
+
+
+def _has_magic() -> bool:
+    return gateway.has_class(_BY_STORE) and gateway.has_class(_MAGIC)
+
+
+def _is_s3a(session: SparkSession, scheme: str) -> bool:
+    """Whether that scheme means Hadoop's own file system for S3, and no platform's."""
+    return bool(session._jsc.hadoopConfiguration().get(f"fs.{scheme}.impl") == _S3A)  # noqa: SLF001  no other way
