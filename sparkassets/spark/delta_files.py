@@ -65,15 +65,20 @@ def read_version(
     try:
         if table.version() != version:
             table.load_as_version(version)
-        schema = _readable(table)
-        slices = sliced(table, parts, partitioning=partitioning) if schema is not None else None
+        slices = sliced(table, parts, partitioning=partitioning)
     except (DeltaError, SourceError):  # Delta reads more, and tells what it cannot
-        schema = slices = None
-    if schema is not None and slices is not None:
-        frame = _of_files(session, [*slices.inside, *slices.mixed], path=path, schema=schema, table=table)
+        slices = None
+    if slices is not None:
+        frame = read_files(session, table, [*slices.inside, *slices.mixed], path=path)
         if frame is not None:
             return frame, not slices.mixed
     return session.read.format("delta").option("versionAsOf", version).load(path), False
+
+
+def read_files(session: SparkSession, table: DeltaTable, files: Sequence[LiveFile], *, path: str) -> DataFrame | None:
+    """The rows of these live files of the version that is loaded, as of `read_version`; None where that is Delta's."""
+    schema = _readable(table)
+    return None if schema is None else _of_files(session, files, path=path, schema=schema, table=table)
 
 
 # --------------------------------------------------------------------------- whether

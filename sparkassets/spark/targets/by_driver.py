@@ -18,12 +18,13 @@ from sparkassets.delta.features import keeps_paths, required_columns
 from sparkassets.delta.footers import KEEPS_BOUNDS
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
-from sparkassets.delta.slices import sliced, touching
+from sparkassets.delta.slices import Slices, sliced, touching
 from sparkassets.delta.staged import Attempt, StagedFile, discard, staged_files
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import committers, sqltext
 from sparkassets.spark.markers import describe
 from sparkassets.spark.table import path_of
+from sparkassets.spark.targets import copied
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def of_the_session(session: SparkSession, *, new: bool) -> str | None:
 
 
 def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker) -> bool:
-    """Stages the rows and commits the files; False, with nothing done, where Spark has to.
+    """Stages the rows, and others that share files with those they replace, and commits; False where Spark has to.
 
     Raises:
         RunError: Rows outside the blocks (with examples), whatever Spark says, or another writer was quicker; nothing
@@ -87,13 +88,14 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
         SourceError: Files changed while they were read; nothing was published.
     """
     path = path_of(work.asset)
-    taken = _taken(made.order, work, table)
-    if taken is None:
+    replaced, fields = _replaced(made.order, work, table), _fields(work, table)
+    taken = [*replaced.inside, *replaced.mixed]
+    rows = _rows(work, fields, table, replaced.mixed) if keeps_paths(file.path for file in taken) else None
+    if rows is None:
         return False
-    attempt = Attempt(marker.run, marker.token, marker.attempt)
-    fields, layout = _fields(work, table), layout_of(work.asset, work.schema, work.table)
+    attempt, layout = Attempt(marker.run, marker.token, marker.attempt), layout_of(work.asset, work.schema, work.table)
     try:
-        _stage(work, _rows(work, fields), f"{path}/{attempt.folder}", layout)
+        _stage(work, rows, f"{path}/{attempt.folder}", [*([copied.MARK] if replaced.mixed else []), *layout])
         made.inlets.check_files()
         properties = {} if table is None else table.metadata().configuration
         files = staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
@@ -109,7 +111,7 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
         removes=taken,
         replaces_all=work.landing.replaces == "all",
         schema=_schema(fields) if table is None or work.landing.columns != "kept" else None,
-        metrics=_metrics(files, taken),
+        metrics=_metrics(files, replaced),
         touches=_touches(made, work, table),
     )
     if table is None:
@@ -146,15 +148,12 @@ def make(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) -> None:
         raise FenceConflictError(str(error)) from error
 
 
-def _taken(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> Sequence[LiveFile] | None:
-    """The files whose rows are replaced; None where other rows are in some of them."""
+def _replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> Slices:
+    """The files that go: those of the replaced rows alone, and those that hold other rows besides."""
     if table is None or work.landing.replaces == "nothing":
-        return ()
+        return Slices()
     parts = EVERYTHING if work.landing.replaces == "all" else order.blocks
-    slices = sliced(table, parts, partitioning=work.asset.partitioning)
-    if slices.mixed or not keeps_paths(file.path for file in slices.inside):
-        return None
-    return slices.inside
+    return sliced(table, parts, partitioning=work.asset.partitioning)
 
 
 def _touches(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None) -> Callable[[FileAction], bool]:
@@ -196,11 +195,17 @@ def _schema(fields: Sequence[Mapping[str, Any]]) -> Schema:
     return Schema.from_json(json.dumps({"type": "struct", "fields": list(fields)}))
 
 
-def _rows(work: PlannedWrite, fields: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """The rows with the table's columns, in its order and spelling."""
+def _rows(
+    work: PlannedWrite, fields: Sequence[Mapping[str, Any]], table: DeltaTable | None, mixed: Sequence[LiveFile]
+) -> DataFrame | None:
+    """The rows with the table's columns, in its order and spelling, and those that stay of the files that go.
+
+    None where Delta has to read these.
+    """
     from pyspark.sql import functions as sql
 
-    return work.landing.rows.select(*(sql.col(sqltext.name(each["name"])).alias(each["name"]) for each in fields))
+    rows = work.landing.rows.select(*(sql.col(sqltext.name(each["name"])).alias(each["name"]) for each in fields))
+    return copied.with_copied(rows, work, table, files=mixed) if table is not None and mixed else rows
 
 
 def _stage(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:
@@ -215,11 +220,16 @@ def _stage(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[st
         raise work.refused(error) from error
 
 
-def _metrics(files: Sequence[StagedFile], taken: Sequence[LiveFile]) -> dict[str, int]:
+def _metrics(files: Sequence[StagedFile], replaced: Slices) -> dict[str, int]:
     """As Delta's own writer has them."""
+    taken, stays = [*replaced.inside, *replaced.mixed], copied.count(files)
+    told = [file.rows for file in taken if file.rows is not None]
+    deleted = {"numDeletedRows": sum(told) - stays} if replaced.mixed and len(told) == len(taken) else {}
     return {
         "numFiles": len(files),
         "numOutputRows": sum(file.rows for file in files),
+        "numCopiedRows": stays,
+        **deleted,
         "numOutputBytes": sum(file.size for file in files),
         "numRemovedFiles": len(taken),
         "numRemovedBytes": sum(file.size for file in taken),

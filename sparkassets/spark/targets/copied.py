@@ -1,0 +1,47 @@
+"""Rows that stay although their files go: those that share a file with a run's blocks, copied by the run's own job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.delta.live import LiveFile
+from sparkassets.delta.staged import StagedFile
+from sparkassets.spark.delta_files import read_files
+from sparkassets.spark.table import path_of
+from sparkassets.spark.writes import PlannedWrite
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql import Column, DataFrame
+
+MARK = "sparkassets_copied"
+"""Names the first folders in the attempt's, which keep copied rows and the run's own in files apart."""
+_COPIED = "true"
+
+
+def with_copied(
+    rows: DataFrame, work: PlannedWrite, table: DeltaTable, *, files: Sequence[LiveFile]
+) -> DataFrame | None:
+    """The run's rows and those of ``files`` that are not in its blocks, told apart by the column `MARK`.
+
+    None where the files are Delta's to read, or the table has such a column.
+    """
+    if work.blocks is None or MARK in (name.lower() for name in rows.columns):
+        return None
+    there = read_files(rows.sparkSession, table, files, path=path_of(work.asset))
+    if there is None:
+        return None
+    staying = there.filter(f"NOT coalesce(({work.blocks.predicate}), false)").select("*", _mark(copied=True))
+    return rows.select("*", _mark(copied=False)).unionByName(staying)
+
+
+def count(files: Sequence[StagedFile]) -> int:
+    """How many of the staged rows are copied."""
+    return sum(file.rows for file in files if file.partition.get(MARK) == _COPIED)
+
+
+def _mark(*, copied: bool) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.lit(_COPIED if copied else "false").alias(MARK)
