@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet
@@ -74,14 +75,24 @@ class _Holding:
 
 
 def touching(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning) -> Callable[[FileAction], bool]:
-    """Tells of a file that came into the table or left it whether rows of ``parts`` may be in it."""
+    """Tells of a file that came or went after the loaded version whether rows of ``parts`` may be in it.
+
+    What leaves is mostly told without statistics: it was there, or came meanwhile and was judged then.
+    """
     time = partitioning.time
     column = None if time is None else told_by(table.schema().to_json(), time)
     if parts.is_everything or time is None or column is None:
         return lambda _: bool(parts)
     times, holding = FileTimes(column, time), _Holding(parts.time)
 
+    @cache
+    def there() -> frozenset[str]:
+        found = sliced(table, parts, partitioning=partitioning)
+        return frozenset(file.path for file in (*found.inside, *found.mixed))
+
     def touches(file: FileAction) -> bool:
+        if not file.added:
+            return file.path in there()
         when = times.of_action(file.partition or {}, file.stats)
         return when is None or holding.of(when) is not False
 
