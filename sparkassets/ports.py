@@ -361,7 +361,7 @@ class Engine(Protocol):
         """Starts or finds the session; raises `SparkUnavailableError` with one clear line."""
 
     def processes(self) -> Sequence[Process]:
-        """The Python process, and those after it in which the engine may commit to a table by itself."""
+        """Those besides this one in which it may commit to a table by itself."""
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computation:
         """Reads the pinned inlets and runs the asset's SQL or function; writes to no target."""
@@ -401,10 +401,11 @@ class Target(Protocol):
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look."""
 
-    def remove_staged(self, runs: Sequence[str], *, keep: Committed | None) -> None:
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs have written and never committed, but for the commit that was found.
 
-        To be called when none of them can commit any more: once a newer fence or the run itself was seen in the table.
+        Of claims with fence tokens up to ``upto`` alone, none of which can commit any more: a newer fence or the run
+        itself was seen in the table. A newer claim than these may be about to complete one of the runs.
         """
 
 

@@ -104,16 +104,25 @@ def discard(table: str, attempt: Attempt) -> None:
     _delete(_opened(table), attempt.folder)
 
 
-def discard_all(table: str, runs: Sequence[str], *, keep: Attempt | None = None) -> None:
+def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: Attempt | None = None) -> None:
     """Removes what attempts of these runs staged in the table, but for the one that was committed.
 
-    They must be certain to commit no more: fenced, and looked for after that.
+    They must be certain to commit no more: fenced, and looked for after that. A newer claim may complete one of the
+    runs meanwhile, so only attempts with fence tokens up to ``upto`` are meant.
     """
     store = _opened(table)
-    beginnings = tuple(f"{run}." for run in runs)
     for each in _listed(store, "", deep=False):
-        if each.base_name.startswith(beginnings) and (keep is None or each.base_name != keep.folder):
+        attempt = _attempt(each.base_name)
+        if attempt is not None and attempt != keep and attempt.run in runs and attempt.token <= upto:
             _delete(store, each.path)
+
+
+def _attempt(folder: str) -> Attempt | None:
+    """Whose folder it is by its name; None for what is no attempt's."""
+    run, *numbers = folder.rsplit(".", 2)
+    if len(numbers) < len(("token", "attempt")) or not all(map(str.isdecimal, numbers)):
+        return None
+    return Attempt(run, *map(int, numbers))
 
 
 def _delete(store: FileSystem, folder: str) -> None:

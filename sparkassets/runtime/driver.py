@@ -234,7 +234,7 @@ class Driver:
             taken = {active.run.asset for active in self._active.values()}
             for run in plan.runs:
                 if len(claimed) < self._room() and run.asset not in taken:
-                    claimed.append((run, self._entry(run, engine)))
+                    claimed.append((run, self._entry(run)))
                     taken.add(run.asset)
             return [entry for _, entry in claimed]
 
@@ -283,7 +283,7 @@ class Driver:
             outcome = Failed("error", error, fenced=False, attempts=0)
         self._heard.put(_Ended(active, outcome))
 
-    def _entry(self, run: PlannedRun, engine: Engine) -> ClaimEntry:
+    def _entry(self, run: PlannedRun) -> ClaimEntry:
         asset = self.project.assets[run.asset]
         return ClaimEntry(
             request=run.request,
@@ -292,7 +292,7 @@ class Driver:
             invocation=self.identity.invocation,
             host=self.leases.host,
             planned=unix(self._now()),
-            processes=tuple(engine.processes()[:1]),
+            processes=(self.leases.process,),
         )
 
     def _order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:

@@ -207,7 +207,7 @@ class Execution:
         """Removes what these runs staged in vain; what cannot be removed disturbs nobody."""
         for target, found in zip(self._targets, self._found, strict=True):
             with suppress(Exception):
-                target.remove_staged(runs, keep=found)
+                target.remove_staged(runs, upto=self._order.token, keep=found)
 
     # ------------------------------------------------------------------ step 4
 

@@ -37,10 +37,12 @@ class Leases:
 
     Attributes:
         host: Identity of this host, as claims name it; empty where it cannot be known: then leases alone decide.
+        process: This process, as claims name it.
     """
 
-    def __init__(self, *, host: str, alive: Alive, clock: Clock) -> None:
+    def __init__(self, *, host: str, process: Process, alive: Alive, clock: Clock) -> None:
         self.host = host
+        self.process = process
         self._alive = alive
         self._clock = clock
         self._seen: dict[int, Sighting] = {}

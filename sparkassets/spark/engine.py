@@ -16,7 +16,7 @@ from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
 from sparkassets.spark.own_session import require_utc
-from sparkassets.spark.processes import writing_processes
+from sparkassets.spark.processes import jvms
 from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.table import open_table, path_of, table_of
@@ -52,8 +52,8 @@ class SparkEngine:
         self.workplace.start()
 
     def processes(self) -> Sequence[Process]:
-        """This Python process and its JVM."""
-        return writing_processes()
+        """The JVM."""
+        return jvms()
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computation:
         """Opens the inlets and lets the asset's SQL or function describe its rows; looks at the target's schema only.

@@ -1,4 +1,4 @@
-"""The processes that may write for this driver."""
+"""The processes in which Spark may commit for this driver."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections.abc import Sequence
 
 import psutil
 
-from sparkassets.processes import Process, started, this_process
+from sparkassets.processes import Process, started
 
 
-def writing_processes() -> Sequence[Process]:
-    """This process first, then the JVMs below or above it.
+def jvms() -> Sequence[Process]:
+    """The JVMs below or above this process.
 
-    Spark's JVM is a child of Python, or under ``spark-submit`` its parent.
+    Spark's is a child of Python, or under ``spark-submit`` its parent.
     """
     own = psutil.Process()
-    related = [*own.children(recursive=True), *own.parents()]
-    found = [this_process()]
-    for process in related:
+    found = []
+    for process in [*own.children(recursive=True), *own.parents()]:
         with contextlib.suppress(psutil.Error):
             if process.name() in {"java", "java.exe"}:
                 found.append((process.pid, started(process.pid)))

@@ -16,6 +16,7 @@ from sparkassets.app.history import History
 from sparkassets.app.pausing import Pausing
 from sparkassets.app.timing import Timing
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Leases
 from sparkassets.sources import DeltaTargets, observer
@@ -86,7 +87,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
         observer=observer,
         targets=DeltaTargets,
         computing=partial(_computing, spec),
-        leases=lambda: Leases(host=host_identity(), alive=any_alive, clock=clock),
+        leases=lambda: Leases(host=host_identity(), process=this_process(), alive=any_alive, clock=clock),
         clock=clock,
         ids=RandomIds(),
         process=process_name,

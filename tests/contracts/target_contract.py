@@ -115,13 +115,13 @@ class TargetContract:
 
     def test_nothing_that_is_in_goes_with_what_was_staged(self, table):
         nowhere, first, dead, newer = table.order(), table.order(), table.order(), table.order()
-        table.target(nowhere).remove_staged([nowhere.run], keep=None)
+        table.target(nowhere).remove_staged([nowhere.run], upto=nowhere.token, keep=None)
         self.write(table, first)
         self.write(table, dead, attempt=3)
         self.fence(table, newer)
         (committed,) = table.target(newer).committed([dead.run])
-        table.target(newer).remove_staged([dead.run, nowhere.run], keep=committed)
-        table.target(newer).remove_staged([newer.run], keep=None)
+        table.target(newer).remove_staged([dead.run, nowhere.run], upto=newer.token, keep=committed)
+        table.target(newer).remove_staged([newer.run], upto=newer.token, keep=None)
         assert (self.found(table, dead, newer), table.rows()) == ([dead.run], 2)
 
     def test_a_run_that_fenced_itself_lands_no_more(self, table):

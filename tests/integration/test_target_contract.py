@@ -57,13 +57,14 @@ class TestAtAPath(TargetContract):
         dead, newer = table.order(), table.order()
         self.write(table, dead, attempt=2)
         home = Path(table.asset.storage.path)
-        staged = [home / f"{run}.{dead.token}.{attempt}" for run in (dead.run, "log-of-another") for attempt in (1, 3)]
+        named = [(dead.run, dead.token), (dead.run, newer.token + 1), ("log-of-another", dead.token)]
+        staged = [home / f"{run}.{token}.{attempt}" for run, token in named for attempt in (1, 3)]
         for folder in staged:
             (folder / "_temporary").mkdir(parents=True)
         self.fence(table, newer)
         (committed,) = table.target(newer).committed([dead.run])
-        table.target(newer).remove_staged([dead.run], keep=committed)
-        assert [folder.exists() for folder in staged] == [False, False, True, True]
+        table.target(newer).remove_staged([dead.run], upto=newer.token, keep=committed)
+        assert [folder.exists() for folder in staged] == [False, False, True, True, True, True]
         assert table.rows() == 1
 
     def test_spark_is_enlisted_before_it_commits_and_commits_nothing_where_that_fails(self, table, commit):

@@ -19,7 +19,8 @@ The rules, which the code that commits must keep:
 6. Staged files of a claim's attempt are removed once a snapshot of *that* outlet shows, for *that* asset's transaction
    id, 2·token + 1 or more, and does not hold the attempt's commit. Thereafter no commit of them can come. This is so
    for an older claim's after the fence of the next and its look; for a claim's own other attempts once it is in, or
-   has fenced itself. An error, the end of a driver, or to be taken over is no reason to remove anything.
+   has fenced itself. An error, the end of a driver, or to be taken over is no reason to remove anything, and who has
+   been taken over without knowing removes nothing of a newer claim that completes its run.
 7. Whoever takes over need not wait for the JVM of the driver before: what it still stages can be committed by nobody.
 """
 
@@ -61,7 +62,7 @@ class DriverCommits(Protocol):
         """Raises a `ViolationError` where something is so that must never be."""
         super().check(state)
         invariants.check_files(state)
-        if self.rules.sweep != "never" and not (any(state.chains) or state.writes):
+        if self.rules.sweep not in ("never", "by_run") and not (any(state.chains) or state.writes):
             left = [files for files in state.files if not _committed(state, files)]
             if left:
                 raise ViolationError(f"I7: all is settled, and staged files are left of claim {left[0].token}")
@@ -119,6 +120,8 @@ class DriverCommits(Protocol):
                 )
             case "on_error", "error":
                 return _without(state, lambda each: each.writer == (driver.token, driver.attempt))
+            case "by_run", "failed":
+                return _without(state, lambda each: each.folder[0] == driver.run and not _committed(state, each))
             case "on_superseded", "superseded":
                 return _without(state, lambda each: each.token == driver.token)
         return state

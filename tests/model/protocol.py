@@ -421,6 +421,8 @@ class Protocol:
         """Ends a claim that failed: fences it in every outlet and looks, or records it unfenced."""
         if self.rules.fail != "selffence":
             return [self._fail(state, driver, clean=self.rules.fail == "naive")]
+        if driver.place == self.rules.outlets:
+            state = self.at("failed", state, driver)
         steps = [self._fail(state, driver, clean=False)]  # the target may be out of reach
         if driver.place < self.rules.outlets:
             return steps + self.self_fence(state, driver)

@@ -104,6 +104,7 @@ class Rules:
         "own_attempts",
         "on_error",
         "on_superseded",
+        "by_run",
         "at_fence",
         "other_lanes",
         "other_outlets",

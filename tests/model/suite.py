@@ -190,6 +190,10 @@ BY_DRIVER = (
     wrong("E23 goes by another outlet", **SMALL | {"sweep": "other_outlets", **TWO}),
     wrong("E24 attempts share a folder", **SMALL | {"folder": "no_attempt", "attempts": 2, "timeouts": 1}),
     wrong("E25 folders of a run without the token", **SMALL | {"folder": "no_token", **TWO}),
+    wrong(
+        "E26 removes what is staged for its run, whichever claim stages",
+        **SMALL | {"sweep": "by_run", "timeouts": 1, "events": 1, "late": 0, "crashes": 0, **TWO},
+    ),
 )
 CASES = BY_SPARK + BY_DRIVER
 LARGE = ("E9", "E10")

@@ -79,7 +79,7 @@ class FakeEngine:
         self.started += 1
 
     def processes(self) -> Sequence[tuple[int, float]]:
-        return [(1, 0.0)]
+        return [(2, 0.0)]
 
     def compute(self, order: RunOrder, *, attempt: int) -> Result:
         self.hook(order.asset.name, "compute", order)
@@ -140,10 +140,10 @@ class FakeTarget:
         self.commit(marker, computation.order)
         self.engine.hook(self.name, "written", computation.order)
 
-    def remove_staged(self, runs: Sequence[str], *, keep: Committed | None) -> None:
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         kept = None if keep is None else (keep.run, keep.token, keep.attempt)
         staged = self.engine.staged.get(self.name, [])
-        staged[:] = [each for each in staged if each[0] not in runs or each == kept]
+        staged[:] = [each for each in staged if each[0] not in runs or each[1] > upto or each == kept]
 
     def commit(self, marker: CommitMarker, order: RunOrder | None) -> None:
         """A lower version is skipped in silence, as Delta skips it."""
@@ -279,7 +279,7 @@ class World:
             computing=lambda: (used, FakeOutlets(used)),
             observer=self.observer,
             targets=self.targets,
-            leases=Leases(host=host, alive=lambda _: self.alive, clock=self.clock),
+            leases=Leases(host=host, process=(1, 0.0), alive=lambda _: self.alive, clock=self.clock),
             clock=self.clock,
             ids=self.ids,
             identity=DriverIdentity(f"d{self.invocations}", f"i{self.invocations}"),
@@ -298,7 +298,7 @@ class World:
             observer=self.observer,
             targets=lambda: self.targets,
             computing=lambda _: (self.engine, FakeOutlets(self.engine)),
-            leases=lambda: Leases(host="h", alive=lambda _: self.alive, clock=self.clock),
+            leases=lambda: Leases(host="h", process=(1, 0.0), alive=lambda _: self.alive, clock=self.clock),
             clock=self.clock,
             ids=self.ids,
             process=lambda: "h:1",

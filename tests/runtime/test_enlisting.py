@@ -18,7 +18,6 @@ def world(*, commits: bool, **more) -> World:
     """The asset ``a`` has something to do, by an engine that commits by itself or does not."""
     w = World(project(source("s"), asset("a", "s", **{"retries": 0, **more})), MemoryStore())
     w.engine.commits = commits
-    w.engine.processes = lambda: [DRIVER, JVM]
     w.tell("s", "2025-01-01")
     return w
 
@@ -37,7 +36,7 @@ def entries(w: World) -> list:
 def stuck(w: World, moment: str) -> None:
     """A driver that came to a moment of its run and never goes on."""
     reached, engine = threading.Event(), FakeEngine(w.engine.tables)
-    engine.commits, engine.processes = w.engine.commits, w.engine.processes
+    engine.commits = w.engine.commits
 
     def wait(order):
         reached.set()
@@ -91,7 +90,7 @@ def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
         assert go_on.wait(10)
 
     slow = FakeEngine(w.engine.tables)
-    slow.commits, slow.processes = True, w.engine.processes
+    slow.commits = True
     slow.hooks["a", "compute"] = wait
     first = threading.Thread(target=w.driver(engine=slow).run, args=([Tick()],), daemon=True)
     first.start()
@@ -110,9 +109,9 @@ def test_whoever_takes_over_waits_for_processes_that_were_enlisted_alone():
         stuck(w, "write")
         driver = w.driver()
         driver.ledger.open()
-        alive = Leases(host="h", alive=lambda processes: JVM in processes, clock=w.clock)
+        alive = Leases(host="h", process=(3, 0.0), alive=lambda processes: JVM in processes, clock=w.clock)
         assert bool(alive.over(driver.ledger.state, mine=frozenset())) == (not commits)
-        dead = Leases(host="h", alive=lambda _: False, clock=w.clock)
+        dead = Leases(host="h", process=(3, 0.0), alive=lambda _: False, clock=w.clock)
         assert dead.over(driver.ledger.state, mine=frozenset())
 
 

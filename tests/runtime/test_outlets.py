@@ -178,6 +178,38 @@ def test_a_run_that_ends_leaves_no_files_of_its_failed_attempts(retries, left):
     assert staged(w)[0] == left
 
 
+def test_who_fails_without_knowing_that_it_was_taken_over_removes_nothing_of_the_newer_claims():
+    w = world()
+    slow, failing, staging, failed = dead(w), *(threading.Event() for _ in range(3))
+
+    def fails(order):
+        failing.set()
+        assert staging.wait(10)
+        raise OSError("disk full")
+
+    def stages(order):
+        w.alive = True
+        staging.set()
+        assert failed.wait(10)
+
+    slow.hooks["test", "write"] = fails
+    w.engine.hooks["test", "write"] = stages
+    first = threading.Thread(target=w.driver(engine=slow).run, args=([Tick()],), daemon=True)
+    first.start()
+    assert failing.wait(10)
+    second = threading.Thread(target=w.driver().run, args=([Tick()],), daemon=True)
+    second.start()
+    first.join(10)
+    assert not first.is_alive()
+    failed.set()
+    second.join(10)
+    assert not second.is_alive()
+    assert recorded(w) == [("success", "a-1")]
+    assert staged(w) == [[("a-1", 1)], [("a-1", 1)]]
+    (committed,) = w.engine.data("test")
+    assert [token for _, token, _ in w.engine.staged["test"]] == [committed.marker.token]
+
+
 def test_what_cannot_be_removed_disturbs_no_run():
     w = world()
     dying(w, "train", "write")

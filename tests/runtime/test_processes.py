@@ -37,8 +37,8 @@ def claimed(host, process):
     """The state after a driver claimed and did not go on."""
     w = World(project(source("s"), asset("a", "s", lease_seconds=60)), MemoryStore())
     w.tell("s", "2025-01-01")
-    w.engine.processes = lambda: [process]
     driver = w.driver(host=host)
+    driver.leases.process = process
     driver.ledger.open()
     driver.ledger.commit(lambda state: changed_specs(w.project, state))
     driver._observe(None)
@@ -51,7 +51,7 @@ def claimed(host, process):
 def over(state: State, *, host=None, seconds=()) -> list[bool]:
     """Whether the claim is over for a driver that looks at these times."""
     clock = FakeClock()
-    leases = Leases(host=host_identity() if host is None else host, alive=any_alive, clock=clock)
+    leases = Leases(host=host_identity() if host is None else host, process=(1, 0.0), alive=any_alive, clock=clock)
     told = []
     for second in seconds or (0,):
         clock.seconds = second

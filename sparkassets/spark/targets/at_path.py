@@ -86,10 +86,10 @@ class PathTarget:
             with held(made) as frame:
                 by_spark.write(planned(made.order, frame, schema=made.schema, table=there), marker=marker)
 
-    def remove_staged(self, runs: Sequence[str], *, keep: Committed | None) -> None:
-        """Removes what attempts of these runs staged and never committed."""
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
+        """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""
         kept = None if keep is None else Attempt(keep.run, keep.token, keep.attempt)
-        discard_all(path_of(self._asset), runs, keep=kept)
+        discard_all(path_of(self._asset), runs, upto=upto, keep=kept)
 
     def _new_schema(self, session: SparkSession, computation: Computation | None) -> StructType:
         if computation is not None:

@@ -124,7 +124,11 @@ ENTRIES = maybe(
         planned=numbers,
         processes=st.lists(st.tuples(numbers, st.floats(0, 1e12)), max_size=2).map(tuple),
     ),
-    st.builds(RenewEntry, st.lists(st.tuples(texts, numbers), max_size=2).map(tuple)),
+    st.builds(
+        RenewEntry,
+        st.lists(st.tuples(texts, numbers), max_size=2).map(tuple),
+        st.lists(st.tuples(numbers, st.floats(0, 1e12)), max_size=2).map(tuple),
+    ),
     st.builds(
         SuccessEntry,
         asset=texts,
