@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -39,6 +40,11 @@ COMMANDS = {
 
 BROKEN_PIPE = 141
 """What a shell reports when whoever reads the output goes away (128 + SIGPIPE)."""
+
+
+OBJECTS_BETWEEN_LOOKS = 100_000
+"""After so many new objects Python looks for garbage, where the process is ours: what a start loads all stays, and
+looking through it after every 700 takes some hundredths of the time."""
 
 
 class LazyGroup(click.Group):
@@ -103,6 +109,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     if args is not None:
         return _run(args)
+    gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
     code = _run(sys.argv[1:])
     if code:
         raise SystemExit(code)

@@ -87,3 +87,12 @@ def test_the_package_itself_loads_next_to_nothing(tmp_path):
     code = "import sys, sparkassets; print(sorted(set(sys.modules) & {'click', 'pydantic', 'deltalake', 'pyspark'}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_only_the_process_of_its_own_looks_for_garbage_less_often(tmp_path):
+    code = (
+        "import gc, sys\nfrom sparkassets.cli import main\nbefore = gc.get_threshold()\nmain(['--help'])\n"
+        "assert gc.get_threshold() == before\nsys.argv = ['sparkassets', '--help']\nmain()\n"
+        "assert gc.get_threshold()[0] > before[0]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True)
