@@ -23,6 +23,7 @@ _SMALL_DATA = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.ui.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",  # compiling a query takes longer than running it over few rows
 }
 _DEFAULTS = {
     "spark.ui.enabled": "false",
