@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet
-from sparkassets.delta.live import LiveFile, flat_adds, live_files
+from sparkassets.delta.live import LiveFile, PartitionValue, flat_adds, live_files
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.times import NOWHEN, FileTime, FileTimes, Span, told_by
 from sparkassets.frozen import frozen
@@ -52,8 +53,7 @@ def sliced(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning
     holding = _Holding(parts.time)
     found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
     for file, when in zip(files, times.of_live(adds).values(), strict=True):
-        unnamed = when is NOWHEN and file.rows != 0 and file.partition.get(column.name) is not None
-        found[None if when is None or unnamed else holding.of(when)].append(file)
+        found[holding.of(when, file.partition.get(column.name))].append(file)
     return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
 
 
@@ -64,7 +64,10 @@ class _Holding:
     ranges: RangeSet
     _known: dict[Span, bool | None] = field(default_factory=dict)
 
-    def of(self, when: FileTime) -> bool | None:
+    def of(self, when: FileTime | None, value: PartitionValue) -> bool | None:
+        """The same of the time of a file, and the value that its folder is named by, if it is."""
+        if when is None or (when is NOWHEN and value not in (None, "")):  # a date that clocks skip, say
+            return None
         if when.start == when.end:
             return False
         if when.span not in self._known:
@@ -85,15 +88,21 @@ def touching(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioni
         return lambda _: bool(parts)
     times, holding = FileTimes(column, time), _Holding(parts.time)
 
+    version = table.version()
+
     @cache
     def there() -> frozenset[str]:
-        found = sliced(table, parts, partitioning=partitioning)
-        return frozenset(file.path for file in (*found.inside, *found.mixed))
+        """Where they were; the table that was given may have moved on by now."""
+        from deltalake import DeltaTable
+
+        found = sliced(DeltaTable(table.table_uri, version=version), parts, partitioning=partitioning)
+        return frozenset(file.place for file in (*found.inside, *found.mixed))
 
     def touches(file: FileAction) -> bool:
         if not file.added:
-            return file.path in there()
-        when = times.of_action(file.partition or {}, file.stats)
-        return when is None or holding.of(when) is not False
+            return unquote(file.path) in there()
+        partition = file.partition or {}
+        when = times.of_action(partition, file.stats)
+        return holding.of(when, partition.get(column.physical)) is not False
 
     return touches

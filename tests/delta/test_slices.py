@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning, PartitionSet, TimePartition
 from sparkassets.delta.live import flat_adds, live_files, log_text
-from sparkassets.delta.slices import sliced
+from sparkassets.delta.log import DeltaLog
+from sparkassets.delta.slices import sliced, touching
 
 DAYS = Partitioning(TimePartition("day", "UTC", column="day"))
 _TYPES = {
@@ -190,6 +191,29 @@ def test_without_statistics_a_file_may_hold_any_partition(path):
 
 def _without_stats(line):
     return {"add": {key: value for key, value in line["add"].items() if key != "stats"}} if "add" in line else line
+
+
+def test_a_folder_of_no_slot_may_hold_any_for_who_replaces_and_for_who_looks_at_others(path):
+    write_deltalake(path, pa.table({"day": ["2013-01-01", "some day", None], "n": [1, 2, 3]}), partition_by=["day"])
+    table, parts = DeltaTable(path), DAYS.parse("2013-01-01")
+    assert counts(sliced(table, parts, partitioning=DAYS)) == [1, 1, 1]
+    touches = touching(table, parts, partitioning=DAYS)
+    (commit,) = DeltaLog(path).after(-1)
+    assert {file.partition["day"]: touches(file) for file in commit.files} == {
+        "2013-01-01": True,
+        "some day": True,
+        None: False,
+    }
+
+
+def test_what_others_took_is_judged_by_what_was_there_when_the_table_has_moved_on(path):
+    table = save(path, days(1, 3), days(2), days(4))
+    touches = touching(table, DAYS.parse("2013-01-01"), partitioning=DAYS)
+    DeltaTable(path).delete("day = '2013-01-03'")
+    DeltaTable(path).delete("day = '2013-01-04'")
+    table.update_incremental()
+    gone = [file for commit in DeltaLog(path).after(2) for file in commit.files if not file.added]
+    assert [touches(file) for file in gone] == [True, False]
 
 
 def test_folders_named_by_odd_text_are_told_as_they_are(path):

@@ -18,6 +18,7 @@ from sparkassets.errors import RunError
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.predicates import belonging
 from tests.integration.orders import newest, order, sql, table
+from tests.integration.skipping import files_read
 
 pytestmark = pytest.mark.spark
 
@@ -192,7 +193,9 @@ def test_only_files_that_may_hold_the_partitions_are_read(spark, tmp_path):
     parts = DAYS.parse("2013-01-01..2013-01-03")
     found, _ = by_files(own, path, 3, parts, DAYS)
     theirs = by_delta(own, path, 3, parts, DAYS)
-    assert len(found.inputFiles()) == 3
+    names = {Path(each).name for each in found.inputFiles()}
+    assert names == files_read(own, Path(path), "day >= DATE'2013-01-01' AND day < DATE'2013-01-04'")
+    assert len(names) == 3
     assert content(found) == content(theirs)
 
 
