@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.delta.bounds import form_of, has_bounds
-from sparkassets.delta.indexed import Column, indexed, prefix_length
+from sparkassets.delta.bounds import Form, form_of, has_bounds
+from sparkassets.delta.indexed import indexed, prefix_length
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from pyarrow import DataType, Schema
+    from pyarrow import DataType
     from pyarrow.fs import FileSystem
-    from pyarrow.parquet import FileMetaData, RowGroupMetaData, Statistics
+    from pyarrow.parquet import FileMetaData, ParquetSchema, RowGroupMetaData, Statistics
 
 KEEPS_BOUNDS = {"parquet.statistics.truncate.length": "1024"}
 """Options of Spark's write: of longer values the footer keeps the beginning, else nothing, not even the nulls."""
@@ -29,16 +29,27 @@ _THREADS = 16
 _OTHER_CALENDAR = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
 
 _Path = tuple[str, ...]
+_Value = tuple[_Path, str | None]
 _Tree = dict[str, Any]
 """By name a JSON text, or another tree."""
 
 
 @frozen
 class _Leaf:
-    """Where a column without fields of its own is in a file; of an array or a map what lies first in it."""
+    """A column that has statistics, as files of one schema have it.
 
-    index: int
-    type: DataType
+    Attributes:
+        index: None where the files were written before the table had it; of an array or a map what lies first in it.
+        nested: Whether it is such a one.
+        bounded: Whether Delta keeps bounds of it.
+        form: Of these; None where the files have something else in its place.
+    """
+
+    path: _Path
+    index: int | None
+    nested: bool
+    bounded: bool
+    form: Form | None
 
 
 def footers(store: FileSystem, paths: Sequence[str]) -> list[FileMetaData]:
@@ -51,32 +62,60 @@ def footers(store: FileSystem, paths: Sequence[str]) -> list[FileMetaData]:
         return list(pool.map(lambda path: _footer(store, path), paths))
 
 
-def statistics(
-    metadata: FileMetaData, schema: Mapping[str, Any], *, layout: Sequence[str], properties: Mapping[str, str]
-) -> str:
-    """The JSON text that the file's add action has as ``stats``.
+class FileStatistics:
+    """What the add actions of a table's files have as ``stats``, made of the files' footers.
 
     Args:
-        metadata: The file's footer.
         schema: The table's, as its log has it in JSON; without column mapping.
-        layout: The partition columns: the file does not hold them.
+        layout: The partition columns: the files do not hold them.
         properties: The table's, which may say what statistics it keeps.
     """
-    leaves = _leaves(metadata)
-    columns = indexed(schema, layout=layout, properties=properties) if leaves is not None else ()
-    found = [(column, (leaves or {}).get(_folded(column.path))) for column in columns]
-    bounds = [
-        (column.path, *_bounds(metadata, leaf, column, prefix=prefix_length(properties)))
-        for column, leaf in found
-        if leaf is not None and has_bounds(column.type)
-    ]
-    told: _Tree = {"numRecords": str(metadata.num_rows)}
-    if bounds:
-        told["minValues"] = _tree((path, low) for path, low, _ in bounds)
-        told["maxValues"] = _tree((path, high) for path, _, high in bounds)
-    if found:
-        told["nullCount"] = _tree((column.path, _nulls(metadata, leaf)) for column, leaf in found)
-    return _json(told)
+
+    def __init__(self, schema: Mapping[str, Any], *, layout: Sequence[str], properties: Mapping[str, str]) -> None:
+        self._columns = indexed(schema, layout=layout, properties=properties)
+        self._prefix = prefix_length(properties)
+        self._last: tuple[ParquetSchema, Sequence[_Leaf]] | None = None
+
+    def of(self, metadata: FileMetaData) -> str:
+        """JSON text."""
+        groups = [group for group in map(metadata.row_group, range(metadata.num_row_groups)) if group.num_rows]
+        other_calendar = bool(_OTHER_CALENDAR & (metadata.metadata or {}).keys())
+        hides_nan = not (metadata.created_by or "").startswith("parquet-mr")
+        low: list[_Value] = []
+        high: list[_Value] = []
+        nulls: list[_Value] = []
+        for leaf in self._leaves(metadata):
+            if leaf.index is None:
+                nulls.append((leaf.path, str(metadata.num_rows)))
+                continue
+            told = [group.column(leaf.index).statistics for group in groups]
+            nulls.append((leaf.path, _nulls(told, nested=leaf.nested)))
+            if leaf.bounded:
+                form = None if leaf.form is not None and leaf.form.of_calendar and other_calendar else leaf.form
+                least, greatest = (None, None) if form is None else _bounds(form, told, groups)
+                low.append((leaf.path, least))
+                high.append((leaf.path, None if form is not None and form.of_floats and hides_nan else greatest))
+        parts = (("minValues", low), ("maxValues", high), ("nullCount", nulls))
+        trees = {name: _tree(values) for name, values in parts if values}
+        return _json({"numRecords": str(metadata.num_rows), **trees})
+
+    def _leaves(self, metadata: FileMetaData) -> Sequence[_Leaf]:
+        """The columns with statistics, found once for files of one schema after another."""
+        if self._last is None or not self._last[0].equals(metadata.schema):
+            self._last = metadata.schema, self._found(metadata.schema)
+        return self._last[1]
+
+    def _found(self, schema: ParquetSchema) -> list[_Leaf]:
+        there = _places(schema)
+        if there is None:
+            return []
+        found = []
+        for column in self._columns:
+            index, stored = there.get(_folded(column.path), (None, None))
+            form = None if stored is None else form_of(column.type, stored, prefix=self._prefix)
+            nested = stored is not None and bool(stored.num_fields)
+            found.append(_Leaf(column.path, index, nested, has_bounds(column.type), form))
+        return found
 
 
 def _footer(store: FileSystem, path: str) -> FileMetaData:
@@ -91,17 +130,19 @@ def _footer(store: FileSystem, path: str) -> FileMetaData:
         raise OSError(f"cannot read the footer of '{path}': {reason}") from error
 
 
-def _leaves(metadata: FileMetaData) -> dict[_Path, _Leaf] | None:
-    """The columns of a file by path, in lower case as Delta compares names; None where they cannot be told apart."""
-    schema: Schema = metadata.schema.to_arrow_schema()
-    leaves, count = {}, 0
-    for path, type_ in _columns(schema):
-        leaves[_folded(path)] = _Leaf(count, type_)
+def _places(schema: ParquetSchema) -> dict[_Path, tuple[int, DataType]] | None:
+    """Index and type of a file's columns by path, in lower case as Delta compares names.
+
+    None where they cannot be told apart.
+    """
+    places, count = {}, 0
+    for path, type_ in _columns(schema.to_arrow_schema()):
+        places[_folded(path)] = count, type_
         count += _width(type_)
-    return leaves if count == metadata.num_columns == len(metadata.schema) else None
+    return places if count == len(schema) else None
 
 
-def _columns(fields: Iterable[Any], above: _Path = ()) -> Iterable[tuple[_Path, DataType]]:
+def _columns(fields: Iterable[Any], above: _Path = ()) -> Iterator[tuple[_Path, DataType]]:
     """The columns without fields of their own, in the file's order."""
     from pyarrow.types import is_struct
 
@@ -123,54 +164,36 @@ def _folded(path: _Path) -> _Path:
     return tuple(name.lower() for name in path)
 
 
-def _bounds(metadata: FileMetaData, leaf: _Leaf, column: Column, *, prefix: int) -> tuple[str | None, str | None]:
-    """Least and greatest value, JSON; None without any, and where the footer does not tell."""
-    form = form_of(column.type, leaf.type, prefix=prefix)
-    groups = _with_values(metadata, leaf)
-    if form is None or not groups or (form.of_calendar and _OTHER_CALENDAR & (metadata.metadata or {}).keys()):
+def _bounds(
+    form: Form, told: Sequence[Statistics | None], groups: Sequence[RowGroupMetaData]
+) -> tuple[str | None, str | None]:
+    """Least and greatest value, JSON; None without any, and where a row group does not tell."""
+    lows, highs = [], []
+    for each, group in zip(told, groups, strict=True):
+        if each is not None and each.has_min_max:
+            lows.append(each.min_raw)
+            highs.append(each.max_raw)
+        elif each is None or not each.has_null_count or each.null_count != group.num_rows:
+            return None, None
+    if not lows:
         return None, None
     try:
-        low = min(form.value(group.min_raw) for group in groups)
-        high = max(form.value(group.max_raw) for group in groups)
+        return form.low(min(map(form.value, lows))), form.high(max(map(form.value, highs)))
     except UnicodeDecodeError:
         return None, None
-    hides_nan = form.of_floats and not (metadata.created_by or "").startswith("parquet-mr")
-    return form.low(low), None if hides_nan else form.high(high)
 
 
-def _with_values(metadata: FileMetaData, leaf: _Leaf) -> list[Statistics]:
-    """The statistics of the row groups in which the column has values; empty where one of them has no bounds."""
-    found = []
-    for group in _groups(metadata):
-        told = group.column(leaf.index).statistics
-        if told is not None and told.has_null_count and told.null_count == group.num_rows:
-            continue
-        if told is None or not told.has_min_max:
-            return []
-        found.append(told)
-    return found
-
-
-def _groups(metadata: FileMetaData) -> Iterator[RowGroupMetaData]:
-    """The row groups that have rows."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    return (group for group in groups if group.num_rows)
-
-
-def _nulls(metadata: FileMetaData, leaf: _Leaf | None) -> str | None:
-    """In how many rows the column is null, JSON: in all where the file was written before the table had it."""
-    if leaf is None:
-        return str(metadata.num_rows)
+def _nulls(told: Sequence[Statistics | None], *, nested: bool) -> str | None:
+    """In how many rows the column is null, JSON; None where the file does not tell."""
     count = 0
-    for group in _groups(metadata):
-        told = group.column(leaf.index).statistics
-        if told is None or not told.has_null_count:
+    for each in told:
+        if each is None or not each.has_null_count:
             return None
-        count += told.null_count
-    return str(count) if count == 0 or not leaf.type.num_fields else None
+        count += each.null_count
+    return None if nested and count else str(count)
 
 
-def _tree(values: Iterable[tuple[_Path, str | None]]) -> _Tree:
+def _tree(values: Iterable[_Value]) -> _Tree:
     """What is known by path, as objects in objects; an object is there also where nothing in it is known."""
     tree: _Tree = {}
     for path, value in values:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sparkassets.delta.footers import footers, statistics
+from sparkassets.delta.footers import FileStatistics, footers
 from sparkassets.files.stores import local_path, open_store
 from sparkassets.frozen import frozen
 
@@ -85,6 +85,7 @@ def staged_files(
     store = _opened(table)
     paths = sorted((each.path, each) for each in _listed(store, attempt.folder) if _is_data(each.path))
     read = footers(store, [path for path, _ in paths])
+    statistics = FileStatistics(schema, layout=layout, properties=properties)
     return [
         StagedFile(
             path,
@@ -92,7 +93,7 @@ def staged_files(
             (info.mtime_ns or 0) // 1_000_000,
             footer.num_rows,
             _partition(path),
-            statistics(footer, schema, layout=layout, properties=properties),
+            statistics.of(footer),
         )
         for (path, info), footer in zip(paths, read, strict=True)
         if footer.num_rows

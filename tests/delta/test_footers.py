@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from sparkassets.delta.bounds import form_of
-from sparkassets.delta.footers import footers, statistics
+from sparkassets.delta.footers import FileStatistics, footers
 
 GREATEST = "\U0010ffff"
 TEXT = st.text(f"a~\x7f\x80é\uffff😀{GREATEST}", max_size=80)
@@ -72,8 +72,8 @@ def told(
 ) -> dict[str, Any]:
     """The statistics of a file with these rows; numbers as they are written."""
     schema = schema or struct(*(field(one.name, log_type(one.type)) for one in table.schema))
-    text = statistics(footer(table, **options), schema, layout=layout, properties=properties or {})
-    return json.loads(text, parse_float=Decimal)  # type: ignore[no-any-return]
+    told_by = FileStatistics(schema, layout=layout, properties=properties or {})
+    return json.loads(told_by.of(footer(table, **options)), parse_float=Decimal)  # type: ignore[no-any-return]
 
 
 def ints(**columns: Sequence[int | None]) -> pa.Table:
@@ -200,9 +200,7 @@ def test_text_is_kept_as_long_as_the_table_says():
 @given(st.lists(st.floats(width=32), min_size=1))
 def test_a_float_is_written_in_as_few_digits_as_mean_the_same(numbers):
     schema = struct(field("f", "float"))
-    got = json.loads(
-        statistics(footer(pa.table({"f": pa.array(numbers, pa.float32())})), schema, layout=(), properties={})
-    )
+    got = told(pa.table({"f": pa.array(numbers, pa.float32())}), schema=schema)
     there = [each for each in numbers if not math.isnan(each)]
     found = got["minValues"].get("f")
     if there:
@@ -299,6 +297,17 @@ def test_without_statistics_only_the_rows_are_counted():
         "maxValues": {},
         "nullCount": {},
     }
+
+
+def test_files_of_one_schema_after_another():
+    told_by = FileStatistics(struct(field("a", "integer"), field("b", "integer")), layout=(), properties={})
+    files = [footer(ints(b=[number], a=[-number])) for number in range(2)] + [footer(ints(a=[7])), footer(ints(b=[8]))]
+    assert [json.loads(told_by.of(each))["minValues"] for each in files] == [
+        {"a": 0, "b": 0},
+        {"a": -1, "b": 1},
+        {"a": 7},
+        {"b": 8},
+    ]
 
 
 def test_a_file_without_rows():

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from sparkassets.delta.footers import KEEPS_BOUNDS, footers, statistics
+from sparkassets.delta.footers import KEEPS_BOUNDS, FileStatistics, footers
 from tests.integration.skipping import WIDE
 
 pytestmark = pytest.mark.spark
@@ -66,13 +66,10 @@ def written(table: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
         meta = next((each["metaData"] for each in actions if "metaData" in each), meta)
         for add in (each["add"] for each in actions if "add" in each):
             (footer,) = footers(store, [unquote(add["path"])])
-            ours = statistics(
-                footer,
-                json.loads(meta["schemaString"]),
-                layout=meta["partitionColumns"],
-                properties=meta["configuration"],
+            ours = FileStatistics(
+                json.loads(meta["schemaString"]), layout=meta["partitionColumns"], properties=meta["configuration"]
             )
-            yield add["path"], add["stats"], ours
+            yield add["path"], add["stats"], ours.of(footer)
 
 
 def differences(theirs: Any, ours: Any, where: tuple[str, ...] = ()) -> list[str]:
