@@ -185,10 +185,6 @@ class Shop:
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-STAGING = ("writing", "staged", "read")
-"""Moments at which files of the run are in its table's folder, and no commit."""
-
-
 class Victim:
     """A driver in a process of its own, and the JVM below it."""
 
@@ -265,7 +261,9 @@ def test_the_next_start_loses_and_doubles_nothing(shop, asset, exists, moment):
     killed = shop.history(asset, "claim")[-1].run
     is_in = moment in ("put", "written", "recorded")
     assert (shop.contents(asset) == EXPECTED[asset]) == is_in
-    assert [folder.partition(".")[0] for folder in shop.staged(asset)].count(killed) == (moment in STAGING or is_in)
+    if moment != "writing":  # its job may not have come to its first file
+        there = [folder.partition(".")[0] for folder in shop.staged(asset)].count(killed)
+        assert there == (is_in or moment in ("staged", "read"))
     assert (killed in [row.run for row in shop.history(asset, "success")]) == (moment == "recorded")
     summary = shop.start(asset)
     assert summary.ok
