@@ -22,6 +22,7 @@ The rules, which the code that commits must keep:
    has fenced itself. An error, the end of a driver, or to be taken over is no reason to remove anything, and who has
    been taken over without knowing removes nothing of a newer claim that completes its run.
 7. Whoever takes over need not wait for the JVM of the driver before: what it still stages can be committed by nobody.
+   Where Spark is to commit, the claim names the JVM before it does, and without put-if-absent its end is awaited.
 """
 
 from __future__ import annotations

@@ -247,12 +247,21 @@ class Protocol:
                 for event in range(self.rules.events)
                 if state.events[event] == 0 and self.rules.lane_of_event[event] == lane
             )
+            if chain and not self._is_over(state, chain[-1]):
+                continue
             if pins or chain:
                 steps.append(self._claim(state, lane, pins, self.payload(pins, state)))
             if state.backfill == lane:
                 after = state._replace(backfill=-1)
                 steps.append(self._claim(after, lane, (), self.payload((), state, backfill=True)))
         return steps
+
+    def _is_over(self, state: State, claim: Claim) -> bool:
+        """Whether a claim may be taken over."""
+        if self.rules.takeover == "any_time" or claim.status == "f":
+            return True
+        writes = state.writes if self.rules.takeover == "jvm_gone" else ()
+        return all(each.token != claim.token for each in (*state.drivers, *writes))
 
     def _claim(self, state: State, lane: int, pins: tuple[int, ...], payload: Payload) -> tuple[str, State]:
         chain, token = state.chains[lane], state.claims + 1

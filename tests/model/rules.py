@@ -25,6 +25,7 @@ class Rules:
         txn: Commits of data carry a transaction.
         nondeterministic: Another attempt may measure something else.
         ambiguous: A commit may land and still report an error.
+        takeover: When an unsettled claim may be taken over: its driver's end, or that of its JVM, may be awaited.
         look: What is looked for after the fence, or before it.
         fence: ``dirty``: whenever the chain holds older claims.
         fence_check: False: no comparison; as deltalake does by itself, a lower version is taken and is the newest then.
@@ -72,6 +73,7 @@ class Rules:
     nondeterministic: bool = False
     ambiguous: bool = True
 
+    takeover: Literal["any_time", "driver_gone", "jvm_gone"] = "any_time"
     look: Literal["chain", "previous", "last_after_fence", "last_before_fence", "chain_before_fence", "none"] = "chain"
     fence: Literal["dirty", "never"] = "dirty"
     fence_check: bool = True

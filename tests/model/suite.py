@@ -64,6 +64,7 @@ BY_SPARK = (
     passing("P21 two outlets, 3 drivers, 4 claims, 2 crashes", drivers=3, claims=4, timeouts=0, **TWO),
     passing("P22 two outlets, tables missing, time-out", claims=3, exists=False, **TWO),
     passing("P23 two lanes, own appId each, table missing", exists=False, claims=4, crashes=1, timeouts=0, **LANES),
+    passing("P24 no put-if-absent, the JVM of a dead driver awaited", atomic=False, takeover="jvm_gone", timeouts=0),
     wrong("F1 looks at the last txn after the fence", look="last_after_fence", claims=2, timeouts=0),
     wrong("F2 last txn read before the fence", look="last_before_fence", claims=2, timeouts=0),
     wrong("F2b whole chain, but read before the fence", look="chain_before_fence", claims=2, timeouts=0),
@@ -132,6 +133,7 @@ BY_SPARK = (
     wrong("F22 never fences, looks only", fence="never", claims=2, timeouts=0),
     wrong("F23 journal reset, outcome verified (loud, but stuck)", old_version=99, claims=3, timeouts=0),
     wrong("F24 fence without comparing versions", fence_check=False, drivers=3, claims=3, timeouts=0, events=1),
+    wrong("F25 no put-if-absent, the dead driver alone awaited", atomic=False, takeover="driver_gone", timeouts=0),
 )
 
 SMALL = {"commits": "driver", "claims": 2, "timeouts": 0}
