@@ -203,7 +203,8 @@ def in_words(seconds: int) -> str:
 def ending(summary: Summary) -> str:
     """One line that counts: ``3 runs: 2 success, 1 failed``."""
     counts = Counter(_in_words(result.status) for result in summary.runs)
-    parts = ", ".join(f"{count} {status}" for status, count in counts.items())
+    told = sorted(counts.items(), key=lambda each: (each[0] != "success", each[0]))
+    parts = ", ".join(f"{count} {status}" for status, count in told)
     stopped = "; interrupted" if summary.interrupted else ""
     return f"{plural(len(summary.runs), 'run')}: {parts}{stopped}"
 
