@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+_MOST_FILES = 128
+"""On a disk: as many days are read in nine tenths of the time that Delta takes, thirty in seven."""
 _MOST_BYTES = 256 * 2**20
 """Of more, the rows take so long that Delta's way of opening them does not matter."""
 _MOST_REQUESTS = 8
@@ -127,8 +129,8 @@ def _few(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> bool
     """Whether Spark itself lists the files one after the other, and soon."""
     if sum(file.size for file in files) > _MOST_BYTES:
         return False
-    most = int(session.conf.get(MOST_LISTED) or 0)
-    return len(files) <= (most if local_path(path) is not None else min(most, _MOST_REQUESTS))
+    most = _MOST_FILES if local_path(path) is not None else _MOST_REQUESTS
+    return len(files) <= min(most, int(session.conf.get(MOST_LISTED) or 0))
 
 
 # --------------------------------------------------------------------------- reading

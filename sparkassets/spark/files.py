@@ -172,7 +172,7 @@ def _csv(
     if given["header"].lower() != "true":
         return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
     permissive = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"})
-    names = permissive.load(paths).columns
+    names = permissive.load(paths[:1]).columns or permissive.load(paths).columns  # the first may be blank
     missing = [name for name in declared if name not in names]
     if missing:
         raise no_column(missing, paths, asset=asset.name, header=lambda path: permissive.load(path).columns)
