@@ -98,6 +98,8 @@ def test_a_write_in_flight_does_not_land_when_it_is_fenced(engine, spark, log, c
     log = replace(log, commit=commit)
     execute(engine, order(log))
     system = spark.sparkContext._jvm.java.lang.System
+    for name in ("test.begun", "test.leave"):
+        system.clearProperty(name)
     # says that it has begun, then waits five minutes at most for leave to end
     waits = """
         SELECT DATE'2013-01-01' AS day, CAST(id AS INT) AS n FROM range(0, 3000, 1, 1)
@@ -121,8 +123,6 @@ def test_a_write_in_flight_does_not_land_when_it_is_fenced(engine, spark, log, c
     target(engine, newer).fence(None, marker=marker(newer, kind="fence", version=2 * newer.token))
     system.setProperty("test.leave", "now")
     worker.join(60)
-    system.clearProperty("test.begun")
-    system.clearProperty("test.leave")
     assert [str(error) for error in raised] == told
     assert all(error.retryable for error in raised)
     assert len(rows(spark, log)) == 1
