@@ -13,6 +13,7 @@ from sparkassets.spark.gateway import jvm_pid
 from sparkassets.spark.loss import keep_quiet
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.settings import CATALOG, EXTENSION, start_settings
+from sparkassets.spark.warming import warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,6 +80,7 @@ def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
+    warm_up()
     try:
         session = builder.getOrCreate()
     except Exception as error:

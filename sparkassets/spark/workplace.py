@@ -14,7 +14,6 @@ from sparkassets.spark import committers, loss
 from sparkassets.spark.interrupts import InterruptibleWork, Interrupts
 from sparkassets.spark.own_session import beside, leaving_active
 from sparkassets.spark.session import check_session, open_session
-from sparkassets.spark.warming import warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +52,6 @@ class Workplace:
                 check_session(self._given)
                 found = self._given
             else:
-                warm_up()
                 found, self._created = open_session(self._settings, name=self._name)
             self._theirs = None if self._created else found
             self._session = found if self._created else beside(found)

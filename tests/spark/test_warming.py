@@ -21,3 +21,7 @@ def test_all_is_loaded_beside():
     code = LOADING.format(modules=MODULES)
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100)
     assert told.stdout.split() == ["0", str(len(MODULES))]
+
+
+def test_nothing_of_pyspark_is_loaded_in_two_threads():
+    assert not [name for name in MODULES if name.startswith("pyspark")]
