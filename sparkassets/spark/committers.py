@@ -6,10 +6,15 @@ committers told here keep to that; whatever else a platform has set for its sess
 
 from __future__ import annotations
 
+import re
+import stat
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.files.stores import local_path
 from sparkassets.spark import gateway
+from sparkassets.spark.jars import LOCAL_FILES
 from sparkassets.spark.own_session import is_remote
 
 if TYPE_CHECKING:
@@ -26,11 +31,14 @@ _FACTORY = "mapreduce.outputcommitter.factory.scheme"
 
 _ON_DISKS: Final = ("file", "hdfs")
 _ON_S3: Final = ("s3a", "s3")
+_LOCAL_MASTER = re.compile(r"local(\[|$)")
 _ALWAYS: Final = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # the second one publishes what a task has before it is certain that it will not be retried
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
+_FORKING_NOTHING: Final = {"fs.file.impl": LOCAL_FILES, "fs.file.impl.disable.cache": "true"}
+"""For this write alone: what is read goes by Hadoop's own, which also follows links to folders."""
 
 
 def prepare(session: SparkSession) -> None:
@@ -58,12 +66,13 @@ def why_none(session: SparkSession, path: str) -> str | None:
 def options(session: SparkSession, path: str) -> Mapping[str, str]:
     """Of a write of Parquet files to ``path`` that publishes those of its successful tasks alone."""
     scheme = _scheme(path)
+    quick = _FORKING_NOTHING if _takes_local_files(session, path) else {}
     if session.conf.get(_PROTOCOL) == _RENAMES:
-        return {**_ALWAYS, _OF_PARQUET: "org.apache.parquet.hadoop.ParquetOutputCommitter"}
+        return {**_ALWAYS, **quick, _OF_PARQUET: "org.apache.parquet.hadoop.ParquetOutputCommitter"}
     chosen = {_OF_PARQUET: "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"}
     if scheme in _ON_DISKS:
         factory = "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitterFactory"
-        return {**_ALWAYS, **chosen, f"{_FACTORY}.{scheme}": factory}
+        return {**_ALWAYS, **quick, **chosen, f"{_FACTORY}.{scheme}": factory}
     return {
         **_ALWAYS,
         **chosen,
@@ -71,6 +80,15 @@ def options(session: SparkSession, path: str) -> Mapping[str, str]:
         "fs.s3a.committer.name": "magic",
         "fs.s3a.committer.magic.enabled": "true",
     }
+
+
+def _takes_local_files(session: SparkSession, path: str) -> bool:
+    """Whether `LOCAL_FILES` may write there: it is in this JVM, and no folder hands on its group, which it forgets."""
+    local = local_path(path)
+    if local is None or is_remote(session) or not _LOCAL_MASTER.match(session.sparkContext.master):
+        return False
+    there = next(folder for folder in (Path(local), *Path(local).parents) if folder.exists())
+    return not there.stat().st_mode & stat.S_ISGID and gateway.has_class(LOCAL_FILES)
 
 
 def _scheme(path: str) -> str:

@@ -1,4 +1,9 @@
-"""Delta's jars, fetched once into the cache folder, so that no start of Spark resolves 33 artifacts again."""
+"""The jars that Spark needs, fetched once into the cache folder, so that no start of it resolves 33 artifacts again.
+
+Beside Delta's one of a few kilobytes, that of a file system for disks. Hadoop's own starts a process, ``chmod``, for
+every file and folder that it makes, where its native library is not installed, as it is not with pyspark: of a year
+written by day those are most of the time. (https://github.com/globalmentor/hadoop-bare-naked-local-fs, Apache 2.0)
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from sparkassets.cache import cache_folder
@@ -17,6 +23,10 @@ from sparkassets.spark.java import Java
 
 _CENTRAL = "https://repo1.maven.org/maven2/"
 _FETCH_TIMEOUT_SECONDS = 900
+
+LOCAL_FILES: Final = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
+"""The class of that file system."""
+_LOCAL_FILES = ("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0")
 
 
 @frozen
@@ -50,14 +60,14 @@ def coordinates() -> Coordinates:
     return Coordinates(name, version)
 
 
-def delta_jars(spark_home: Path, java: Java) -> list[Path]:
-    """Delta's jars in the cache folder, sorted by name; fetched when they are not there yet.
+def fetched_jars(spark_home: Path, java: Java) -> list[Path]:
+    """The jars in the cache folder, sorted by name; fetched when they are not there yet.
 
     Raises:
         SparkUnavailableError: They cannot be fetched.
     """
     wanted = coordinates()
-    folder = cache_folder() / "delta" / f"{wanted.name}-{wanted.version}"
+    folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES[1]}-{_LOCAL_FILES[2]}"
     if not folder.is_dir():
         _fetch(wanted, folder=folder, spark_home=spark_home, java=java)
     return sorted(folder.glob("*.jar"))
@@ -116,13 +126,15 @@ def _reason(said: str) -> str:
 
 
 def _module(wanted: Coordinates) -> str:
-    """An Ivy module that depends on Delta alone: what other organisations make is in Spark's own ``jars`` folder."""
+    """An Ivy module of Delta and the file system; what other organisations make is in Spark's own ``jars`` folder."""
+    organisation, name, version = map(quoteattr, _LOCAL_FILES)
     return f"""<ivy-module version="2.0">
-  <info organisation="sparkassets" module="delta"/>
+  <info organisation="sparkassets" module="jars"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
     <dependency org="io.delta" name={quoteattr(wanted.name)} rev={quoteattr(wanted.version)} conf="default->default"/>
-    <exclude org="^(?!io\\.(delta|unitycatalog)$).*" matcher="regexp"/>
+    <dependency org={organisation} name={name} rev={version} conf="default->master" transitive="false"/>
+    <exclude org="^(?!(io\\.(delta|unitycatalog)|com\\.globalmentor)$).*" matcher="regexp"/>
   </dependencies>
 </ivy-module>
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sparkassets.spark import archive, gateway
 from sparkassets.spark.archive import Archive, jars_in
-from sparkassets.spark.jars import coordinates, delta_jars
+from sparkassets.spark.jars import coordinates, fetched_jars
 from sparkassets.spark.java import find_java
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -60,7 +60,7 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
         return conf, Archive()
     if gateway.is_submitted():
         if not gateway.has_class(EXTENSION):
-            jars = delta_jars(_spark_home(), find_java())
+            jars = fetched_jars(_spark_home(), find_java())
             gateway.add_jars(jars)
             _give_to_executors(conf, installed, jars)
         return conf, Archive()
@@ -99,7 +99,7 @@ def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Map
         if settings.get("sparkassets.fast_start", "true").lower() == "false":
             _append(conf, installed, "spark.jars.packages", [str(coordinates())])
         else:
-            jars = delta_jars(home, java)
+            jars = fetched_jars(home, java)
             _append(conf, installed, "spark.driver.extraClassPath", map(str, jars), separator=os.pathsep)
             _give_to_executors(conf, installed, jars)
             if not _has_configuration_folder(home):

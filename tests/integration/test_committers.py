@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sparkassets.spark import committers
+from sparkassets.spark.jars import LOCAL_FILES
 
 pytestmark = pytest.mark.spark
 
@@ -16,6 +17,35 @@ def test_on_a_disk_files_are_published_by_a_rename_once_they_are_certain(spark, 
     options = committers.options(spark, path)
     assert options["mapreduce.fileoutputcommitter.algorithm.version"] == "1"
     assert options["spark.sql.parquet.output.committer.class"] == "org.apache.parquet.hadoop.ParquetOutputCommitter"
+
+
+def modes(folder):
+    return {
+        str(path.relative_to(folder))[:8]: oct(path.stat().st_mode)
+        for path in folder.rglob("*")
+        if path.suffix != ".crc"
+    }
+
+
+def test_a_disk_is_written_without_a_process_for_each_file_and_like_hadoop_writes_it(spark, tmp_path):
+    rows, ours, hadoops = spark.range(4).selectExpr("id", "id % 2 AS day"), tmp_path / "ours", tmp_path / "hadoops"
+    quick = committers.options(spark, str(ours))
+    assert quick["fs.file.impl"] == LOCAL_FILES
+    (tmp_path / "elsewhere").mkdir()
+    ours.symlink_to(tmp_path / "elsewhere")
+    for folder, options in (
+        (ours, quick),
+        (hadoops, {**quick, "fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem"}),
+    ):
+        rows.coalesce(1).write.options(**options).partitionBy("day").parquet(str(folder / "run"))
+    assert modes(ours / "run") == modes(hadoops / "run")
+    assert not list(ours.rglob("*.crc")), "Parquet has checksums of its own"
+    assert spark.read.parquet(str(ours / "run")).count() == 4
+
+
+def test_folders_that_hand_on_their_group_are_written_by_hadoop_itself(spark, tmp_path):
+    tmp_path.chmod(0o2755)
+    assert "fs.file.impl" not in committers.options(spark, str(tmp_path / "table" / "run"))
 
 
 @pytest.mark.parametrize(

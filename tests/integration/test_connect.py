@@ -72,7 +72,7 @@ def test_a_session_of_spark_connect_is_served_beside_it(spark, tmp_path):
     (tmp_path / "tasks/naming.py").write_text("PREFIX = 'w'\n")
     conf = tmp_path / "conf"
     conf.mkdir()
-    jars = os.pathsep.join(map(str, sorted((cache_folder() / "delta").glob("*/*.jar"))))
+    jars = os.pathsep.join(map(str, sorted((cache_folder() / "jars").glob("*/*.jar"))))
     settings = {
         "spark.driver.extraClassPath": jars,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -1,4 +1,4 @@
-"""Fetching Delta's jars, from a small repository on the disk."""
+"""Fetching the jars, from a small repository on the disk."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.spark
 FETCH = """
 from pathlib import Path
 import pyspark
-from sparkassets.spark.jars import delta_jars
+from sparkassets.spark.jars import fetched_jars
 from sparkassets.spark.java import find_java
 from sparkassets.errors import SparkUnavailableError
 try:
-    print(*(jar.name for jar in delta_jars(Path(pyspark.__file__).parent, find_java())))
+    print(*(jar.name for jar in fetched_jars(Path(pyspark.__file__).parent, find_java())))
 except SparkUnavailableError as error:
     print(error)
 """
@@ -48,6 +48,7 @@ def repository(tmp_path):
     publish(folder, "io.delta", wanted.name, wanted.version, ("io.delta", "delta-storage"), ("org.other", "shipped"))
     publish(folder, "io.delta", "delta-storage", "1", ("io.unitycatalog", "client"))
     publish(folder, "io.unitycatalog", "client", "1", ("org.other", "shipped"))
+    publish(folder, "com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0", ("org.other", "shipped"))
     return folder
 
 
@@ -59,9 +60,10 @@ def fetch(tmp_path, repository):
 def test_two_processes_at_once_fetch_what_pyspark_does_not_ship(tmp_path, repository):
     wanted = coordinates()
     said = [process.communicate()[0].split() for process in [fetch(tmp_path, repository.as_uri()) for _ in range(2)]]
-    jars = ["client-1.jar", f"{wanted.name}-{wanted.version}.jar", "delta-storage-1.jar"]
+    delta = [f"{wanted.name}-{wanted.version}.jar", "delta-storage-1.jar"]
+    jars = ["client-1.jar", *delta, "hadoop-bare-naked-local-fs-0.1.0.jar"]
     assert said == [jars, jars]
-    (folder,) = (tmp_path / "cache" / "delta").iterdir()
+    (folder,) = (tmp_path / "cache" / "jars").iterdir()
     assert sorted(path.name for path in folder.iterdir()) == jars
     nowhere = fetch(tmp_path, "https://127.0.0.1:9/")
     assert nowhere.communicate()[0].split() == jars
@@ -81,4 +83,4 @@ def test_jars_that_cannot_be_fetched_are_one_line(tmp_path, where, reason):
     assert said[1:] == [
         "  hint: they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY"
     ]
-    assert not list((tmp_path / "cache" / "delta").iterdir())
+    assert not list((tmp_path / "cache" / "jars").iterdir())

@@ -64,7 +64,7 @@ def cache(spark, tmp_path):
     assert spark.version
     folder = tmp_path / "cache"
     folder.mkdir()
-    (folder / "delta").symlink_to(cache_folder() / "delta")
+    (folder / "jars").symlink_to(cache_folder() / "jars")
     return folder
 
 

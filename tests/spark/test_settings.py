@@ -18,7 +18,7 @@ def _alone(monkeypatch, tmp_path):
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "MASTER", "SPARK_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(settings, "delta_jars", lambda *_: [tmp_path / "delta-spark_2.13-1.jar"])
+    monkeypatch.setattr(settings, "fetched_jars", lambda *_: [tmp_path / "delta-spark_2.13-1.jar"])
     (tmp_path / "delta-spark_2.13-1.jar").touch()
 
 
