@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
+from types import FunctionType
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -14,19 +15,33 @@ T = TypeVar("T")
 def frozen(cls: type[T]) -> type[T]:
     """What ``@dataclass(frozen=True, slots=True)`` makes, at a third of its price: a hundred are made at every start.
 
-    The standard library writes and compiles eight functions for each class; here that is `__init__` alone, and the
-    others look at the fields when they are called.
+    The standard library writes and compiles eight functions for each class; here that is `__init__` alone, when the
+    first value is made, and the others look at the fields when they are called.
     """
     made = dataclass(slots=True, init=False, eq=False, repr=False)(cls)
     names = [each.name for each in fields(made) if each.compare]  # type: ignore[arg-type]  # it is a dataclass now
-    methods = {"__init__": _init(made), **_comparing(attrgetter(*names or ("__class__",))), **_SHARED}
+    methods = {"__init__": _Unwritten(made), **_comparing(attrgetter(*names or ("__class__",))), **_SHARED}
     for name, method in methods.items():
         if cls.__dict__.get(name) is None:
             setattr(made, name, method)
     return made
 
 
-def _init(made: Any) -> object:  # noqa: ANN401  a class of any fields
+class _Unwritten:
+    """Stands for ``__init__`` until somebody looks at it: of half of the classes no value is made at a start."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, made: type) -> None:
+        self._made = made
+
+    def __get__(self, instance: object, owner: type) -> object:
+        written = _init(self._made)
+        self._made.__init__ = written  # type: ignore[misc]  # it takes this one's place
+        return written.__get__(instance, owner)
+
+
+def _init(made: Any) -> FunctionType:  # noqa: ANN401  a class of any fields
     """Its ``__init__``: assigns to the slots themselves, as `_refuse_assignment` stands before them."""
     known: dict[str, Any] = {"MISSING": MISSING}
     parameters, lines = ["self"], ["pass"]
@@ -44,8 +59,9 @@ def _init(made: Any) -> object:  # noqa: ANN401  a class of any fields
     if hasattr(made, "__post_init__"):
         lines.append("self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), known)  # noqa: S102  of names of fields
-    known["__init__"].__annotations__ = {each.name: each.type for each in fields(made)}
-    return known["__init__"]
+    init: FunctionType = known["__init__"]
+    init.__annotations__ = {each.name: each.type for each in fields(made)}
+    return init
 
 
 def _comparing(compared: Callable[[object], object]) -> dict[str, object]:
