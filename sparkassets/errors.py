@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sparkassets.frozen import frozen
 
@@ -53,7 +52,7 @@ class InputError(SparkAssetsError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen
 class Location:
     """A place in a file; line and column count from 1, 0 means the whole file.
 
@@ -64,6 +63,9 @@ class Location:
     file: str
     line: int = 0
     column: int = 0
+
+    def __lt__(self, other: Location) -> bool:
+        return (self.file, self.line, self.column) < (other.file, other.line, other.column)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file

@@ -71,7 +71,7 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
     return 0 if tally.ok else 1
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Tally:
     """Several ticks of a loop in a summary that does not grow with them.
 

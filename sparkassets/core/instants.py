@@ -19,9 +19,10 @@ DAY = 86_400
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAIVE_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - wall-clock time without a zone is what it stands for
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_DATE = r"\d{4}-\d\d-\d\d"
 _OFFSET = r"(?:Z|[+-]\d\d:?\d\d(?::\d\d)?)"
-_INSTANT = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{{1,6}})?)?)?{_OFFSET}?)?", re.ASCII)
+_INSTANT = rf"\d{{4}}-\d\d-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{{1,6}})?)?)?{_OFFSET}?)?"
+"""What texts look like, in ASCII; compiled when they are first looked for."""
 
 
 class InstantError(InputError):
@@ -88,7 +89,7 @@ def parse_instant(text: str, *, zone: str) -> datetime:
     '2025-03-21T05:00:00Z'
     """
     expected = "expected an ISO date or time, such as 2025-03-21 or 2025-03-21T06:00Z"
-    if not _INSTANT.fullmatch(text):
+    if not re.fullmatch(_INSTANT, text, re.ASCII):
         raise InstantError(f"'{text}' is not an instant; {expected}")
     try:
         parsed = datetime.fromisoformat(text)
@@ -106,7 +107,7 @@ def _shown_once(text: str, local: datetime, zone: str) -> int:
     if first == second:
         return first
     begin = clock.boundary(wall)
-    if _DATE.fullmatch(text) and begin + clock.at(begin) < wall + DAY:
+    if re.fullmatch(_DATE, text, re.ASCII) and begin + clock.at(begin) < wall + DAY:
         return begin
     change = clock.changes(min(first, second), max(first, second) + 1)[-1]
     before, after = (_clock_text(local_datetime(change.at + offset)) for offset in (change.before, change.after))
@@ -350,9 +351,9 @@ def day_number(of: date) -> int:
 
 _UNITS = {"y": "months", "mo": "months", "w": "days", "d": "days", "h": "seconds", "m": "seconds", "s": "seconds"}
 _SIZES = {"y": 12, "mo": 1, "w": 7, "d": 1, "h": 3600, "m": 60, "s": 1}
-_DURATION = re.compile(r"-?(?:\d{1,9}(?:mo|[ywdhms]))+", re.ASCII)
+_DURATION = r"-?(?:\d{1,9}(?:mo|[ywdhms]))+"
 _MOST_YEARS = 999
-_PART = re.compile(r"(\d+)(mo|[ywdhms])", re.ASCII)
+_PART = r"(\d+)(mo|[ywdhms])"
 
 
 @frozen
@@ -385,13 +386,13 @@ class Duration:
         >>> Duration.parse("1h30m")
         Duration(months=0, days=0, seconds=5400)
         """
-        if not _DURATION.fullmatch(text):
+        if not re.fullmatch(_DURATION, text, re.ASCII):
             raise InstantError(
                 f"'{text}' is not a duration; expected a number and a unit (s m h d w mo y), such as 90s, 1h30m or 7d"
             )
         sign = -1 if text.startswith("-") else 1
         parts = {"months": 0, "days": 0, "seconds": 0}
-        for count, unit in _PART.findall(text):
+        for count, unit in re.findall(_PART, text, re.ASCII):
             parts[_UNITS[unit]] += sign * int(count) * _SIZES[unit]
         if abs(parts["months"]) / 12 + abs(parts["days"] + parts["seconds"] / DAY) / 366 > _MOST_YEARS:
             raise InstantError(f"'{text[:40]}' is longer than {_MOST_YEARS} years")

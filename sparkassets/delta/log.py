@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen
 class FileAction:
     """A data file that came into the table or left it, by an action that changed data; told apart by identity.
 
@@ -32,6 +32,9 @@ class FileAction:
     vector: bool
     partition: Mapping[str, str | None] | None
     stats: Mapping[str, Any]
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
 
 @frozen

@@ -24,7 +24,7 @@ _ABSENT: Final = ""
 _METADATA: Final = (".dist-info", ".egg-info", ".egg-link")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Trace:
     """Reads files, folders and variables, and remembers what it saw.
 

@@ -70,8 +70,10 @@ class DriverIdentity:
     invocation: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Active:
+    """A run with its claim, from the claim to its record."""
+
     run: PlannedRun
     claim: ClaimState
     execution: Execution
@@ -81,6 +83,8 @@ class _Active:
 
 @frozen
 class _Ended:
+    """A run that came to an end, which is not recorded yet."""
+
     active: _Active
     outcome: Outcome
 
@@ -94,7 +98,7 @@ class _Enlisting:
     answer: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Driver:
     """One invocation of the runtime.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from sparkassets.core.journal.state import State
 from sparkassets.core.runs import Pin
@@ -15,11 +14,11 @@ TIMES = 3
 """Runs of one asset that may fail in one invocation because a source changed; after that it is not looked at."""
 
 
-@dataclass(slots=True)
 class Restless:
     """Counts, for one invocation, the runs that failed because a source was no longer what they were planned with."""
 
-    _failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self._failed: Counter[tuple[str, str]] = Counter()
 
     def note(self, asset: str, outcome: Outcome) -> bool:
         """Counts the outcome of one of the asset's runs; returns whether it failed of that."""

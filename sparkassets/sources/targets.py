@@ -227,7 +227,7 @@ class _Look:
         return mark == _digest(content)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Since:
     """What is gathered from one commit after the other.
 

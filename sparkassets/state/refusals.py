@@ -14,8 +14,8 @@ PROJECT_PROPERTY = "sparkassets.project"
 JOURNAL_PROPERTY = "sparkassets.journal"
 
 _UNTOUCHED = "nothing was changed"
-_LAYERS = re.compile(r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+")
-_COLOUR = re.compile(r"\x1b\[\d*m")
+_LAYERS = r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+"
+_COLOUR = r"\x1b\[\d*m"
 _LONGEST_REASON = 500
 _OUT_OF_REACH = (
     "permission denied",
@@ -33,9 +33,9 @@ _OUT_OF_REACH = (
 def reason(error: BaseException) -> str:
     """What an error of deltalake says in one line: its causes without its layers, colours and back trace."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    causes = [_COLOUR.sub("", line).strip() for line in lines[1:]]
+    causes = [re.sub(_COLOUR, "", line).strip() for line in lines[1:]]
     text = ": ".join(
-        [_LAYERS.sub("", lines[0].strip()), *(line[1:].strip() for line in causes if line.startswith("↳"))]
+        [re.sub(_LAYERS, "", lines[0].strip()), *(line[1:].strip() for line in causes if line.startswith("↳"))]
     )
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 

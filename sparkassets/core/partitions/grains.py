@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import date
 from typing import Final, Literal
@@ -41,7 +40,7 @@ class Grain:
         index: Number of the slice that holds a day.
         first_day: First day of a slice.
         key: Text of the slice that begins with that day.
-        pattern: Matches the form of a key.
+        pattern: Matches the form of a key, in ASCII; compiled when it is first used, as a start needs none or one.
         read: First day of the slice of a matching text; ValueError where the calendar has none.
         example: A key, for messages.
         length: Nominal length.
@@ -50,7 +49,7 @@ class Grain:
     index: Callable[[int], int]
     first_day: Callable[[int], int]
     key: Callable[[int], str]
-    pattern: re.Pattern[str]
+    pattern: str
     read: Callable[[str], int]
     example: str
     length: Duration
@@ -71,7 +70,7 @@ def _months(size: int, key: Callable[[date], str], pattern: str, month: Callable
         index=index,
         first_day=first_day,
         key=lambda day: key(local_date(day)),
-        pattern=re.compile(pattern, re.ASCII),
+        pattern=pattern,
         read=lambda text: day_number(date(int(text[:4]), month(text), 1)),
         example=example,
         length=Duration(months=size),
@@ -88,7 +87,7 @@ GRAINS: dict[str, Grain] = {
         index=lambda day: day,
         first_day=lambda number: number,
         key=lambda day: local_date(day).isoformat(),
-        pattern=re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+        pattern=r"\d{4}-\d\d-\d\d",
         read=lambda text: day_number(date.fromisoformat(text)),
         example="2013-01-05",
         length=Duration(days=1),
@@ -97,7 +96,7 @@ GRAINS: dict[str, Grain] = {
         index=lambda day: (day + 3) // 7,  # 1970-01-01 was a Thursday; weeks are ISO weeks
         first_day=lambda number: number * 7 - 3,
         key=_week_key,
-        pattern=re.compile(r"\d{4}-W\d\d", re.ASCII),
+        pattern=r"\d{4}-W\d\d",
         read=lambda text: day_number(date.fromisocalendar(int(text[:4]), int(text[6:]), 1)),
         example="2013-W01",
         length=Duration(days=7),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
@@ -115,7 +116,7 @@ class SliceGrid:
             PartitionError: It is no key of this grain, or the clocks skip it.
         """
         grain = self._grain
-        if not grain.pattern.fullmatch(text):
+        if not re.fullmatch(grain.pattern, text, re.ASCII):
             raise PartitionError(f"'{text}' is not a partition key by {self._by}; expected one such as {grain.example}")
         check_year(text)
         try:

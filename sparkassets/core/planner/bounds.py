@@ -7,11 +7,11 @@ before it, is not required of it. Of several inlets each makes possible what it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.frozen import frozen
 
 
 def within(asset: AssetSpec) -> PartitionSet:
@@ -27,7 +27,7 @@ def possible(project: ProjectSpec) -> Mapping[str, PartitionSet]:
     return _possible(_Same(project))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen
 class _Same:
     """A project by its identity: it never changes, and comparing it would cost more than it saves."""
 

@@ -37,7 +37,7 @@ class Decision:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class PlanningContext:
     """The planner's view of one moment.
 

@@ -11,8 +11,6 @@ from sparkassets.core.timetables.base import Slot, Timetable
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
 
 def names_no_asset(text: str) -> bool:
     """Whether a text can only be a preset or a cron, and not the name of an asset.
@@ -20,7 +18,7 @@ def names_no_asset(text: str) -> bool:
     >>> names_no_asset("@daily"), names_no_asset("0 6 * * *"), names_no_asset("daily_delays")
     (True, True, False)
     """
-    return not _NAME.fullmatch(text)
+    return not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text)
 
 
 @frozen

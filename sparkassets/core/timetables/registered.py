@@ -27,7 +27,6 @@ _FIRST: Final = unix(datetime(1900, 1, 1, tzinfo=UTC))
 _LAST: Final = unix(datetime(2200, 1, 1, tzinfo=UTC))
 """Slots are asked for between these; Unix seconds."""
 _LOOK, _YEAR = 32 * DAY, 366 * DAY
-_IMPORT_PATH: Final = re.compile(r"[.:/]")
 _ZONE: Final = "timezone"
 _BY_KEYWORD: Final = frozenset({Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY})
 
@@ -250,7 +249,7 @@ def _validated(name: str, taken: Mapping[str, Parameter], parameters: Mapping[st
 
 
 def _hint_for(name: str, installed: Mapping[str, Factory]) -> str:
-    if _IMPORT_PATH.search(name):
+    if re.search(r"[.:/]", name):
         return (
             f"an import path is never used: it is the name that a package registers in the entry point group '{GROUP}'"
         )
