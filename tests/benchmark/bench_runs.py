@@ -1,10 +1,12 @@
 """What runs cost against the plain Delta writes that a person would have written by hand.
 
-Ours and the hand's repetitions alternate in one session, so that both meet the same machine; medians, with the spread.
+Ours and the hand's repetitions alternate in one session, so that both meet the same machine; medians, with the spread
+and how busy the cores were. On Linux.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 import time
@@ -12,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from deltalake import DeltaTable
 
@@ -29,7 +31,7 @@ from sparkassets.core.spec.model import (
 )
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import Append, Replace
-from sparkassets.spark import SparkEngine
+from sparkassets.spark import SparkEngine, gateway
 from tests.builders import HERE, project
 
 WAVE = 50
@@ -73,19 +75,8 @@ def small(spark: Any, root: Path) -> None:
     def run() -> None:
         assert [result.status for result in ours.run(spark).runs] == ["success"]
 
-    for _ in range(WARM):
-        touch()
-        by_hand()
-        run()
-    hand, mine = [], []
-    for _ in range(SMALL_REPEATS):
-        touch()
-        hand.append(_seconds(by_hand))
-        mine.append(_seconds(run))
     print("one small run in a warm process, from planning to the record")
-    _row("by hand, s", hand)
-    _row("sparkassets, s", mine)
-    print(f"  ratio {statistics.median(mine) / statistics.median(hand):.3f}")
+    _alternate(touch, by_hand, run, warm=WARM, repeats=SMALL_REPEATS)
 
 
 def wave(spark: Any, root: Path) -> None:
@@ -116,20 +107,8 @@ def wave(spark: Any, root: Path) -> None:
         summary = ours.run(spark)
         assert [result.status for result in summary.runs] == ["success"] * WAVE
 
-    touch()
-    by_hand()
-    run()
-    hand, mine = [], []
-    for _ in range(REPEATS):
-        touch()
-        hand.append(_seconds(by_hand))
-        mine.append(_seconds(run))
-    overhead = [(m - h) / WAVE * 1000 for m, h in zip(mine, hand, strict=True)]
     print(f"wave of {WAVE} runs, {PARALLEL} side by side")
-    _row("by hand, s", hand)
-    _row("sparkassets, s", mine)
-    _row("overhead a run, ms", overhead)
-    print(f"  ratio {statistics.median(mine) / statistics.median(hand):.3f}")
+    _alternate(touch, by_hand, run)
 
 
 def year(spark: Any, root: Path) -> None:
@@ -158,16 +137,8 @@ def year(spark: Any, root: Path) -> None:
         summary = ours.backfill(BackfillRequest("daily", "2013-01-01..2013-12-31", force=True), spark)
         assert [result.status for result in summary.runs] == ["success"]
 
-    by_hand()
-    run()
-    hand, mine = [], []
-    for _ in range(REPEATS):
-        hand.append(_seconds(by_hand))
-        mine.append(_seconds(run))
     print("backfill of 365 days, one fused job")
-    _row("by hand, s", hand)
-    _row("sparkassets, s", mine)
-    print(f"  ratio {statistics.median(mine) / statistics.median(hand):.3f}")
+    _alternate(lambda: None, by_hand, run)
 
 
 def large(spark: Any, root: Path) -> None:
@@ -190,26 +161,55 @@ def large(spark: Any, root: Path) -> None:
         def run(ours: Project = ours) -> None:
             assert [result.status for result in ours.run(spark).runs] == ["success"]
 
-        hand, mine = [], []
-        for _ in range(REPEATS):
-            touch()
-            hand.append(_seconds(by_hand))
-            mine.append(_seconds(run))
         print(f"{ROWS // 1_000_000} million rows, {write.name}")
-        _row("by hand, s", hand)
-        _row("sparkassets, s", mine)
+        _alternate(touch, by_hand, run, warm=0)
         files = [len(DeltaTable(str(place / name)).file_uris()) for name in ("hand", "rows")]
-        print(f"  ratio {statistics.median(mine) / statistics.median(hand):.3f}; files {files[1]}, by hand {files[0]}")
+        print(f"  files {files[1]}, by hand {files[0]}")
 
 
-def _seconds(work: Callable[[], None]) -> float:
-    begin = time.perf_counter()
+def _alternate(
+    touch: Callable[[], None],
+    by_hand: Callable[[], None],
+    run: Callable[[], None],
+    *,
+    warm: int = 1,
+    repeats: int = REPEATS,
+) -> None:
+    """Prints what both take by turns, each pair after a ``touch`` that is not counted."""
+    hand: list[_Cost] = []
+    ours: list[_Cost] = []
+    for turn in range(warm + repeats):
+        touch()
+        for costs, work in ((hand, by_hand), (ours, run)):
+            cost = _cost(work)
+            if turn >= warm:
+                costs.append(cost)
+    for name, costs in (("by hand", hand), ("sparkassets", ours)):
+        seconds = [cost.seconds for cost in costs]
+        spread, busy = f"{min(seconds):.2f}-{max(seconds):.2f}", statistics.median(cost.busy for cost in costs)
+        print(f"  {name:<12} median {statistics.median(seconds):7.2f} s   spread {spread:<13} cores busy {busy:.0%}")
+    medians = [statistics.median(cost.seconds for cost in costs) for costs in (ours, hand)]
+    print(f"  ratio {medians[0] / medians[1]:.3f}")
+
+
+class _Cost(NamedTuple):
+    """Seconds on the clock, and the share of all cores' time that this process and its JVM took of them."""
+
+    seconds: float
+    busy: float
+
+
+def _cost(work: Callable[[], None]) -> _Cost:
+    begin, used = time.perf_counter(), _cpu_seconds()
     work()
-    return time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
+    return _Cost(seconds, (_cpu_seconds() - used) / (seconds * (os.cpu_count() or 1)))
 
 
-def _row(what: str, values: list[float]) -> None:
-    print(f"  {what:<20} median {statistics.median(values):7.2f}   spread {min(values):.2f}-{max(values):.2f}")
+def _cpu_seconds() -> float:
+    """Of this process and its JVM."""
+    fields = Path(f"/proc/{gateway.jvm_pid()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _source(root: Path, partition: TimePartition | None) -> AssetSpec:
