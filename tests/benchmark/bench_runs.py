@@ -10,13 +10,11 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from deltalake import DeltaTable
 
 from sparkassets import BackfillRequest, Project
 from sparkassets.core.partitions import Partitioning, TimePartition
@@ -30,7 +28,7 @@ from sparkassets.core.spec.model import (
     StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh
-from sparkassets.core.writes import Append, Replace
+from sparkassets.core.writes import Replace
 from sparkassets.spark import SparkEngine, gateway
 from tests.builders import HERE, project
 
@@ -39,14 +37,14 @@ REPEATS = 3
 PARALLEL = 4
 WARM = 3
 SMALL_REPEATS = 9
-ROWS = 50_000_000
+SMALL_DATA = {"sparkassets.small_data": "true"}
 
 
 def main() -> None:
     """Prints the tables."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        engine = SparkEngine(_project(root, _source(root, None)))
+        engine = SparkEngine(project_of(root, SMALL_DATA, source(root, None)))
         engine.start()
         from pyspark.sql import SparkSession
 
@@ -54,15 +52,14 @@ def main() -> None:
         small(spark, root / "small")
         wave(spark, root / "wave")
         year(spark, root / "year")
-        large(spark, root / "large")
         engine.close()
 
 
 def small(spark: Any, root: Path) -> None:
     """One small asset that an update makes due: from planning to the record, in a warm process."""
-    source = _source(root, None)
-    asset = _asset("one", root, "SELECT id % 10 AS k, count(*) AS n FROM {{ inlets.source }} GROUP BY ALL", None)
-    ours = Project(_project(root, source, asset))
+    read = source(root, None)
+    written = asset("one", root, "SELECT id % 10 AS k, count(*) AS n FROM {{ inlets.source }} GROUP BY ALL", None)
+    ours = Project(project_of(root, SMALL_DATA, read, written))
     path = str(root / "source")
 
     def touch() -> None:
@@ -76,14 +73,14 @@ def small(spark: Any, root: Path) -> None:
         assert [result.status for result in ours.run(spark).runs] == ["success"]
 
     print("one small run in a warm process, from planning to the record")
-    _alternate(touch, by_hand, run, warm=WARM, repeats=SMALL_REPEATS)
+    alternate(touch, by_hand, run, warm=WARM, repeats=SMALL_REPEATS)
 
 
 def wave(spark: Any, root: Path) -> None:
     """Fifty small assets that one update makes due, against fifty plain Delta writes by hand."""
-    source = _source(root, None)
-    assets = [_asset(f"a{n}", root, "SELECT count(*) AS n FROM {{ inlets.source }}", None) for n in range(WAVE)]
-    ours = Project(_project(root, source, *assets))
+    read = source(root, None)
+    assets = [asset(f"a{n}", root, "SELECT count(*) AS n FROM {{ inlets.source }}", None) for n in range(WAVE)]
+    ours = Project(project_of(root, SMALL_DATA, read, *assets))
     path = str(root / "source")
 
     def touch() -> None:
@@ -108,24 +105,24 @@ def wave(spark: Any, root: Path) -> None:
         assert [result.status for result in summary.runs] == ["success"] * WAVE
 
     print(f"wave of {WAVE} runs, {PARALLEL} side by side")
-    _alternate(touch, by_hand, run)
+    alternate(touch, by_hand, run)
 
 
 def year(spark: Any, root: Path) -> None:
     """A fused backfill of 365 days, against one hand-written job that overwrites the same days."""
-    source = _source(root, TimePartition("day", "UTC", column="day"))
+    read = source(root, TimePartition("day", "UTC", column="day"))
     sql = "SELECT day, k % 10 AS k, count(*) AS n, sum(v) AS v FROM {{ inlets.source }} GROUP BY ALL"
-    asset = _asset("daily", root, sql, TimePartition("day", "UTC", column="day"))
-    ours = Project(_project(root, source, asset))
+    written = asset("daily", root, sql, TimePartition("day", "UTC", column="day"))
+    ours = Project(project_of(root, SMALL_DATA, read, written))
     days = "explode(sequence(date'2013-01-01', date'2013-12-31'))"
     frame = spark.range(2000).selectExpr(f"{days} AS day", "id AS k", "id * 3 AS v")
     frame.write.format("delta").partitionBy("day").save(str(root / "source"))
 
     def by_hand() -> None:
         rows = spark.read.format("delta").load(str(root / "source")).where("day >= '2013-01-01' AND day < '2014-01-01'")
-        rows.createOrReplaceTempView("hand_source")
+        rows.createOrReplaceTempView("handsource")
         (
-            spark.sql("SELECT day, k % 10 AS k, count(*) AS n, sum(v) AS v FROM hand_source GROUP BY ALL")
+            spark.sql("SELECT day, k % 10 AS k, count(*) AS n, sum(v) AS v FROM handsource GROUP BY ALL")
             .write.format("delta")
             .mode("overwrite")
             .partitionBy("day")
@@ -138,36 +135,10 @@ def year(spark: Any, root: Path) -> None:
         assert [result.status for result in summary.runs] == ["success"]
 
     print("backfill of 365 days, one fused job")
-    _alternate(lambda: None, by_hand, run)
+    alternate(lambda: None, by_hand, run)
 
 
-def large(spark: Any, root: Path) -> None:
-    """Fifty million rows, added or in place of all that is there."""
-    query = f"SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t FROM range({ROWS})"
-    for write in (Replace(), Append()):
-        place = root / write.name
-        asset = _asset("rows", place, query + " WHERE (SELECT count(*) FROM {{ inlets.source }}) > 0", None)
-        asset = replace(asset, write=write)
-        ours = Project(_project(place, _source(place, None), asset))
-        mode = "overwrite" if write.name == "replace" else "append"
-
-        def touch(place: Path = place) -> None:
-            spark.range(1).write.format("delta").mode("append").save(str(place / "source"))
-
-        def by_hand(place: Path = place, mode: str = mode) -> None:
-            rows = spark.sql(query).where(f"(SELECT count(*) FROM delta.`{place / 'source'}`) > 0")
-            rows.write.format("delta").mode(mode).save(str(place / "hand"))
-
-        def run(ours: Project = ours) -> None:
-            assert [result.status for result in ours.run(spark).runs] == ["success"]
-
-        print(f"{ROWS // 1_000_000} million rows, {write.name}")
-        _alternate(touch, by_hand, run, warm=0)
-        files = [len(DeltaTable(str(place / name)).file_uris()) for name in ("hand", "rows")]
-        print(f"  files {files[1]}, by hand {files[0]}")
-
-
-def _alternate(
+def alternate(
     touch: Callable[[], None],
     by_hand: Callable[[], None],
     run: Callable[[], None],
@@ -212,12 +183,12 @@ def _cpu_seconds() -> float:
     return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _source(root: Path, partition: TimePartition | None) -> AssetSpec:
+def source(root: Path, partition: TimePartition | None) -> AssetSpec:
     place = StorageLocation(str(root / "source"), "source")
     return AssetSpec("source", "source", place, HERE, source=SourceSpec("delta"), partitioning=Partitioning(partition))
 
 
-def _asset(name: str, root: Path, sql: str, partition: TimePartition | None) -> AssetSpec:
+def asset(name: str, root: Path, sql: str, partition: TimePartition | None) -> AssetSpec:
     return AssetSpec(
         name,
         name,
@@ -232,15 +203,14 @@ def _asset(name: str, root: Path, sql: str, partition: TimePartition | None) -> 
     )
 
 
-def _project(root: Path, *assets: AssetSpec) -> ProjectSpec:
+def project_of(root: Path, settings: Mapping[str, str], *assets: AssetSpec) -> ProjectSpec:
     linked = project(*assets)
-    settings = {"sparkassets.small_data": "true"}
     return replace(
         linked,
         root=str(root),
         state=str(root / "state"),
         warehouse=str(root),
-        spark=settings,
+        spark=dict(settings),
         max_parallel_runs=PARALLEL,
     )
 
