@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
+from functools import cache
 
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
@@ -81,20 +82,9 @@ class TimeField:
 
     def local(self, text: str) -> datetime | None:
         """The naive local time that ``text`` names, missing parts at their earliest; None when there is none."""
-        values: dict[str, int] = {}
-        position = 0
-        for part in self.parts:
-            width = _WIDTHS[part[1]] if part[0] == "%" else len(part)
-            piece = text[position : position + width]
-            position += width
-            if part[0] != "%":
-                if piece != part:
-                    return None
-            elif len(piece) == width and piece.isascii() and piece.isdigit():
-                values[part[1]] = int(piece)
-            else:
-                return None
-        return _local(values) if position == len(text) else None
+        form, letters = _reader(self.parts)
+        found = form.fullmatch(text)
+        return None if found is None else _local(dict(zip(letters, map(int, found.groups()), strict=True)))
 
     def write(self, first: datetime, last: datetime) -> str:
         """The text of a slot whose local times run from ``first`` to ``last``, ``?`` for what differs within it."""
@@ -102,6 +92,13 @@ class TimeField:
             [_digits(part[1], when) if part[0] == "%" else part for part in self.parts] for when in (first, last)
         )
         return "".join(a if a == b else "?" * len(a) for a, b in zip(low, high, strict=True))
+
+
+@cache
+def _reader(parts: tuple[str, ...]) -> tuple[re.Pattern[str], str]:
+    """What finds the digits of each directive in a text of that format, and the directives' letters."""
+    pieces = (rf"(\d{{{_WIDTHS[part[1]]}}})" if part[0] == "%" else re.escape(part) for part in parts)
+    return re.compile("".join(pieces), re.ASCII), "".join(part[1] for part in parts if part[0] == "%")
 
 
 def _check_part(piece: str, part: str, *, before: tuple[str, ...]) -> None:

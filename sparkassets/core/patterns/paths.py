@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
 
-from sparkassets.core.instants import local_seconds, offsets
+from sparkassets.core.instants import DAY, local_seconds, offsets
 from sparkassets.core.partitions import YEARS, PartitionError, TimePartition
 from sparkassets.core.patterns.fields import PatternError, TimeField
 
@@ -27,8 +27,6 @@ _EXAMPLES = {
 _GLOBS = {"*": "[^/]*", "?": "[^/]", "**/": "(?:[^/]+/)*"}
 _FILE_IN_FOLDER = "(?:/[^/]+)?"
 _HOUR = 3600
-_NEAR = 4 * _HOUR
-"""Clocks never change by more, but for whole days."""
 
 Token = str | TimeField
 """A piece of a pattern: literal text, ``*``, ``?``, ``**/``, or the field."""
@@ -245,11 +243,11 @@ def local_slot(partition: TimePartition, local: datetime) -> tuple[int, int] | N
         return _parsed(partition, _key(partition.by, local))
     if local.year not in YEARS:
         return None
-    clock = offsets(partition.timezone)
-    at, again = clock.instants(local_seconds(local))
-    if at == again and clock.at(at - _NEAR) == clock.at(at + _NEAR):
-        return at, at + _HOUR
-    start = partition.floor(at)
+    clock, shown = offsets(partition.timezone), local_seconds(local)
+    since, until, offset = clock.steady(shown)
+    if since + DAY <= shown - offset < until - DAY:  # no clock change is near
+        return shown - offset, shown - offset + _HOUR
+    start = partition.floor(clock.instants(shown)[0])
     key = local.isoformat()[:13]
     end = start
     while partition.key(end).startswith(key):
