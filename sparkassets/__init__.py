@@ -10,19 +10,18 @@ if TYPE_CHECKING:
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.timetables import Slot
     from sparkassets.core.timetables.registered import RegisteredTimetable
+    from sparkassets.errors import (
+        InputError,
+        RunError,
+        SourceError,
+        SparkAssetsError,
+        SparkUnavailableError,
+        SpecError,
+        StateError,
+    )
     from sparkassets.ports import JournalCommit, Sink
     from sparkassets.runtime.progress import Progress, RunFailedError
     from sparkassets.wiring import Project
-
-from sparkassets.errors import (
-    InputError,
-    RunError,
-    SourceError,
-    SparkAssetsError,
-    SparkUnavailableError,
-    SpecError,
-    StateError,
-)
 
 __all__ = [
     "BackfillRequest",
@@ -49,16 +48,23 @@ __all__ = [
 
 _LAZY = {
     "BackfillRequest": "sparkassets.app.backfilling",
+    "InputError": "sparkassets.errors",
     "JournalCommit": "sparkassets.ports",
     "Plan": "sparkassets.core.planner.plan",
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",
     "Project": "sparkassets.wiring",
     "RegisteredTimetable": "sparkassets.core.timetables.registered",
+    "RunError": "sparkassets.errors",
     "RunFailedError": "sparkassets.runtime.progress",
     "RunResult": "sparkassets.core.results",
     "Sink": "sparkassets.ports",
     "Slot": "sparkassets.core.timetables.base",
+    "SourceError": "sparkassets.errors",
+    "SparkAssetsError": "sparkassets.errors",
+    "SparkUnavailableError": "sparkassets.errors",
+    "SpecError": "sparkassets.errors",
+    "StateError": "sparkassets.errors",
     "Summary": "sparkassets.core.results",
     "Waiting": "sparkassets.core.planner.plan",
 }

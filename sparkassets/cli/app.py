@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -41,11 +39,6 @@ COMMANDS = {
 
 BROKEN_PIPE = 141
 """What a shell reports when whoever reads the output goes away (128 + SIGPIPE)."""
-
-
-OBJECTS_BETWEEN_LOOKS = 100_000
-"""After so many new objects Python looks for garbage, where the process is ours: what a start loads all stays, and
-looking through it after every 700 takes some hundredths of the time."""
 
 
 class LazyGroup(click.Group):
@@ -95,30 +88,8 @@ def cli() -> None:
     """
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Runs one command.
-
-    Called without arguments it is the process's entry point: it takes the process's arguments, and leaves by
-    `SystemExit` when the exit code is not 0 (a Databricks wheel task ignores what an entry point returns, and takes
-    ``SystemExit(0)`` for a failure).
-
-    Args:
-        args: What follows the program's name, such as ``["run", "--project", "conf"]``.
-
-    Returns:
-        The exit code of DESIGN section 9.
-    """
-    if args is not None:
-        return _run(args)
-    gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
-    atexit.register(gc.freeze)  # or Python looks for garbage among all that was loaded, only to end: a tenth of a start
-    code = _run(sys.argv[1:])
-    if code:
-        raise SystemExit(code)
-    return code
-
-
-def _run(args: Sequence[str]) -> int:
+def run_command(args: Sequence[str]) -> int:
+    """Runs one command, given what follows the program's name; returns the exit code, whatever happens."""
     _make_streams_safe()
     os.environ.setdefault("RUST_LOG", "error")  # deltalake's warnings tell of how it looks for credentials
     arguments = without_separator(args)

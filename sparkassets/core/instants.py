@@ -267,7 +267,7 @@ class Offsets:
         start, end = number << _BITS, (number + 1) << _BITS
         offset = first = self._probe(start - 1)
         found: list[tuple[int, int]] = []
-        for at in range(start - 1, end - 1, _STEP):
+        for at in () if self._fixed else range(start - 1, end - 1, _STEP):
             reached = self._probe(min(at + _STEP, end - 1))
             if reached != offset:
                 found += self._narrow(at, min(at + _STEP, end - 1), offset, reached)

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
 from inspect import signature
 
 import pytest
@@ -84,6 +84,14 @@ def test_has_the_signature_slots_and_fields_of_the_standard_librarys(name):
     assert ours.__match_args__ == theirs.__match_args__
     assert [each.name for each in fields(ours)] == [each.name for each in fields(theirs)]
     assert ours.__init__.__annotations__.keys() == theirs.__init__.__annotations__.keys() - {"return"}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_is_a_dataclass_to_whoever_asks(name):
+    ours, theirs = classes(frozen)[name], THEIRS[name]  # anew, as nobody has asked it anything
+    assert is_dataclass(ours)
+    value = {"first": 1} if name != "Empty" else {}
+    assert asdict(ours(**value)) == asdict(theirs(**value))
 
 
 def test_nothing_assigns_to_it():
