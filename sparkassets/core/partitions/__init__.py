@@ -7,6 +7,7 @@ from sparkassets.core.partitions.lifting import Segment
 from sparkassets.core.partitions.mappings import Overlap, PartitionMapping, WindowMapping
 from sparkassets.core.partitions.partitioning import UNPARTITIONED, Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.segments import SegmentPartition
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.stamped import StampedRanges
 from sparkassets.core.partitions.stamped_sets import StampedPartitions
@@ -25,6 +26,7 @@ __all__ = [
     "Partitioning",
     "RangeSet",
     "Segment",
+    "SegmentPartition",
     "StampedPartitions",
     "StampedRanges",
     "TimePartition",

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
+from sparkassets.core.partitions.carrying import carried, share
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.mappings import PartitionMapping
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.partitioning import Partitioning
+from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
+
+_ALWAYS = RangeSet.always()
 
 
 @frozen
 class Dependency:
     """How the blocks of a consumer depend on the partitions of an inlet.
 
-    Where either side has no partitions, or nothing maps them, all blocks need all of the inlet.
+    Dimensions of segments match by column, time by the mapping. A dimension that only the inlet has is read whole, all
+    its known keys; one that only the consumer has gets the same for every key. Where no dimension meets another, or
+    nothing maps them, all blocks need all of the inlet.
 
     Attributes:
-        mapping: Which inlet partitions a block needs; None for all of them.
+        mapping: Which time of the inlet a block needs; None for all of the inlet, whatever its dimensions.
         consumer: Of the blocks.
         inlet: Of what they need.
     """
@@ -31,7 +37,9 @@ class Dependency:
     @property
     def is_mapped(self) -> bool:
         """Whether a block needs some of the inlet's partitions rather than all of it."""
-        return self._mapped() is not None
+        if self.mapping is None:
+            return False
+        return self._mapped() is not None or share(self.consumer, self.inlet)
 
     def up(self, blocks: PartitionSet) -> PartitionSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole.
@@ -45,11 +53,14 @@ class Dependency:
         >>> Dependency(None, days, Partitioning()).up(PartitionSet.span(0, 3600)) == EVERYTHING
         True
         """
+        if not self.is_mapped:
+            return EVERYTHING if blocks else NOTHING
         found = self._mapped()
         if found is None:
-            return EVERYTHING if blocks else NOTHING
+            return carried(blocks.lift(_whole), self.consumer, self.inlet)
         mapping, down, up = found
-        return blocks.lift(lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time))
+        needed = blocks.lift(lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time))
+        return carried(needed, self.consumer, self.inlet)
 
     def down(self, changed: PartitionSet) -> PartitionSet:
         """The blocks that need an inlet partition which overlaps ``changed``.
@@ -59,11 +70,14 @@ class Dependency:
         >>> Dependency(Overlap(), days, hours).down(PartitionSet.span(3600, 7200)) == PartitionSet.span(0, 86400)
         True
         """
+        if not self.is_mapped:
+            return EVERYTHING if changed else NOTHING
         found = self._mapped()
         if found is None:
-            return EVERYTHING if changed else NOTHING
+            return carried(changed.lift(_whole), self.inlet, self.consumer)
         mapping, down, up = found
-        return changed.lift(lambda time: open_ended(lambda some: mapping.down(some, down=down, up=up), time))
+        touched = changed.lift(lambda time: open_ended(lambda some: mapping.down(some, down=down, up=up), time))
+        return carried(touched, self.inlet, self.consumer)
 
     def enough(self, blocks: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:
         """Those of ``blocks`` (whole partitions) that need at least ``least`` inlet partitions which lie in ``there``.
@@ -76,21 +90,29 @@ class Dependency:
             there: Of the inlet.
             least: At least 1.
         """
-        found = self._mapped()
-        if found is None:
+        if not self.is_mapped:
             return blocks if there else NOTHING
-        mapping, down, up = found
         whole = self.inlet.inside(there & self.up(blocks))
         some = self.down(whole) & blocks
         if least == 1 or not some:
             return some
-        starts, ends = zip(*up.slots(whole.at(())), strict=True)
-        windows = ((block, mapping.window(*block, down=down)) for block in down.slots(some.at(())))
+        found = self._mapped()
+        if found is None or self.consumer.segments or self.inlet.segments:
+            each = self.consumer.each(some)
+            return PartitionSet.union([one for one in each if self.inlet.count(self.up(one) & whole) >= least])
+        mapping, down, up = found
+        starts, ends = zip(*up.slots(whole.time), strict=True)
+        windows = ((block, mapping.window(*block, down=down)) for block in down.slots(some.time))
         return PartitionSet.of_time(
             block for block, (low, high) in windows if bisect_left(starts, high) - bisect_right(ends, low) >= least
         )
 
     def _mapped(self) -> tuple[PartitionMapping, TimePartition, TimePartition] | None:
-        """What maps them, and their dimensions of time; None where nothing does."""
+        """What maps their time, and their dimensions of time; None where nothing does."""
         down, up = self.consumer.time, self.inlet.time
         return None if self.mapping is None or down is None or up is None else (self.mapping, down, up)
+
+
+def _whole(time: RangeSet) -> RangeSet:
+    """All time, where there is any: of what has none, or is not mapped by it."""
+    return _ALWAYS if time else time

@@ -5,42 +5,65 @@ Everybody else asks it in terms of sets of partitions, and knows no dimension by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.partitions.chunks import Row, chunks, single
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.grains import PartitionError
+from sparkassets.core.partitions.lifting import Segment
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.segments import ALL, SegmentPartition, encoded, tuples
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
 _ALWAYS = EVERYTHING.time
+_NEVER = NOTHING.time
 
 
 @frozen
 class Partitioning:
-    """The product of at most one dimension of time and, to come, dimensions of segments.
+    """The product of at most one dimension of time and any number of segments.
 
-    The whole of an asset without dimensions is one partition, the set `EVERYTHING`; it has no key. Sets may be open at
-    either side, but where their partitions are named, counted or listed.
+    The whole of an asset without dimensions is one partition, the set `EVERYTHING`; it has no key. Without a dimension
+    of time all time of a tuple of segments is one partition. Sets may be open at either side, but where their
+    partitions are named, counted or listed.
+
+    A set may hold time of tuples that are not among the known keys: their data stays where it is, and is nothing that
+    is wanted. What is the same for all tuples is named, counted and listed for those that are known.
 
     Attributes:
         time: The dimension of time; None where there is none.
+        segments: The dimensions of segments, in the order of a tuple.
+        time_at: Before which of the segments a key has the time.
     """
 
     time: TimePartition | None = None
+    segments: tuple[SegmentPartition, ...] = ()
+    time_at: int = 0
 
     @property
     def is_partitioned(self) -> bool:
         """Whether there is a dimension."""
-        return self.time is not None
+        return self.time is not None or bool(self.segments)
 
     def same_grid(self, other: Partitioning) -> bool:
-        """Whether the partitions of both are the same."""
+        """Whether the partitions of both are the same, but for the keys that are known."""
+        if len(self.segments) != len(other.segments):
+            return False
+        if not all(map(SegmentPartition.same_column, self.segments, other.segments)):
+            return False
         if self.time is None or other.time is None:
             return self.time is other.time
         return self.time.same_grid(other.time)
+
+    @property
+    def known(self) -> PartitionSet:
+        """All partitions of the tuples that are known."""
+        if not self.segments:
+            return EVERYTHING
+        return PartitionSet.by_segment(dict.fromkeys(tuples(self.segments), _ALWAYS))
 
     # ----------------------------------------------------------------- sets of partitions
 
@@ -50,9 +73,11 @@ class Partitioning:
         >>> UNPARTITIONED.cover(PartitionSet.span(0, 1)) == EVERYTHING
         True
         """
+        if not self.is_partitioned:
+            return EVERYTHING if parts else NOTHING
         time = self.time
         if time is None:
-            return EVERYTHING if parts else NOTHING
+            return parts.lift(lambda ranges: _ALWAYS if ranges else ranges)
         return parts.lift(lambda ranges: open_ended(time.cover, ranges))
 
     def inside(self, parts: PartitionSet) -> PartitionSet:
@@ -61,9 +86,11 @@ class Partitioning:
         >>> UNPARTITIONED.inside(PartitionSet.span(0, 1)) == NOTHING
         True
         """
+        if not self.is_partitioned:
+            return EVERYTHING if parts.is_everything else NOTHING
         time = self.time
         if time is None:
-            return EVERYTHING if parts.is_everything else NOTHING
+            return parts.lift(lambda ranges: ranges if ranges == _ALWAYS else _NEVER)
         return parts.lift(lambda ranges: open_ended(time.inside, ranges))
 
     def count(self, parts: PartitionSet) -> int:
@@ -73,33 +100,41 @@ class Partitioning:
         >>> days.count(PartitionSet.span(0, 200_000)), UNPARTITIONED.count(EVERYTHING)
         (2, 1)
         """
-        if self.time is None:
-            return int(parts.is_everything)
-        return self.time.count(_of(parts))
+        time = self.time
+        return sum(1 if time is None else time.count(ranges) for _, ranges in self._rows(parts))
 
     def each(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, each as a set, oldest first."""
-        if self.time is not None:
-            yield from (PartitionSet.span(start, end) for start, end in self.time.slots(_of(parts)))
+        if self.segments:
+            yield from single(self._rows(parts), time=self.time)
+        elif self.time is not None:
+            yield from (PartitionSet.span(start, end) for start, end in self.time.slots(parts.time))
         elif parts.is_everything:
             yield EVERYTHING
 
     def stretches(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, neighbours together, oldest first; one for each label."""
-        for start, end in self.inside(parts).at(()).pairs():
-            yield EVERYTHING if (start, end) == _BOUNDS else PartitionSet.span(start, end)
+        for start, end, segment in self._stretches(parts):
+            if self.segments:
+                yield PartitionSet.by_segment({segment: RangeSet.span(start, end)})
+            else:
+                yield EVERYTHING if (start, end) == _BOUNDS else PartitionSet.span(start, end)
 
     def split(self, parts: PartitionSet, most: int) -> list[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, in consecutive chunks of at most ``most``, oldest first."""
+        if self.segments:
+            return list(chunks(self._rows(parts), most, time=self.time))
         if self.time is None:
             return [EVERYTHING] if parts.is_everything else []
-        return [PartitionSet(chunk) for chunk in self.time.split(_of(parts), most)]
+        return [PartitionSet(chunk) for chunk in self.time.split(parts.time, most)]
 
     def oldest(self, parts: PartitionSet, most: int) -> PartitionSet:
         """The oldest ``most`` of the partitions that lie in ``parts`` wholly; takes time by what it returns."""
+        if self.segments:
+            return next(chunks(self._rows(parts), most, time=self.time), NOTHING)
         if self.time is None:
             return self.inside(parts)
-        return PartitionSet(self.time.oldest(_of(parts), most))
+        return PartitionSet(self.time.oldest(parts.time, most))
 
     # ----------------------------------------------------------------- keys
 
@@ -111,45 +146,81 @@ class Partitioning:
         >>> days = Partitioning(TimePartition("day", "UTC"))
         >>> days.labels(PartitionSet.span(0, 200_000)), UNPARTITIONED.labels(EVERYTHING)
         (['1970-01-01..1970-01-02'], [])
+        >>> stores = Partitioning(days.time, (SegmentPartition("store", ("a", "b")),))
+        >>> stores.labels(PartitionSet.span(0, 200_000))
+        ['1970-01-01..1970-01-02,a', '1970-01-01..1970-01-02,b']
         """
-        if self.time is None or parts.is_everything:
+        if not self.is_partitioned or parts.is_everything:
             return []
-        inside = self.time.inside(_of(parts))
-        return self.time.labels(RangeSet(inside.starts[:most], inside.ends[:most]))
+        time = self.time
+        texts: list[str] = []
+        for start, end, segment in self._stretches(parts)[:most]:
+            texts += [""] if time is None else time.labels(RangeSet.span(start, end))
+            if self.segments:
+                texts[-1] = self._joined(texts[-1], segment)
+        return texts
 
     def label_count(self, parts: PartitionSet) -> int:
         """How many labels ``parts`` has."""
-        return 0 if self.time is None or parts.is_everything else len(self.time.inside(_of(parts)))
+        if not self.is_partitioned or parts.is_everything:
+            return 0
+        return sum(len(ranges) for _, ranges in self._rows(parts))
 
     def keys(self, parts: PartitionSet) -> Iterator[str]:
         """The keys of the partitions that lie in ``parts`` wholly, oldest first; the whole of an asset has none."""
-        if self.time is not None:
-            for low, high in self.time.inside(_of(parts)).pairs():
+        if self.segments:
+            for part in self.each(parts):
+                yield from self.labels(part)
+        elif self.time is not None:
+            for low, high in self.time.inside(parts.time).pairs():
                 yield from self.time.keys(low, high)
 
     def parse(self, text: str) -> PartitionSet:
-        """The partitions of ``KEY`` or ``A..B``, inclusive.
+        """The partitions of a key: the keys of all dimensions, joined by commas; that of time ``KEY`` or ``A..B``.
+
+        ``*``, or nothing, in place of a key means all of that dimension.
 
         Raises:
             PartitionError: A key is wrong, B lies before A, or there are no partitions to name.
+
+        >>> stores = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a", "b")),))
+        >>> stores.parse("1970-01-01,b") == PartitionSet.by_segment({("b",): RangeSet.span(0, 86400)})
+        True
+        >>> stores.parse("1970-01-01") == stores.parse("1970-01-01,*") == stores.known & PartitionSet.span(0, 86400)
+        True
         """
-        if self.time is None:
-            raise PartitionError(f"'{text}' names a partition of what has no partitions", hint="leave it out")
-        return PartitionSet.span(*self.time.parse_keys(text))
+        if not self.segments:
+            if self.time is None:
+                raise PartitionError(f"'{text}' names a partition of what has no partitions", hint="leave it out")
+            return PartitionSet.span(*self.time.parse_keys(text))
+        given = text.split(",")
+        expected = [each.column for each in self.segments]
+        if self.time is not None:
+            expected.insert(self.time_at, self.time.by)
+        if len(given) > len(expected):
+            message = f"'{text}' has {len(given)} parts separated by commas; expected {','.join(expected)}"
+            raise PartitionError(message, hint="write a comma within a segment as %2C")
+        given += [ALL] * (len(expected) - len(given))
+        span = _ALWAYS
+        if self.time is not None and (key := given.pop(self.time_at)) not in ("", ALL):
+            span = RangeSet.span(*self.time.parse_keys(key))
+        meant = [SegmentPartition(each.column, each.parse(key)) for each, key in zip(self.segments, given, strict=True)]
+        return PartitionSet.by_segment(dict.fromkeys(tuples(meant), span))
 
     # ----------------------------------------------------------------- time
 
     def over(self, now: int) -> PartitionSet:
-        """All partitions that are over at an instant, Unix seconds; the whole of an asset always is."""
-        return EVERYTHING if self.time is None else PartitionSet.span(_ALWAYS.first, self.time.floor(now))
+        """All known partitions that are over at an instant, Unix seconds; the whole of an asset always is."""
+        return self._of_known(_ALWAYS if self.time is None else RangeSet.span(_ALWAYS.first, self.time.floor(now)))
 
     def rollover(self, now: int) -> int | None:
         """When `over` changes next, Unix seconds; None for never."""
         return None if self.time is None else self.time.next(now)
 
     def last_over(self, now: int) -> PartitionSet:
-        """The newest partitions that are over at an instant, Unix seconds."""
-        return EVERYTHING if self.time is None else PartitionSet.span(self.time.previous(now), self.time.floor(now))
+        """The newest known partitions that are over at an instant, Unix seconds."""
+        time = self.time
+        return self._of_known(_ALWAYS if time is None else RangeSet.span(time.previous(now), time.floor(now)))
 
     def first_over(self, parts: PartitionSet) -> int | None:
         """When the oldest partition that holds something of ``parts`` is over, Unix seconds; None for always.
@@ -166,17 +237,17 @@ class Partitioning:
         return None if self.time is None else self.time.ceil(parts.last)
 
     def between(self, low: int | None, high: int | None) -> PartitionSet:
-        """The partitions that begin at ``low`` or after and before ``high``, Unix seconds; None is open.
+        """The known partitions that begin at ``low`` or after and before ``high``, Unix seconds; None is open.
 
-        The whole of an asset has no beginning that could lie outside.
+        What has no time has no beginning that could lie outside.
 
         >>> Partitioning(TimePartition("day", "UTC")).between(1, 86401) == PartitionSet.span(86400, 2 * 86400)
         True
         """
         if self.time is None or (low is None and high is None):
-            return EVERYTHING
+            return self.known
         first = _ALWAYS.first if low is None else self.time.ceil(low)
-        return PartitionSet.span(first, _ALWAYS.last if high is None else self.time.ceil(high))
+        return self._of_known(RangeSet.span(first, _ALWAYS.last if high is None else self.time.ceil(high)))
 
     def before(self, parts: PartitionSet, length: Duration) -> PartitionSet:
         """The partitions that overlap so much time before each stretch of ``parts``; without time there are none.
@@ -193,13 +264,39 @@ class Partitioning:
 
         return self.cover(parts.lift(behind))
 
+    # ----------------------------------------------------------------- tuples
+
+    def _of_known(self, ranges: RangeSet) -> PartitionSet:
+        """That time of all tuples that are known."""
+        if not self.segments:
+            return EVERYTHING if ranges == _ALWAYS else PartitionSet(ranges)
+        return PartitionSet.by_segment(dict.fromkeys(tuples(self.segments), ranges))
+
+    def _rows(self, parts: PartitionSet) -> Sequence[Row]:
+        """The partitions that lie in ``parts`` wholly, by tuple; time that all tuples have is that of the known."""
+        parts = self.inside(parts)
+        if not self.segments:
+            return [((), parts.time)] if parts.time else []
+        if not parts.time:
+            return parts.apart
+        apart = dict(parts.apart)
+        found = {segment: apart.get(segment, parts.time) for segment in {*tuples(self.segments), *apart}}
+        return [(segment, found[segment]) for segment in sorted(found) if found[segment]]
+
+    def _stretches(self, parts: PartitionSet) -> list[tuple[int, int, Segment]]:
+        """The partitions that lie in ``parts`` wholly, neighbours together, oldest first."""
+        rows = self._rows(parts)
+        return sorted((start, end, segment) for segment, ranges in rows for start, end in ranges.pairs())
+
+    def _joined(self, time: str, segment: Segment) -> str:
+        """The keys of all dimensions as one."""
+        keys = [encoded(each) for each in segment]
+        if self.time is not None:
+            keys.insert(self.time_at, time)
+        return ",".join(keys)
+
 
 UNPARTITIONED = Partitioning()
 """Of an asset without partitions."""
 
 _BOUNDS = (_ALWAYS.first, _ALWAYS.last)
-
-
-def _of(parts: PartitionSet) -> RangeSet:
-    """The time of the one tuple of segments that there is without dimensions of segments: the empty one."""
-    return parts.at(())

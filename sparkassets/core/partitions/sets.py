@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from operator import and_, or_, sub
 
 from sparkassets.core.partitions.lifting import Alone, Segment, combined, from_mapping, mapped, value_at
@@ -126,9 +127,9 @@ class PartitionSet:
     # ----------------------------------------------------------------- time
 
     def lift(self, f: Callable[[RangeSet], RangeSet]) -> PartitionSet:
-        """``f`` of the time of every tuple; what it returns as it is costs nothing where time is alone."""
+        """``f`` of the time of every tuple, asked once for each; as it is, time alone costs nothing."""
         if self.apart:
-            return PartitionSet(*mapped(f, (self.time, self.apart)))
+            return PartitionSet(*mapped(cache(f), (self.time, self.apart)))
         time = f(self.time)
         return self if time is self.time else PartitionSet(time)
 

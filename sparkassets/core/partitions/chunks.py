@@ -1,0 +1,101 @@
+"""Partitions in the order of their time, in chunks of a given number: all tuples of segments of one time together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+
+from sparkassets.core.partitions.definition import TimePartition
+from sparkassets.core.partitions.lifting import Segment
+from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.sets import PartitionSet
+
+Row = tuple[Segment, RangeSet]
+"""A tuple of segments and whole partitions of its time."""
+
+_STARTS, _ENDS = 1, 0
+
+
+def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Iterator[PartitionSet]:
+    """All partitions of ``rows``, oldest first and then by tuple, in consecutive chunks of at most ``most``.
+
+    Takes time by the chunks that are taken, and by the tuples and ranges in them, not by their partitions.
+
+    Args:
+        rows: Each tuple once.
+        most: At least 1.
+        time: The dimension of time; None where all of a tuple's time is one partition.
+    """
+    chunk, room = _Chunk(), most
+    for low, high, segments in _together(rows):
+        begin = low
+        while begin < high:
+            if len(segments) <= room:
+                end = _edge(begin, high, room // len(segments), time=time)
+                parts = [segments]
+            else:
+                end = _edge(begin, high, 1, time=time)
+                cuts = range(room, len(segments), most)
+                parts = [segments[i:j] for i, j in zip((0, *cuts), (*cuts, None), strict=True)]
+            for part in parts:
+                room -= len(part) * (1 if time is None else time.count(RangeSet.span(begin, end)))
+                chunk.add(part, begin, end)
+                if not room:
+                    yield chunk.result()
+                    chunk, room = _Chunk(), most
+            begin = end
+    if room < most:
+        yield chunk.result()
+
+
+def single(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[PartitionSet]:
+    """The partitions of ``rows`` one by one, in the order of `chunks`."""
+    for start, end, segment in merge(*(_slots(segment, ranges, time=time) for segment, ranges in rows)):
+        yield PartitionSet.by_segment({segment: RangeSet.span(start, end)})
+
+
+def _slots(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) -> Iterator[tuple[int, int, Segment]]:
+    for start, end in ranges.pairs() if time is None else time.slots(ranges):
+        yield start, end, segment
+
+
+class _Chunk:
+    """A set of partitions on its way, of pieces in the order of their time."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[Segment, list[tuple[int, int]]] = defaultdict(list)
+
+    def add(self, segments: Sequence[Segment], start: int, end: int) -> None:
+        for segment in segments:
+            self._pairs[segment].append((start, end))
+
+    def result(self) -> PartitionSet:
+        shared: dict[tuple[tuple[int, int], ...], RangeSet] = {}
+        times = {}
+        for segment, pairs in self._pairs.items():
+            key = tuple(pairs)
+            times[segment] = shared.get(key) or shared.setdefault(key, RangeSet.of(key))
+        return PartitionSet.by_segment(times)
+
+
+def _together(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]:
+    """Stretches of time through which the same tuples are there, with those, oldest first."""
+    edges: defaultdict[int, list[tuple[int, Segment]]] = defaultdict(list)
+    for segment, ranges in rows:
+        for start, end in ranges.pairs():
+            edges[start].append((_STARTS, segment))
+            edges[end].append((_ENDS, segment))
+    there: set[Segment] = set()
+    before = 0
+    for at in sorted(edges):
+        if there:
+            yield before, at, sorted(there)
+        for kind, segment in sorted(edges[at]):
+            (there.add if kind == _STARTS else there.discard)(segment)
+        before = at
+
+
+def _edge(start: int, high: int, slots: int, *, time: TimePartition | None) -> int:
+    """Where so many slots from an edge on end, or ``high`` where that is earlier."""
+    return high if time is None else time.oldest(RangeSet.span(start, high), slots).last

@@ -1,0 +1,86 @@
+"""Partitions by segment: a column that holds one of the keys that are known, and how such a key is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Final
+from urllib.parse import quote, unquote
+
+from sparkassets.core.partitions.grains import PartitionError
+from sparkassets.core.partitions.lifting import Segment
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.frozen import frozen
+
+ALL: Final = "*"
+"""In place of a key: every partition of that dimension."""
+_ESCAPED = re.compile(r"[%,\x00-\x1f\x7f-\x9f]|\.(?=\.)|^\*$")
+"""What has a meaning among keys, or none on a terminal: written as ``%`` and its UTF-8 bytes in hexadecimal."""
+_NOTHING = "%"
+"""The key of the empty text, which would mean every partition."""
+
+
+@frozen
+class SegmentPartition:
+    """One dimension of segments.
+
+    Attributes:
+        column: Column of the target that holds the segment, by which dimensions of two assets match.
+        keys: The segments that are wanted, ascending, none of them twice.
+    """
+
+    column: str
+    keys: tuple[str, ...]
+
+    def same_column(self, other: SegmentPartition) -> bool:
+        """Whether both are of the same column; Spark's names know no case."""
+        return self.column.lower() == other.column.lower()
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """The segments that a key means; `ALL` and nothing mean all of them.
+
+        Raises:
+            PartitionError: It is none of them.
+
+        >>> SegmentPartition("region", ("de", "nl")).parse("nl"), SegmentPartition("region", ("de", "nl")).parse("*")
+        (('nl',), ('de', 'nl'))
+        """
+        if text in ("", ALL):
+            return self.keys
+        segment = decoded(text)
+        if segment not in self.keys:
+            raise PartitionError(f"'{text}' is no segment of {self.column}", hint=did_you_mean(segment, self.keys))
+        return (segment,)
+
+
+def tuples(dimensions: Sequence[SegmentPartition]) -> Iterator[Segment]:
+    """Every tuple of their segments, ascending; of no dimension the empty one."""
+    yield from product(*(each.keys for each in dimensions))
+
+
+def encoded(segment: str) -> str:
+    """A segment as a key: `decoded` gives it back.
+
+    >>> encoded("marketing-dwh"), encoded("a,b..c 100%"), encoded("*"), encoded("")
+    ('marketing-dwh', 'a%2Cb%2E.c 100%25', '%2A', '%')
+    """
+    return _ESCAPED.sub(_hexadecimal, segment) if segment else _NOTHING
+
+
+def decoded(key: str) -> str:
+    """The segment of a key.
+
+    Raises:
+        PartitionError: It is not UTF-8.
+    """
+    if key == _NOTHING:
+        return ""
+    try:
+        return unquote(key, errors="strict")
+    except UnicodeDecodeError as error:
+        raise PartitionError(f"'{key}' is no key of a segment: its bytes are not UTF-8") from error
+
+
+def _hexadecimal(found: re.Match[str]) -> str:
+    return {".": "%2E", ALL: "%2A"}.get(found[0]) or quote(found[0], safe="")
