@@ -29,6 +29,7 @@ from sparkassets.runtime.driver import Driver, DriverIdentity
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.progress import Explained, Silent
+from sparkassets.runtime.work import Tick
 
 
 @dataclass
@@ -46,6 +47,33 @@ class Result:
 
 
 Hook = Callable[[RunOrder | None], None]
+
+
+def raising(error: Exception) -> Hook:
+    """Fails whenever it is reached."""
+
+    def hook(_: RunOrder | None) -> None:
+        raise error
+
+    return hook
+
+
+def raising_once(error: Exception) -> Hook:
+    """Fails when it is reached first."""
+    left = [error]
+
+    def hook(_: RunOrder | None) -> None:
+        if left:
+            raise left.pop()
+
+    return hook
+
+
+def ticking(driver: Driver) -> threading.Thread:
+    """A tick of the driver, begun in a thread of its own."""
+    thread = threading.Thread(target=driver.run, args=([Tick()],), daemon=True)
+    thread.start()
+    return thread
 
 
 class FakeEngine:

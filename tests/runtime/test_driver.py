@@ -14,7 +14,7 @@ from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.runtime.work import Backfill, Rebuild, Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, at, days, project, source
-from tests.runtime.fakes import FakeEngine, FakeTarget, Recorder, World
+from tests.runtime.fakes import FakeEngine, FakeTarget, Recorder, World, raising
 
 
 def world(*assets, **more) -> World:
@@ -102,11 +102,7 @@ def test_a_consumer_does_not_wait_for_a_branch_it_does_not_read():
 def test_a_failure_is_recorded_its_descendants_wait_and_the_rest_goes_on():
     w = world(source("s"), asset("a", "s", retries=0), asset("b", "a"), asset("c", "s"))
     w.tell("s", "2025-01-01")
-
-    def broken(order):
-        raise RunError("no such column")
-
-    w.engine.hooks["a", "compute"] = broken
+    w.engine.hooks["a", "compute"] = raising(RunError("no such column"))
     summary = w.driver().run([Tick()])
     assert {result.asset: result.status for result in summary.runs} == {"a": "failed", "c": "success"}
     failed = next(result for result in summary.runs if result.asset == "a")
@@ -182,11 +178,9 @@ def test_a_change_that_no_look_finds_is_tried_once():
     w = world(source("s"), asset("a", "s", retries=0))
     w.tell("s", "2025-01-01", "2025-01-02")
     engine = FakeEngine()
-
-    def unsettled(order):
-        raise SourceChangedError("the files of 's' changed before they were read: 2025-01-01", source="s")
-
-    engine.hooks["a", "compute"] = unsettled
+    engine.hooks["a", "compute"] = raising(
+        SourceChangedError("the files of 's' changed before they were read: 2025-01-01", source="s")
+    )
     summary = w.driver(engine=engine).run([Tick()])
     assert [run.status for run in summary.runs] == ["failed"]
     del engine.hooks["a", "compute"]
@@ -231,22 +225,14 @@ def test_retries_keep_the_run_and_its_version():
 def test_an_error_that_trying_again_cannot_help_is_not_tried_again():
     w = world(source("s"), asset("a", "s", retries=5))
     w.tell("s", "2025-01-01")
-
-    def broken(order):
-        raise RunError("rows outside")
-
-    w.engine.hooks["a", "compute"] = broken
+    w.engine.hooks["a", "compute"] = raising(RunError("rows outside"))
     assert w.driver().run([Tick()]).runs[0].attempts == 1
 
 
 def test_a_write_that_reports_an_error_but_is_in_counts_as_success():
     w = world(source("s"), asset("a", "s", retries=0))
     w.tell("s", "2025-01-01")
-
-    def lost_answer(order):
-        raise OSError("connection lost after the commit")
-
-    w.engine.hooks["a", "written"] = lost_answer
+    w.engine.hooks["a", "written"] = raising(OSError("connection lost after the commit"))
     assert w.driver().run([Tick()]).runs[0].status == "success"
     assert len(w.engine.data("a")) == 1
 
@@ -254,11 +240,7 @@ def test_a_write_that_reports_an_error_but_is_in_counts_as_success():
 def test_a_failed_write_is_fenced_by_its_own_version():
     w = world(source("s"), asset("a", "s", retries=0))
     w.tell("s", "2025-01-01")
-
-    def broken(order):
-        raise OSError("disk full")
-
-    w.engine.hooks["a", "write"] = broken
+    w.engine.hooks["a", "write"] = raising(OSError("disk full"))
     (result,) = w.driver().run([Tick()]).runs
     assert result.status == "failed"
     (fence,) = w.engine.tables["a"]
@@ -271,11 +253,7 @@ def test_a_failed_write_is_fenced_by_its_own_version():
 def test_a_target_out_of_reach_leaves_the_chain_for_the_next_invocation():
     w = world(source("s"), asset("a", "s", retries=0))
     w.tell("s", "2025-01-01")
-
-    def broken(order):
-        raise OSError("unreachable")
-
-    w.engine.hooks["a", "write"] = w.engine.hooks["a", "fence"] = broken
+    w.engine.hooks["a", "write"] = w.engine.hooks["a", "fence"] = raising(OSError("unreachable"))
     summary = w.driver().run([Tick()])
     assert [result.status for result in summary.runs] == ["failed"]
     assert [row.kind for row in w.store.history(asset="a")][-1] == "unfenced"

@@ -5,7 +5,7 @@ from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, days, project, source
-from tests.runtime.fakes import World
+from tests.runtime.fakes import World, raising
 from tests.runtime.test_recovery import dying
 
 PROJECT = project(
@@ -58,11 +58,7 @@ def test_they_survive_the_driver_that_wrote_and_did_not_record():
 def test_a_run_that_fails_announces_nothing():
     w = world()
     w.tell("s", "2025-01-01")
-
-    def broken(order):
-        raise RunError("no disk")
-
-    w.engine.hooks["a", "write"] = broken
+    w.engine.hooks["a", "write"] = raising(RunError("no disk"))
     (failed,) = w.driver().run([Tick()]).runs
     assert failed.status == "failed"
     assert w.store.history(kinds=["event"]) == []

@@ -9,7 +9,7 @@ from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
-from tests.runtime.fakes import FakeEngine, World
+from tests.runtime.fakes import FakeEngine, World, raising_once, ticking
 
 DRIVER, JVM = (1, 0.0), (2, 0.0)
 
@@ -43,7 +43,7 @@ def stuck(w: World, moment: str) -> None:
         threading.Event().wait()
 
     engine.hooks["a", moment] = wait
-    threading.Thread(target=w.driver(engine=engine).run, args=([Tick()],), daemon=True).start()
+    ticking(w.driver(engine=engine))
     assert reached.wait(10)
 
 
@@ -69,14 +69,7 @@ def test_it_names_what_else_commits_before_that_does():
 
 def test_it_names_it_once():
     w = world(commits=True, retries=1, retry_delay_seconds=0)
-    tried = []
-
-    def flaky(order):
-        tried.append(order)
-        if len(tried) == 1:
-            raise OSError("gone for a moment")
-
-    w.engine.hooks["a", "write"] = flaky
+    w.engine.hooks["a", "write"] = raising_once(OSError("gone for a moment"))
     assert w.driver().run([Tick()]).ok
     assert entries(w) == ["claim", "renew", "success"]
 
@@ -92,8 +85,7 @@ def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
     slow = FakeEngine(w.engine.tables)
     slow.commits = True
     slow.hooks["a", "compute"] = wait
-    first = threading.Thread(target=w.driver(engine=slow).run, args=([Tick()],), daemon=True)
-    first.start()
+    first = ticking(w.driver(engine=slow))
     assert reached.wait(10)
     assert w.driver().run([Tick()]).ok
     go_on.set()

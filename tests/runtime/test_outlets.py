@@ -9,7 +9,7 @@ from sparkassets.runtime import execution
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
-from tests.runtime.fakes import FakeEngine, FakeTarget, World
+from tests.runtime.fakes import FakeEngine, FakeTarget, World, raising, raising_once, ticking
 
 BOTH = ("train", "test")
 
@@ -39,7 +39,7 @@ def dying(w: World, name: str, moment: str) -> None:
         threading.Event().wait()
 
     engine.hooks[name, moment] = stuck
-    threading.Thread(target=w.driver(engine=engine).run, args=([Tick()],), daemon=True).start()
+    ticking(w.driver(engine=engine))
     assert reached.wait(10)
 
 
@@ -102,11 +102,7 @@ def test_a_run_that_is_in_no_outlet_leaves_fences_in_all():
 def test_a_fence_whose_answer_is_lost_is_found_to_be_ones_own():
     w = world()
     dying(w, "train", "write")
-
-    def lost(order):
-        raise FenceConflictError("another writer was quicker")
-
-    w.engine.hooks["train", "fenced"] = lost
+    w.engine.hooks["train", "fenced"] = raising(FenceConflictError("another writer was quicker"))
     assert w.driver().run([Tick()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
 
@@ -166,14 +162,7 @@ def test_nothing_is_removed_before_the_outlet_is_fenced_and_looked_into():
 @pytest.mark.parametrize(("retries", "left"), [(0, []), (1, [("a-1", 2)])])
 def test_a_run_that_ends_leaves_no_files_of_its_failed_attempts(retries, left):
     w = world(retries=retries, retry_delay_seconds=0)
-    tried = []
-
-    def flaky(order):
-        tried.append(order.run)
-        if len(tried) == 1:
-            raise OSError("gone for a moment")
-
-    w.engine.hooks["train", "write"] = flaky
+    w.engine.hooks["train", "write"] = raising_once(OSError("gone for a moment"))
     assert w.driver().run([Tick()]).ok == bool(retries)
     assert staged(w)[0] == left
 
@@ -194,11 +183,9 @@ def test_who_fails_without_knowing_that_it_was_taken_over_removes_nothing_of_the
 
     slow.hooks["test", "write"] = fails
     w.engine.hooks["test", "write"] = stages
-    first = threading.Thread(target=w.driver(engine=slow).run, args=([Tick()],), daemon=True)
-    first.start()
+    first = ticking(w.driver(engine=slow))
     assert failing.wait(10)
-    second = threading.Thread(target=w.driver().run, args=([Tick()],), daemon=True)
-    second.start()
+    second = ticking(w.driver())
     first.join(10)
     assert not first.is_alive()
     failed.set()
@@ -221,14 +208,7 @@ def test_what_cannot_be_removed_disturbs_no_run():
 
 def test_the_next_attempt_writes_only_what_is_missing():
     w = world(retries=1, retry_delay_seconds=0)
-    tried = []
-
-    def flaky(order):
-        tried.append(order.run)
-        if len(tried) == 1:
-            raise OSError("gone for a moment")
-
-    w.engine.hooks["test", "write"] = flaky
+    w.engine.hooks["test", "write"] = raising_once(OSError("gone for a moment"))
     (result,) = w.driver().run([Tick()]).runs
     assert (result.status, result.attempts) == ("success", 2)
     assert kinds(w) == [["data"], ["data"]]
@@ -237,11 +217,7 @@ def test_the_next_attempt_writes_only_what_is_missing():
 
 def test_a_run_that_fails_between_its_outlets_stays_for_the_next_claim():
     w = world()
-
-    def broken(order):
-        raise OSError("disk full")
-
-    w.engine.hooks["test", "write"] = broken
+    w.engine.hooks["test", "write"] = raising(OSError("disk full"))
     (result,) = w.driver().run([Tick()]).runs
     assert result.status == "failed"
     assert kinds(w) == [["data"], ["fence"]]
@@ -257,11 +233,7 @@ def test_a_run_that_fails_between_its_outlets_stays_for_the_next_claim():
 def test_completing_a_run_may_fail_as_well_and_is_tried_again():
     w = world()
     dying(w, "train", "written")
-
-    def broken(order):
-        raise OSError("not now")
-
-    w.engine.hooks["a", "compute"] = broken
+    w.engine.hooks["a", "compute"] = raising(OSError("not now"))
     assert [result.status for result in w.driver().run([Tick()]).runs] == ["failed"]
     w.engine.hooks.clear()
     assert [result.adopted for result in w.driver().run([Tick()]).runs] == ["a-1"]
@@ -271,11 +243,7 @@ def test_completing_a_run_may_fail_as_well_and_is_tried_again():
 
 def test_a_failure_before_the_first_commit_is_fenced_in_every_outlet():
     w = world()
-
-    def broken(order):
-        raise OSError("disk full")
-
-    w.engine.hooks["train", "write"] = broken
+    w.engine.hooks["train", "write"] = raising(OSError("disk full"))
     w.driver().run([Tick()])
     assert kinds(w) == [["fence"], ["fence"]]
     assert recorded(w) == [("failure", "a-1")]
@@ -291,8 +259,7 @@ def test_a_zombie_that_is_skipped_in_one_outlet_begins_in_no_other():
 
     zombie.hooks["train", "write"] = late
     zombie.hooks["test", "write"] = begun.append
-    driver = threading.Thread(target=w.driver(engine=zombie).run, args=([Tick()],), daemon=True)
-    driver.start()
+    driver = ticking(w.driver(engine=zombie))
     assert waiting.wait(10)
     assert w.driver().run([Tick()]).ok
     go.set()
