@@ -93,7 +93,7 @@ def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = 
     looked = table.version() if since is None else since
     while True:
         newest = _newest(path, table, change)
-        if _is_in(newest, change):
+        if is_in(newest, app=change.app, version=change.version):
             return
         _refuse_conflicts(path, newest, change, since=looked)
         looked = newest.version()
@@ -132,14 +132,14 @@ def create(path: str, change: Change, *, layout: Sequence[str]) -> None:
     except Exception as error:
         if not DeltaTable.is_deltatable(path):
             raise _unwritable(change.owner, error) from error
-        if not _is_in(DeltaTable(path), change):
+        if not is_in(DeltaTable(path), app=change.app, version=change.version):
             raise _conflict(change.owner, "created the table") from error
 
 
-def _is_in(table: DeltaTable, change: Change) -> bool:
-    """Whether the snapshot holds the transaction already, or a later one of the asset's."""
-    newest = table.transaction_version(change.app)
-    return newest is not None and newest >= change.version
+def is_in(table: DeltaTable, *, app: str, version: int) -> bool:
+    """Whether the snapshot holds that version of the application's transactions, or a higher one."""
+    newest = table.transaction_version(app)
+    return newest is not None and newest >= version
 
 
 def _put(table: DeltaTable, change: Change) -> None:

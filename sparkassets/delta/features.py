@@ -8,7 +8,8 @@ not known here. (https://github.com/delta-io/delta/blob/master/PROTOCOL.md, "Tab
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
@@ -26,9 +27,11 @@ _PROPERTIES: Final[Mapping[str, str]] = {
     "delta.appendOnly": "it is append-only",
     "delta.enableChangeDataFeed": "it keeps a change feed",
     "delta.enableDeletionVectors": "it has deletion vectors",
+    "delta.autoOptimize": "Spark optimises each write to it",
     "delta.autoOptimize.autoCompact": "Spark compacts it after each write",
     "delta.autoOptimize.optimizeWrite": "Spark optimises each write to it",
     "delta.compatibility.symlinkFormatManifest.enabled": "Spark writes its manifests",
+    "delta.randomizeFilePrefixes": "its files lie in folders of random names",
 }
 """What a property asks of a writer where it is true."""
 _COLUMNS: Final[Mapping[str, str]] = {
@@ -38,6 +41,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "delta.columnMapping.physicalName": "stored under another name",
     "CURRENT_DEFAULT": "filled by a default",
     "__CHAR_VARCHAR_TYPE_STRING": "of limited length",
+    "__COLLATIONS": "text in an order of its own",
 }
 """What a key of a column's metadata makes it."""
 _NAMES: Final[Mapping[str, str]] = {
@@ -52,6 +56,12 @@ _NAMES: Final[Mapping[str, str]] = {
     "v2Checkpoint": "checkpoints of version 2",
     "inCommitTimestamp": "timestamps in its commits",
 }
+_TIME_WITHOUT_ZONE = "timestamp_ntz"
+_PLAIN_TYPE = re.compile(
+    rf"string|long|integer|short|byte|float|double|boolean|binary|date|timestamp|{_TIME_WITHOUT_ZONE}|decimal\(\d+,\s*\d+\)"
+)
+_FORBIDDEN = re.compile(r"[ ,;{}()\n\t=]")
+"""What Delta lets no column's name hold."""
 _RAW = "!$&'()+,-./:;=@_~"
 """Beside letters and digits, what deltalake leaves as it is in a path of the log."""
 
@@ -64,6 +74,37 @@ def reason_for_spark(table: DeltaTable) -> str | None:
     metadata = table.metadata()
     fields = json.loads(table.schema().to_json())["fields"]
     return _of_properties(metadata.configuration) or _of_columns(fields) or _of_protocol(table)
+
+
+def reason_of_columns(fields: Sequence[Mapping[str, Any]], table: DeltaTable | None) -> str | None:
+    """Why only Spark may make these the columns of a table, as the end of a sentence; None where a driver may.
+
+    Among the reasons are those for which Delta refuses the columns.
+
+    Args:
+        fields: As a Delta schema has them in JSON.
+        table: The one that is there; None for a new one.
+    """
+    found = _of_columns(fields) or _of_names(fields)
+    if found is not None or table is None or "timestampNtz" in (table.protocol().writer_features or ()):
+        return found
+    if any(_TIME_WITHOUT_ZONE in _types(field["type"]) for _, field in _nested(fields)):
+        return "it has no time without a zone yet"
+    return None
+
+
+def is_plain_type(name: str) -> bool:
+    """Whether it is, in a Delta schema, a type that all of Delta's readers and writers have.
+
+    >>> is_plain_type("decimal(9,2)"), is_plain_type("variant"), is_plain_type("void")
+    (True, False, False)
+    """
+    return _PLAIN_TYPE.fullmatch(name) is not None
+
+
+def maps_columns(properties: Mapping[str, str | None]) -> bool:
+    """Whether files and log have the columns of a table with these properties under other names."""
+    return (properties.get("delta.columnMapping.mode") or "none").lower() != "none"
 
 
 def required_columns(schema: Mapping[str, Any]) -> list[str]:
@@ -96,28 +137,57 @@ def _of_properties(properties: Mapping[str, str | None]) -> str | None:
     for key, reason in _PROPERTIES.items():
         if (properties.get(key) or "").lower() == "true":
             return reason
-    mapped = (properties.get("delta.columnMapping.mode") or "none").lower()
-    if mapped != "none":
+    if maps_columns(properties):
         return "it has column mapping"
     if any(key.startswith("delta.constraints.") for key in properties):
         return "it has CHECK constraints"
     if properties.get("delta.universalFormat.enabledFormats"):
         return "Spark keeps it readable as another format"
+    if properties.get("delta.parquet.format.version"):
+        return "it names the version of Parquet that its files are of"
     return None
 
 
-def _of_columns(fields: list[dict[str, Any]]) -> str | None:
+def _of_columns(fields: Sequence[Mapping[str, Any]]) -> str | None:
     for path, field in _nested(fields):
         told = field.get("metadata") or {}
-        found = next((what for key, what in _COLUMNS.items() if key in told), None)
+        odd = (f"of type {kind}" for kind in _types(field["type"]) if not is_plain_type(kind))
+        found = next((what for key, what in _COLUMNS.items() if key in told), None) or next(odd, None)
         if found is not None:
             return f"its column '{'.'.join(path)}' is {found}"
     return None
 
 
+def _of_names(fields: Sequence[Mapping[str, Any]]) -> str | None:
+    known = set()
+    for path, field in _nested(fields):
+        folded = tuple(name.lower() for name in path)
+        if folded in known or _FORBIDDEN.search(field["name"]):
+            return f"Delta refuses the name of its column '{'.'.join(path)}'"
+        known.add(folded)
+    return None
+
+
+def _types(kind: Any) -> Iterator[str]:  # noqa: ANN401  JSON
+    """The types that a column's is made of; the fields of a struct are columns of their own."""
+    if not isinstance(kind, Mapping):
+        yield kind
+        return
+    match kind["type"]:
+        case "struct":
+            yield from () if kind["fields"] else ("struct<>",)
+        case "array":
+            yield from _types(kind["elementType"])
+        case "map":
+            yield from _types(kind["keyType"])
+            yield from _types(kind["valueType"])
+        case other:
+            yield other
+
+
 def _nested(
-    fields: list[dict[str, Any]], above: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
     """Every field with its path, those of structs within arrays and maps too."""
     for field in fields:
         path = (*above, field["name"])
@@ -125,14 +195,14 @@ def _nested(
         yield from _within(field["type"], path)
 
 
-def _within(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:  # noqa: ANN401  JSON
+def _within(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:  # noqa: ANN401  JSON
     if not isinstance(kind, Mapping):
         return
     match kind["type"]:
         case "struct":
             yield from _nested(kind["fields"], path)
         case "array":
-            yield from _within(kind["elementType"], path)
+            yield from _within(kind["elementType"], (*path, "element"))
         case "map":
-            yield from _within(kind["keyType"], path)
-            yield from _within(kind["valueType"], path)
+            yield from _within(kind["keyType"], (*path, "key"))
+            yield from _within(kind["valueType"], (*path, "value"))

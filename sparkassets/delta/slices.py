@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -77,30 +76,23 @@ class _Holding:
         return None if held and (when.nulls or not when.plain) else held
 
 
-def touching(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning) -> Callable[[FileAction], bool]:
+def touching(
+    table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning, found: Slices
+) -> Callable[[FileAction], bool]:
     """Tells of a file that came or went after the loaded version whether rows of ``parts`` may be in it.
 
-    What leaves is mostly told without statistics: it was there, or came meanwhile and was judged then.
+    What leaves is mostly told without statistics: it was ``found`` there, or came meanwhile and was judged then.
     """
     time = partitioning.time
     column = None if time is None else told_by(table.schema().to_json(), time)
     if parts.is_everything or time is None or column is None:
         return lambda _: bool(parts)
     times, holding = FileTimes(column, time), _Holding(parts.time)
-
-    version = table.version()
-
-    @cache
-    def there() -> frozenset[str]:
-        """Where they were; the table that was given may have moved on by now."""
-        from deltalake import DeltaTable
-
-        found = sliced(DeltaTable(table.table_uri, version=version), parts, partitioning=partitioning)
-        return frozenset(file.place for file in (*found.inside, *found.mixed))
+    there = frozenset(file.place for file in (*found.inside, *found.mixed))
 
     def touches(file: FileAction) -> bool:
         if not file.added:
-            return unquote(file.path) in there()
+            return unquote(file.path) in there
         partition = file.partition or {}
         when = times.of_action(partition, file.stats)
         return holding.of(when, partition.get(column.physical)) is not False

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sparkassets.delta.footers import FileStatistics, footers
+from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path, open_store
 from sparkassets.frozen import frozen
 
@@ -101,8 +102,9 @@ def staged_files(
 
 
 def discard(table: str, attempt: Attempt) -> None:
-    """Removes what an attempt staged that has begun no commit."""
-    _delete(_opened(table), attempt.folder)
+    """Removes what an attempt staged that has begun no commit, where the storage lets it."""
+    with contextlib.suppress(SourceError):
+        _delete(_opened(table), attempt.folder)
 
 
 def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: Attempt | None = None) -> None:

@@ -59,11 +59,10 @@ def own(computation: Computation) -> SparkComputation:
 
 
 @contextlib.contextmanager
-def held(made: SparkComputation) -> Iterator[DataFrame]:
-    """The rows as they are to be written.
+def held(made: SparkComputation) -> Iterator[None]:
+    """Where rows come from files they are computed once and held while this lasts, in whatever frame is made of them.
 
-    Where they come from files they are computed once and held, so that the files can be checked after they were read
-    and before anything is committed.
+    So the files can be checked after they were read and before anything is committed.
 
     Raises:
         RunError: The rows cannot be computed.
@@ -72,13 +71,13 @@ def held(made: SparkComputation) -> Iterator[DataFrame]:
     from pyspark.errors import PySparkException
 
     if not made.inlets.files:
-        yield made.frame
+        yield
         return
     try:
         kept = made.frame.persist()
     except PySparkException:  # a serverless session holds nothing: the check comes before the read only
         made.inlets.check_files()
-        yield made.frame
+        yield
         return
     try:
         try:
@@ -86,6 +85,6 @@ def held(made: SparkComputation) -> Iterator[DataFrame]:
         except Exception as error:
             raise run_error(error, what=made.order.asset.name) from error
         made.inlets.check_files()
-        yield kept
+        yield
     finally:
         kept.unpersist()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
+from sparkassets.delta.features import is_plain_type, maps_columns
 from sparkassets.delta.live import LiveFile, PartitionValue, log_text
 from sparkassets.delta.slices import sliced
 from sparkassets.errors import SourceError
@@ -33,9 +34,6 @@ _MOST_REQUESTS = 8
 """Files in an object store, which Spark asks for one after the other."""
 _FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """Of tables whose rows are those of their files."""
-_PLAIN_TYPE = re.compile(
-    r"string|long|integer|short|byte|float|double|boolean|binary|date|timestamp|timestamp_ntz|decimal\(\d+,\s*\d+\)"
-)
 _GLOB = re.compile(r"[{}\[\]*?\\]")
 """What Spark takes for a pattern in the path of a file."""
 _NO_HOST = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):///")
@@ -91,7 +89,7 @@ def _readable(table: DeltaTable) -> StructType | None:
     from pyspark.sql.types import StructType
 
     metadata, features = table.metadata(), table.protocol().reader_features or ()
-    if not _FEATURES.issuperset(features) or metadata.configuration.get("delta.columnMapping.mode", "none") != "none":
+    if not _FEATURES.issuperset(features) or maps_columns(metadata.configuration):
         return None
     fields = json.loads(table.schema().to_json())["fields"]
     fields = [each | {"metadata": _shown(each["metadata"])} for each in fields]
@@ -113,7 +111,7 @@ def _is_plain(field: Mapping[str, Any]) -> bool:
 
 def _is_plain_type(kind: str | Mapping[str, Any]) -> bool:
     if isinstance(kind, str):
-        return _PLAIN_TYPE.fullmatch(kind) is not None
+        return is_plain_type(kind)
     match kind["type"]:
         case "struct":
             return all(map(_is_plain, kind["fields"]))

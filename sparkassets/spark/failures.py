@@ -12,6 +12,9 @@ _PLACE = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.DOTALL)
 _CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
+_SAID_LATER = re.compile(r"(Invalid column names: .*|The column .* is a struct .*)$", re.MULTILINE)
+"""What Delta's refusal of columns is about; its first line names none."""
+_OBJECT = re.compile(r"(?:[a-z]\w*\.)+([A-Z]\w*)@[0-9a-f]+")
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 _HEADER = re.compile(
     r"CSV header does not conform to the schema\.\s*\n\s*Header: (?P<found>[^\n]*)\n\s*Schema: (?P<wanted>[^\n]*)\n"
@@ -72,12 +75,14 @@ def first_line(error: BaseException) -> str:
         said, *causes = causes
     if said.startswith("[FAILED_READ_FILE") and causes:
         said = f"{said} {causes[-1]}"
+    if later := _SAID_LATER.search(message):
+        said = f"{said} {_bare(later[1])}"
     return said[:_LONGEST] or type(error).__name__
 
 
 def _bare(line: str) -> str:
     """A line of a message without what only machines read."""
-    return _TEMPORARY_VIEW.sub("", _TAIL.sub("", _JAVA_CLASS.sub("", line))).strip()
+    return _OBJECT.sub(r"\1", _TEMPORARY_VIEW.sub("", _TAIL.sub("", _JAVA_CLASS.sub("", line)))).strip()
 
 
 def _of_worker(message: str) -> str:

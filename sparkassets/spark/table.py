@@ -56,8 +56,11 @@ def path_of(asset: AssetSpec) -> str:
 def table_of(asset: AssetSpec) -> TargetTable | None:
     """The asset's table, None when there is none."""
     table = open_table(path_of(asset))
-    if table is None:
-        return None
+    return None if table is None else described(table)
+
+
+def described(table: DeltaTable) -> TargetTable:
+    """What the table is at the version that is loaded."""
     metadata = table.metadata()
     return TargetTable(
         str(metadata.id),

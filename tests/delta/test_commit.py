@@ -62,7 +62,9 @@ def replacing(path, key, *values, **more):
     table, parts = DeltaTable(path), DAYS.parse(key)
     found = sliced(table, parts, partitioning=DAYS)
     assert not found.mixed
-    made = change(path, *values, removes=found.inside, touches=touching(table, parts, partitioning=DAYS), **more)
+    made = change(
+        path, *values, removes=found.inside, touches=touching(table, parts, partitioning=DAYS, found=found), **more
+    )
     return table, made
 
 
@@ -211,7 +213,7 @@ def test_all_is_replaced_with_other_columns_in_one_commit(path):
     fields = [{"name": "k", "type": "string", "nullable": True, "metadata": {"comment": "key"}}]
     schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
     table = DeltaTable(path)
-    everything = touching(table, EVERYTHING, partitioning=DAYS)
+    everything = touching(table, EVERYTHING, partitioning=DAYS, found=sliced(table, EVERYTHING, partitioning=DAYS))
     commit(path, table, Change("daily", APP, 5, "{}", replaces_all=True, schema=schema, touches=everything))
     now = DeltaTable(path)
     assert (json.loads(now.schema().to_json())["fields"], now.file_uris(), now.version()) == (fields, [], 3)

@@ -197,7 +197,7 @@ def test_a_folder_of_no_slot_may_hold_any_for_who_replaces_and_for_who_looks_at_
     write_deltalake(path, pa.table({"day": ["2013-01-01", "some day", None], "n": [1, 2, 3]}), partition_by=["day"])
     table, parts = DeltaTable(path), DAYS.parse("2013-01-01")
     assert counts(sliced(table, parts, partitioning=DAYS)) == [1, 1, 1]
-    touches = touching(table, parts, partitioning=DAYS)
+    touches = touching(table, parts, partitioning=DAYS, found=sliced(table, parts, partitioning=DAYS))
     (commit,) = DeltaLog(path).after(-1)
     assert {file.partition["day"]: touches(file) for file in commit.files} == {
         "2013-01-01": True,
@@ -207,8 +207,8 @@ def test_a_folder_of_no_slot_may_hold_any_for_who_replaces_and_for_who_looks_at_
 
 
 def test_what_others_took_is_judged_by_what_was_there_when_the_table_has_moved_on(path):
-    table = save(path, days(1, 3), days(2), days(4))
-    touches = touching(table, DAYS.parse("2013-01-01"), partitioning=DAYS)
+    table, parts = save(path, days(1, 3), days(2), days(4)), DAYS.parse("2013-01-01")
+    touches = touching(table, parts, partitioning=DAYS, found=sliced(table, parts, partitioning=DAYS))
     DeltaTable(path).delete("day = '2013-01-03'")
     DeltaTable(path).delete("day = '2013-01-04'")
     table.update_incremental()

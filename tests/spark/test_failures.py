@@ -44,6 +44,11 @@ CONFLICT = (
         ("[X] no `a`, did you mean `_pyspark_ab12_r0`.`b`", "[X] no `a`, did you mean `b`"),
         (READ, '[FAILED_READ_FILE.NO_HINT] Encountered error reading file:/a.csv. For input string: "NA"'),
         (WORKER, "/project/jobs/work.py:5: jobs.work.OwnError: no"),
+        (
+            "[DELTA_INVALID_CHARACTERS] Found invalid character(s) in your schema.\nInvalid column names: a b.\nPlease",
+            "[DELTA_INVALID_CHARACTERS] Found invalid character(s) in your schema. Invalid column names: a b.",
+        ),
+        ("The org.delta.sources.DeltaDataSource@f2bb339 lacks `i`.", "The DeltaDataSource lacks `i`."),
         ("", "Exception"),
     ],
 )

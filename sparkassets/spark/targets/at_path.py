@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.choice import why_spark
+from sparkassets.delta.commit import CommitConflictError
 from sparkassets.delta.staged import Attempt, discard_all
 from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, TargetMissingError
-from sparkassets.spark.computation import held, own
+from sparkassets.spark.computation import SparkComputation, held, own
 from sparkassets.spark.schemas import declared_schema, given_columns
-from sparkassets.spark.table import open_table, path_of, table_of
+from sparkassets.spark.table import TargetTable, described, open_table, path_of
 from sparkassets.spark.targets import by_driver, by_spark, history
 from sparkassets.spark.workplace import Workplace
-from sparkassets.spark.writes import planned
+from sparkassets.spark.writes import check_schema, planned
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
@@ -54,13 +56,13 @@ class PathTarget:
             by_driver.fence(asset, table, marker=marker)
             return
         with self._workplace.entered(asset) as session:
-            there = table_of(asset)
-            if there is not None:
+            if table is not None:
                 self._enlist()
+                there = described(table)
                 by_spark.fence(session, asset, given_columns(there.schema), table=there, marker=marker)
                 return
             schema = self._new_schema(session, computation)
-            if why_spark(asset, None) is None and by_driver.of_the_session(session, new=True) is None:
+            if why_spark(asset, None) is None and by_driver.why_spark_makes(session, schema) is None:
                 by_driver.make(asset, schema, marker=marker)
             else:
                 self._enlist()
@@ -74,17 +76,17 @@ class PathTarget:
             SourceError: Files changed while they were read; nothing was written.
         """
         made = own(computation)
-        with self._workplace.work(made.order) as (_, work):
+        with self._workplace.work(made.order) as (session, work):
             work.check(made.order.run)
             table = open_table(path_of(self._asset))
-            there = made.target or table_of(self._asset)
+            there = _still(session, made, table)
             plan = planned(made.order, made.frame, schema=made.schema, table=there)
             ours = why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
             if ours and by_driver.write(made, plan, table, marker=marker):
                 return
             self._enlist()
-            with held(made) as frame:
-                by_spark.write(planned(made.order, frame, schema=made.schema, table=there), marker=marker)
+            with held(made):
+                by_spark.write(plan, marker=marker)
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""
@@ -97,3 +99,21 @@ class PathTarget:
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)
         raise TargetMissingError(f"{self._asset.name}: there is no table at {path_of(self._asset)} yet")
+
+
+def _still(session: SparkSession, made: SparkComputation, table: DeltaTable | None) -> TargetTable | None:
+    """The table as the rows are to land in it, which may have changed since they were described.
+
+    Raises:
+        CommitConflictError: It is gone, or another one stands in its place.
+        RunError: The rows do not fit it any more.
+    """
+    asset, seen = made.order.asset, made.target
+    if seen is not None and (table is None or str(table.metadata().id) != seen.table_id):
+        what = "removed the table" if table is None else "made the table anew"
+        raise CommitConflictError(f"{asset.name}: another writer {what} meanwhile")
+    if table is None or (seen is not None and seen.version == table.version()):
+        return seen
+    there = described(table)
+    check_schema(session, made.order, made.schema, there)
+    return there

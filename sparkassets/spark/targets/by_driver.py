@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.commit import Change, CommitConflictError, commit, create
-from sparkassets.delta.features import keeps_paths, required_columns
+from sparkassets.delta.commit import Change, CommitConflictError, commit, create, is_in
+from sparkassets.delta.features import keeps_paths, reason_of_columns, required_columns
 from sparkassets.delta.footers import KEEPS_BOUNDS
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.slices import Slices, sliced, touching
 from sparkassets.delta.staged import Attempt, StagedFile, discard, staged_files
+from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import committers, sqltext
+from sparkassets.spark.failures import condition
 from sparkassets.spark.markers import describe
 from sparkassets.spark.table import path_of
 from sparkassets.spark.targets import copied
@@ -41,29 +43,36 @@ _OF_THE_SESSION = {
 }
 _LOG_STORES = ("spark.delta.logStore.class", "spark.delta.logStore.file.impl")
 _MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
-_NOT_ADDED = ("timestamp_ntz", "variant", "interval")
-"""Types that a table has to be changed for, beyond its columns."""
 
 
 def why_spark(work: PlannedWrite, table: DeltaTable | None) -> str | None:
     """Why this run is not the driver's to commit, beside what asset and table tell; None where it is."""
-    landing, schema = work.landing, work.schema
+    landing = work.landing
     if landing.before or landing.after or (landing.columns == "widened" and landing.replaces != "all"):
         return "the run changes the table's columns"
     session = landing.rows.sparkSession
     if found := of_the_session(session, new=table is None) or committers.why_none(session, path_of(work.asset)):
         return found
-    if table is None:
-        return None
-    if landing.columns != "kept" and any(kind in schema.json() for kind in _NOT_ADDED):
-        return "the run brings a type that the table does not have yet"
-    if list(table.metadata().partition_columns) != layout_of(work.asset, schema, work.table):
+    if (table is None or landing.columns != "kept") and (found := reason_of_columns(_fields(work, table), table)):
+        return found
+    return None if table is None else _of_what_is_there(work, table)
+
+
+def why_spark_makes(session: SparkSession, schema: StructType) -> str | None:
+    """Why a new table without rows is not the driver's to make; None where it is."""
+    return of_the_session(session, new=True) or reason_of_columns(_nullable(schema), None)
+
+
+def _of_what_is_there(work: PlannedWrite, table: DeltaTable) -> str | None:
+    """What the table has, and the run's rows do not promise to fit."""
+    if list(table.metadata().partition_columns) != layout_of(work.asset, work.schema, work.table):
         return "the run changes the table's folders"
-    if landing.columns == "kept":
-        promised = {field.name.lower() for field in schema.fields if not field.nullable}
-        unsure = [name for name in required_columns(_json(table)) if name.lower() not in promised]
-        if unsure:
-            return f"its column '{unsure[0]}' must not be null, which the result does not promise"
+    if work.landing.columns == "replaced":
+        return None
+    promised = {field.name.lower() for field in work.schema.fields if not field.nullable}
+    unsure = (name for name in required_columns(_json(table)) if name.lower() not in promised)
+    if (first := next(unsure, None)) is not None:
+        return f"its column '{first}' must not be null, which the result does not promise"
     return None
 
 
@@ -82,11 +91,15 @@ def of_the_session(session: SparkSession, *, new: bool) -> str | None:
 def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker) -> bool:
     """Stages the rows, and others that share files with those they replace, and commits; False where Spark has to.
 
+    Nothing is computed where the same or a higher version of the transaction is in.
+
     Raises:
         RunError: Rows outside the blocks (with examples), whatever Spark says, or another writer was quicker; nothing
             was published then.
         SourceError: Files changed while they were read; nothing was published.
     """
+    if table is not None and is_in(table, app=marker.app_id, version=marker.version):
+        return True
     path = path_of(work.asset)
     replaced, fields = _replaced(made.order, work, table), _fields(work, table)
     taken = [*replaced.inside, *replaced.mixed]
@@ -97,10 +110,10 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
     try:
         _stage(work, rows, f"{path}/{attempt.folder}", [*([copied.MARK] if replaced.mixed else []), *layout])
         made.inlets.check_files()
-        properties = {} if table is None else table.metadata().configuration
-        files = staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
-    except BaseException:
-        discard(path, attempt)
+        files = _staged(work, attempt, fields=fields, layout=layout, table=table)
+    except BaseException as error:
+        if condition(error) != "PATH_ALREADY_EXISTS":  # of what is there, something may be in the table
+            discard(path, attempt)
         raise
     change = Change(
         owner=work.asset.name,
@@ -112,7 +125,7 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
         replaces_all=work.landing.replaces == "all",
         schema=_schema(fields) if table is None or work.landing.columns != "kept" else None,
         metrics=_metrics(files, replaced),
-        touches=_touches(made, work, table),
+        touches=_touches(made, work, table, replaced),
     )
     if table is None:
         create(path, change, layout=layout)
@@ -156,12 +169,15 @@ def _replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> 
     return sliced(table, parts, partitioning=work.asset.partitioning)
 
 
-def _touches(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None) -> Callable[[FileAction], bool]:
+def _touches(
+    made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, replaced: Slices
+) -> Callable[[FileAction], bool]:
     """Whether a foreign file is of what the run replaces, or has read of its own table."""
     if table is None or (work.landing.replaces == "nothing" and made.read_version is None):
         return lambda _: False
-    parts = EVERYTHING if made.read_version is not None or work.landing.replaces == "all" else made.order.blocks
-    return touching(table, parts, partitioning=work.asset.partitioning)
+    if made.read_version is not None or work.landing.replaces == "all":
+        return lambda _: True
+    return touching(table, made.order.blocks, partitioning=work.asset.partitioning, found=replaced)
 
 
 def _fields(work: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:
@@ -204,7 +220,8 @@ def _rows(
     """
     from pyspark.sql import functions as sql
 
-    rows = work.landing.rows.select(*(sql.col(sqltext.name(each["name"])).alias(each["name"]) for each in fields))
+    spelt = {name.lower(): sqltext.name(name) for name in work.landing.rows.columns}
+    rows = work.landing.rows.select(*(sql.col(spelt[each["name"].lower()]).alias(each["name"]) for each in fields))
     return copied.with_copied(rows, work, table, files=mixed) if table is not None and mixed else rows
 
 
@@ -218,6 +235,26 @@ def _stage(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[st
         (writer.partitionBy(*layout) if layout else writer).save(folder)
     except Exception as error:
         raise work.refused(error) from error
+
+
+def _staged(
+    work: PlannedWrite,
+    attempt: Attempt,
+    *,
+    fields: Sequence[Mapping[str, Any]],
+    layout: Sequence[str],
+    table: DeltaTable | None,
+) -> Sequence[StagedFile]:
+    """What was written, as the commit tells it."""
+    properties = {} if table is None else table.metadata().configuration
+    try:
+        return staged_files(
+            path_of(work.asset), attempt, schema={"fields": fields}, layout=layout, properties=properties
+        )
+    except OSError as error:
+        made = RunError(f"{work.asset.name}: the files that Spark wrote cannot be read: {error}")
+        made.retryable = True
+        raise made from error
 
 
 def _metrics(files: Sequence[StagedFile], replaced: Slices) -> dict[str, int]:
