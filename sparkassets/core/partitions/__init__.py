@@ -7,6 +7,7 @@ from sparkassets.core.partitions.lifting import Segment
 from sparkassets.core.partitions.mappings import Overlap, PartitionMapping, WindowMapping
 from sparkassets.core.partitions.partitioning import UNPARTITIONED, Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.segment_values import SegmentValue, holds_segments, segment_of, segment_value
 from sparkassets.core.partitions.segments import SegmentPartition
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.stamped import StampedRanges
@@ -27,8 +28,12 @@ __all__ = [
     "RangeSet",
     "Segment",
     "SegmentPartition",
+    "SegmentValue",
     "StampedPartitions",
     "StampedRanges",
     "TimePartition",
     "WindowMapping",
+    "holds_segments",
+    "segment_of",
+    "segment_value",
 ]
