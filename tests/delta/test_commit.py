@@ -146,6 +146,26 @@ def test_rows_that_were_moved_to_other_files_refuse_their_replacement_and_nothin
         commit(path, table, made)
 
 
+def test_a_restore_refuses_what_was_made_of_later_rows(path):
+    table, made = replacing(path, "2013-01-03", 3, 3)
+    DeltaTable(path).restore(1)
+    with pytest.raises(CommitConflictError):
+        commit(path, table, made)
+    assert days(path) == [1, 2]
+
+
+def test_commits_that_the_log_no_longer_tells_refuse_it(path):
+    table, made = replacing(path, "2013-01-02", 2, 2)
+    theirs(path, 4)
+    theirs(path, 5)
+    DeltaTable(path).create_checkpoint()
+    Path(path, "_delta_log", f"{3:020d}.json").unlink()
+    with pytest.raises(CommitConflictError) as refused:
+        commit(path, table, made)
+    assert str(refused.value) == "daily: another writer committed so much that the log no longer tells what meanwhile"
+    assert days(path) == [1, 2, 3, 4, 5]
+
+
 def test_a_table_that_was_changed_refuses_it(path):
     table, made = DeltaTable(path), change(path, 9)
     DeltaTable(path).alter.set_table_properties({"delta.logRetentionDuration": "interval 3 days"})
