@@ -200,14 +200,24 @@ def test_an_answer_that_is_lost_is_found_in_the_log(path, monkeypatch):
     assert days(path) == [1, 2, 3, 9]
 
 
-def test_a_commit_that_did_not_happen_is_told(path, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("no space left on device\nsecond line", "no space left on device"),
+        (
+            "Generic LocalFileSystem error\n \x1b[31m↳\x1b[0m Unable to copy data to file\n ↳ No space left on device",
+            "Generic LocalFileSystem error: Unable to copy data to file: No space left on device",
+        ),
+    ],
+)
+def test_a_commit_that_did_not_happen_is_told(path, monkeypatch, text, told):
     def fails(*_):
-        raise OSError("no space left on device\nsecond line")
+        raise OSError(text)
 
     monkeypatch.setattr(committing, "_put", fails)
     with pytest.raises(RunError) as refused:
         commit(path, DeltaTable(path), change(path, 9))
-    assert str(refused.value) == "daily: its table cannot be committed to: no space left on device"
+    assert str(refused.value) == f"daily: its table cannot be committed to: {told}"
     assert refused.value.retryable
 
 
