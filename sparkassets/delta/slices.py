@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet
+from sparkassets.delta.columns import told_by
 from sparkassets.delta.live import LiveFile, PartitionValue, flat_adds, live_files
 from sparkassets.delta.log import FileAction
-from sparkassets.delta.times import NOWHEN, FileTime, FileTimes, Span, told_by
+from sparkassets.delta.parts import FileParts
+from sparkassets.delta.times import NOWHEN, FileTime, Span
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -44,15 +46,14 @@ def sliced(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning
     files = live_files(adds)
     if parts.is_everything or not parts:
         return Slices(inside=tuple(files)) if parts else Slices(outside=tuple(files))
-    time = partitioning.time
-    column = None if time is None else told_by(table.schema().to_json(), time)
-    if time is None or column is None:
+    columns = told_by(table.schema().to_json(), partitioning)
+    if columns is None or columns.time is None:
         return Slices(mixed=tuple(files))
-    times = FileTimes(column, time)
+    told, column = FileParts.of(columns, partitioning), columns.time
     holding = _Holding(parts.time)
     found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
-    for file, when in zip(files, times.of_live(adds).values(), strict=True):
-        found[holding.of(when, file.partition.get(column.name))].append(file)
+    for file, part in zip(files, told.of_live(adds).values(), strict=True):
+        found[holding.of(part.time, file.partition.get(column.name))].append(file)
     return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
 
 
@@ -83,18 +84,17 @@ def touching(
 
     What leaves is mostly told without statistics: it was ``found`` there, or came meanwhile and was judged then.
     """
-    time = partitioning.time
-    column = None if time is None else told_by(table.schema().to_json(), time)
-    if parts.is_everything or time is None or column is None:
+    columns = told_by(table.schema().to_json(), partitioning)
+    if parts.is_everything or columns is None or columns.time is None:
         return lambda _: bool(parts)
-    times, holding = FileTimes(column, time), _Holding(parts.time)
+    told, column, holding = FileParts.of(columns, partitioning), columns.time, _Holding(parts.time)
     there = frozenset(file.place for file in (*found.inside, *found.mixed))
 
     def touches(file: FileAction) -> bool:
         if not file.added:
             return unquote(file.path) in there
         partition = file.partition or {}
-        when = times.of_action(partition, file.stats)
+        when = told.of_action(partition, file.stats).time
         return holding.of(when, partition.get(column.physical)) is not False
 
     return touches

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparkassets.core.instants import local_to_epoch, unix
 from sparkassets.core.partitions import YEARS, PartitionError, TimePartition
 from sparkassets.core.patterns import local_slot
-from sparkassets.errors import SourceError
+from sparkassets.delta.columns import PartitionColumn
 from sparkassets.frozen import frozen
-
-if TYPE_CHECKING:
-    from arro3.core import Table
 
 Value = date | str | None
 """Of the partition's column: text as in the log, or a date or datetime as Arrow reads it."""
@@ -26,25 +22,7 @@ Span = tuple[int, int]
 NULL = "NULL"
 """What stands for no value among those that name no slot."""
 
-_MOST_IGNORED = 10_000
-
-_KINDS = ("date", "timestamp", "timestamp_ntz", "string")
-
-
-@frozen
-class TimeColumn:
-    """The column that tells a row's partition.
-
-    Attributes:
-        kind: ``date``, ``timestamp``, ``timestamp_ntz`` or ``string`` (the partition's key).
-        physical: Its name in the log, another one where the table maps its columns.
-        field_id: Its number in the data files, where the table maps its columns.
-    """
-
-    name: str
-    kind: str
-    physical: str
-    field_id: int | None = None
+MOST_IGNORED = 10_000
 
 
 @frozen
@@ -77,59 +55,6 @@ NOWHEN = FileTime(0, 0, rows=0)
 """Of a file whose rows have no time."""
 
 
-def time_column(schema: str, partition: TimePartition, *, source: str) -> TimeColumn:
-    """The partition's column in a Delta ``schema`` (its JSON); ``source`` is the asset's name, for messages.
-
-    Raises:
-        SourceError: There is no such column, or its type tells no slot.
-    """
-    if partition.column is None:
-        raise SourceError(
-            f"the partition of the source '{source}' names no column",
-            hint="write 'partition: {by: …, column: …}': a Delta table tells its partitions by a column",
-        )
-    fields = {entry["name"]: entry for entry in json.loads(schema)["fields"]}
-    found = fields.get(partition.column)
-    if found is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(partition.column, fields, n=1)
-        raise SourceError(
-            f"the source '{source}' has no column '{partition.column}'; it has {', '.join(fields)}",
-            hint=f"did you mean '{near[0]}'?" if near else None,
-        )
-    if not _tells(found, partition):
-        kind = _kind(found)
-        dates = "" if partition.by == "hour" else "a date, "
-        raise SourceError(
-            f"the column '{partition.column}' of the source '{source}' is of type {kind}, which tells no"
-            f" {partition.by}; expected {dates}a timestamp or the partition's key as text"
-        )
-    return _column(found)
-
-
-def told_by(schema: str, partition: TimePartition) -> TimeColumn | None:
-    """The same column, upper and lower case aside; None where there is none or its type tells no slot."""
-    wanted = (partition.column or "").lower()
-    found = (entry for entry in json.loads(schema)["fields"] if entry["name"].lower() == wanted)
-    return next((_column(entry) for entry in found if _tells(entry, partition)), None)
-
-
-def _kind(entry: Mapping[str, Any]) -> str:
-    return str(entry["type"] if isinstance(entry["type"], str) else entry["type"].get("type", ""))
-
-
-def _tells(entry: Mapping[str, Any], partition: TimePartition) -> bool:
-    kind = _kind(entry)
-    return kind in _KINDS and not (kind == "date" and partition.by == "hour")
-
-
-def _column(entry: Mapping[str, Any]) -> TimeColumn:
-    mapped = entry.get("metadata") or {}
-    physical = mapped.get("delta.columnMapping.physicalName", entry["name"])
-    return TimeColumn(entry["name"], _kind(entry), physical, mapped.get("delta.columnMapping.id"))
-
-
 @dataclass(slots=True)
 class FileTimes:
     """Tells the time of files; remembers what could not be read.
@@ -138,7 +63,7 @@ class FileTimes:
         ignored: Values that name no slot that can be planned, also `NULL`: their rows are left out.
     """
 
-    column: TimeColumn
+    column: PartitionColumn
     partition: TimePartition
     ignored: set[str] = field(default_factory=set)
     _known: dict[Value, Span | None] = field(default_factory=dict)
@@ -164,31 +89,6 @@ class FileTimes:
         plain = self._is_plain(low, high, first)
         return FileTime(min(first[0], last[0]), max(first[1], last[1]), first == last, timed, nulls != 0, plain)
 
-    def of_action(self, partition: Mapping[str, str | None], stats: Mapping[str, Any]) -> FileTime | None:
-        """The time of a file by its action in the log; None where it does not tell."""
-        name, rows = self.column.physical, stats.get("numRecords")
-        if name in partition:
-            return self.of_partition(partition[name], rows=rows)
-        low, high, nulls = (stats.get(part, {}).get(name) for part in ("minValues", "maxValues", "nullCount"))
-        return self.of_bounds(low, high, rows=rows, nulls=nulls)
-
-    def of_live(self, adds: Table) -> dict[str, FileTime | None]:
-        """Path and time of every file in an Arrow table of a Delta table's flattened add actions."""
-        names, missing = adds.schema.names, [None] * adds.num_rows
-
-        def column(name: str) -> list[Any]:
-            return list(adds.column(name).to_pylist()) if name in names else missing
-
-        paths, physical = column("path"), self.column.physical
-        counts = column("num_records")
-        if f"partition.{self.column.name}" in names:
-            values = column(f"partition.{self.column.name}")
-            found = zip(paths, values, counts, strict=True)
-            return {path: self.of_partition(value, rows=rows) for path, value, rows in found}
-        parts = (column(part) for part in (f"min.{physical}", f"max.{physical}", f"null_count.{physical}"))
-        bounds = zip(paths, *parts, counts, strict=True)
-        return {path: self.of_bounds(low, high, rows=rows, nulls=nulls) for path, low, high, nulls, rows in bounds}
-
     def of_value(self, value: date | str) -> Span | None:
         """The slot of one value; None for one that names no slot, which is noted."""
         span = self._slot(value)
@@ -205,7 +105,7 @@ class FileTimes:
 
     def leave_out(self, value: str) -> None:
         """Notes a value that names no slot that can be planned."""
-        if len(self.ignored) < _MOST_IGNORED:
+        if len(self.ignored) < MOST_IGNORED:
             self.ignored.add(value)
 
     def _slot(self, value: Value) -> Span | None:

@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, RangeSet
+from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, TimePartition
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.columns import PartitionColumns, columns_of
 from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, DeltaLog
-from sparkassets.delta.times import FileTimes, TimeColumn, time_column
+from sparkassets.delta.parts import FileParts
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
-from sparkassets.sources.delta_changes import Changes, TableTime
+from sparkassets.sources.delta_changes import Changes, TableParts
 from sparkassets.sources.missing import missing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _NAMED = 5
-"""How many values that name no slot are named."""
+"""How many values of a column that name no partition are named."""
+_DIGEST_SIZE = 8
 _KEPT = 100
 """How many of them are remembered for the looks to come."""
+
+LeftOut = Mapping[str, Sequence[str]]
+"""By column the values that name no partition, ascending."""
 
 
 class DeltaObserver:
     """Compares a table with the position seen before: its id and version.
 
     Where the log goes on from that version, only the new commits are read, whatever the table's size. The cursor holds
-    what makes that safe: ``log``, a token of the commit file seen last, and ``column``, how the partition's column is
-    stored; and ``left_out``, the values of that column that name no slot, which every look tells. Commits that change
-    no data (OPTIMIZE, VACUUM, properties) give an observation that only moves the position.
+    what makes that safe: ``log``, a token of the commit file seen last, ``columns``, how the partition's columns are
+    stored, and ``keys``, a digest of the segments that were known; and ``unnamed``, by column the values that name no
+    partition, which every look tells. Commits that change no data (OPTIMIZE, VACUUM, properties) give an observation
+    that only moves the position.
     """
 
     def observe(
@@ -49,22 +56,23 @@ class DeltaObserver:
         coverage: PartitionSet,
         now: datetime,
     ) -> Observation | None:
-        """The time whose rows were added, changed or removed since ``version``; None when no version came.
+        """The partitions whose rows were added, changed or removed since ``version``; None when no version came.
 
-        At the first look it is all the time that the table holds. ``whole`` is set where the log does not tell what
-        changed, with the ``reason`` in ``extra``; then ``changed`` is all the time that the table holds now, and
-        ``removed`` what of ``coverage`` it does not hold any more. Otherwise ``extra`` has the ``operations``, the
-        number of ``versions`` and of ``files_added`` and ``files_removed``. ``files_read`` counts the data files that
-        had to be read because neither a physical partition nor statistics tell one slot.
+        At the first look it is all that the table holds. ``whole`` is set where the log does not tell what changed,
+        with the ``reason`` in ``extra``; then ``changed`` is all that the table holds now, and ``removed`` what of
+        ``coverage`` it does not hold any more. Otherwise ``extra`` has the ``operations``, the number of ``versions``
+        and of ``files_added`` and ``files_removed``. ``files_read`` counts the data files that had to be read because
+        neither physical partitions nor statistics tell one partition.
 
         Raises:
-            SourceError: The table was there before and is gone, is none, cannot be read, or lacks the column.
+            SourceError: The table was there before and is gone, is none, cannot be read, or lacks a column.
         """
         del now
         if asset.storage is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         try:
-            return _Look(asset, asset.storage.path, table_id, version, cursor, coverage.time).observation()
+            known = coverage & asset.partitioning.known
+            return _Look(asset, asset.storage.path, table_id, version, cursor, known).observation()
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
@@ -78,7 +86,7 @@ class _Look:
     table_id: str | None
     version: int | None
     cursor: Mapping[str, Any]
-    coverage: RangeSet
+    coverage: PartitionSet
 
     def observation(self) -> Observation | None:
         if not self._exists():
@@ -95,8 +103,9 @@ class _Look:
         log = DeltaLog(self.path)
         commits = log.after(seen)
         unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(seen)
-        if unmoved and self._same_column() and (commits or log.checkpoint() <= seen):
-            return self._changes(commits, self._known_column(), log, seen) if commits else self._as_before()
+        same = self._same_columns() and self.cursor.get("keys") == self._keys()
+        if unmoved and same and (commits or log.checkpoint() <= seen):
+            return self._changes(commits, self._known_columns(), log, seen) if commits else self._as_before()
         return self._compare(self._open(), log, seen)
 
     def _compare(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
@@ -106,50 +115,50 @@ class _Look:
             return self._anew(table, reason="another table stands there now")
         if found < seen:
             return self._anew(table, reason=f"the table went back from version {seen} to {found}")
-        if "column" in self.cursor and not self._same_column():
+        if "columns" in self.cursor and not self._same_columns():
             return self._anew(table, reason="the partition goes by another column now")
         commits = [commit for commit in log.after(seen) if commit.version <= found]
         if len(commits) < found - seen:
             return self._anew(table, reason=f"the log no longer holds every version after {seen}")
-        return self._changes(commits, self._column(table), log, seen)
+        return self._changes(commits, self._columns(table), log, seen)
 
     def _anew(self, table: DeltaTable, *, reason: str | None) -> Observation:
         """Everything that the table holds; without a ``reason`` at the first look, which misses nothing."""
-        column = self._column(table)
-        time = self._time(column)
-        held = time.held(table) if time else RangeSet()
+        columns = self._columns(table)
+        parts = self._parts(columns)
+        held = parts.held(table) if parts else NOTHING
         extra: dict[str, Any] = {} if reason is None else {"reason": reason}
         extra["files"] = flat_adds(table).num_rows
-        left = sorted(time.times.ignored) if time else []
+        left = _ordered(parts.told.ignored) if parts else {}
         return Observation(
             asset=self.asset.name,
-            changed=PartitionSet(held),
-            removed=PartitionSet(self.coverage - held) if time and reason is not None else NOTHING,
-            whole=reason is not None or time is None,
+            changed=held,
+            removed=self.coverage - held if parts and reason is not None else NOTHING,
+            whole=reason is not None or parts is None,
             table_id=_id(table),
             version=table.version(),
-            cursor=self._cursor(DeltaLog(self.path), table.version(), column, left),
-            extra=extra | _read_of(time),
+            cursor=self._cursor(DeltaLog(self.path), table.version(), columns, left),
+            extra=extra | _read_of(parts),
             notes=self._notes(left),
         )
 
     def _changes(
-        self, commits: Sequence[Commit], column: TimeColumn | None, log: DeltaLog, seen: int
+        self, commits: Sequence[Commit], columns: PartitionColumns, log: DeltaLog, seen: int
     ) -> Observation | None:
         """What the commits after version ``seen`` did."""
         version = commits[-1].version if commits else seen
-        known = column
+        known = columns
         if any(commit.protocol for commit in commits):
             self._open(version)  # it may need by now what deltalake does not know
         for commit in commits:
             if commit.metadata is not None:
                 if commit.metadata["id"] != self.table_id:
                     return self._anew(self._open(), reason="another table stands there now")
-                column = self._column_of(commit.metadata["schemaString"])
-        if column != known:
+                columns = self._columns_of(commit.metadata["schemaString"])
+        if columns != known:
             return self._anew(self._open(), reason="the partition's column is stored in another way now")
         left = self._left_before()
-        cursor = self._cursor(log, version, column, left)
+        cursor = self._cursor(log, version, columns, left)
         if not commits and all(self.cursor.get(key) == value for key, value in cursor.items()):
             return self._as_before()
         files = [file for commit in commits for file in commit.files]
@@ -160,22 +169,26 @@ class _Look:
             "files_added": sum(file.added for file in files),
             "files_removed": sum(not file.added for file in files),
         }
-        time = self._time(column)
-        changes = Changes(RangeSet(), RangeSet())
-        if time and files:
-            changes = time.between(commits, seen=seen, version=version, coverage=self.coverage)
-            left = self._left_out(time, version, grew=all(file.added for file in files))
+        parts = self._parts(columns)
+        changes, added = Changes(), NOTHING
+        if parts and files:
+            changes = parts.between(commits, seen=seen, version=version, coverage=self.coverage)
+            left = self._left_out(parts, version, grew=all(file.added for file in files))
+        if parts and self.cursor.get("keys") != self._keys():
+            table = self._open(version)
+            added = parts.held(table) - self.coverage  # of segments that were not known
+            left = _ordered(parts.left_out(version))
         if changes.untold:
             extra |= {"reason": "files are gone and do not tell what they held", "untold": changes.untold}
         return Observation(
             asset=self.asset.name,
-            changed=PartitionSet(changes.changed),
-            removed=PartitionSet(changes.removed),
-            whole=time is None and bool(files),
+            changed=changes.changed | added,
+            removed=changes.removed,
+            whole=parts is None and bool(files),
             table_id=self.table_id,
             version=version,
-            cursor=self._cursor(log, version, column, left),
-            extra=extra | _read_of(time),
+            cursor=self._cursor(log, version, columns, left),
+            extra=extra | _read_of(parts),
             notes=self._notes(left),
         )
 
@@ -186,24 +199,29 @@ class _Look:
         notes = self._notes(self._left_before())
         return Observation(asset=self.asset.name, changed=NOTHING, notes=notes) if notes else None
 
-    def _left_out(self, time: TableTime, version: int, *, grew: bool) -> list[str]:
+    def _left_out(self, parts: TableParts, version: int, *, grew: bool) -> LeftOut:
         """What of ``version`` is left out; the whole log is looked at only where some of that may have gone."""
-        known = {*time.times.ignored, *self._left_before()}
+        now, before = parts.told.ignored, self._left_before()
+        known: Mapping[str, Iterable[str]] = {
+            column: {*now.get(column, ()), *before.get(column, ())} for column in {*now, *before}
+        }
         if known and not grew:
             with suppress(SourceError):  # a file is not there any more
-                known = time.left_out(version)
-        return sorted(known)
+                known = parts.left_out(version)
+        return _ordered(known)
 
-    def _left_before(self) -> list[str]:
-        return list(self.cursor.get("left_out") or ())
+    def _left_before(self) -> LeftOut:
+        return dict(self.cursor.get("unnamed") or {})
 
-    def _notes(self, left: Sequence[str]) -> tuple[str, ...]:
-        partition = self.asset.partitioning.time
-        if not left or partition is None:
-            return ()
-        years = f"of the years {YEARS[0]} to {YEARS[-1]}"
-        named = few([writable(value) for value in left], most=_NAMED)
-        return (f"rows left out whose '{partition.column}' is no {partition.by} {years}: {named}",)
+    def _notes(self, left: LeftOut) -> tuple[str, ...]:
+        partitioning = self.asset.partitioning
+        what = {} if partitioning.time is None else {partitioning.time.column: _no_slot(partitioning.time)}
+        what |= {each.column: "none of its segments" for each in partitioning.segments}
+        return tuple(
+            f"rows left out whose '{column}' is {what[column]}: {_some(values)}"
+            for column, values in left.items()
+            if column in what
+        )
 
     # ------------------------------------------------------------------ reading
 
@@ -244,44 +262,66 @@ class _Look:
         hint = "only its catalog tells what is new: write 'source: true' with a 'uri', and use 'events add'"
         return SourceError(f"cannot read the Delta table at '{self.path}': {error}", hint=hint if catalog else None)
 
-    def _column(self, table: DeltaTable) -> TimeColumn | None:
-        return self._column_of(table.schema().to_json())
+    def _columns(self, table: DeltaTable) -> PartitionColumns:
+        return self._columns_of(table.schema().to_json())
 
-    def _column_of(self, schema: str) -> TimeColumn | None:
-        partition = self.asset.partitioning.time
-        return None if partition is None else time_column(schema, partition, source=self.asset.name)
+    def _columns_of(self, schema: str) -> PartitionColumns:
+        return columns_of(schema, self.asset.partitioning, source=self.asset.name)
 
-    def _known_column(self) -> TimeColumn | None:
-        known = self.cursor.get("column")
-        return TimeColumn(*known) if known else None
+    def _known_columns(self) -> PartitionColumns:
+        return PartitionColumns.from_json(self.cursor.get("columns"))
 
-    def _same_column(self) -> bool:
-        """Whether the asset's partition goes by the column that the position was found with."""
-        known, partition = self.cursor.get("column"), self.asset.partitioning.time
-        return (known[0] if known else None) == (partition.column if partition else None)
+    def _same_columns(self) -> bool:
+        """Whether the asset's partitions go by the columns that the position was found with."""
+        known, partitioning = self._known_columns(), self.asset.partitioning
+        time = partitioning.time
+        if (known.time and known.time.name) != (time and time.column):
+            return False
+        return [each.name for each in known.segments] == [each.column for each in partitioning.segments]
 
-    def _time(self, column: TimeColumn | None) -> TableTime | None:
-        partition = self.asset.partitioning.time
-        if column is None or partition is None:
+    def _parts(self, columns: PartitionColumns) -> TableParts | None:
+        partitioning = self.asset.partitioning
+        if not partitioning.is_partitioned:
             return None
-        return TableTime(self.asset.name, self.path, FileTimes(column, partition), self._open)
+        return TableParts(self.asset.name, self.path, FileParts.of(columns, partitioning), self._open)
 
-    def _cursor(self, log: DeltaLog, version: int, column: TimeColumn | None, left: Sequence[str]) -> dict[str, Any]:
-        stored = None if column is None else list(astuple(column))
-        return {"log": log.token(version), "column": stored, "left_out": list(left[:_KEPT]) or None}
+    def _cursor(self, log: DeltaLog, version: int, columns: PartitionColumns, left: LeftOut) -> dict[str, Any]:
+        kept = {column: list(values[:_KEPT]) for column, values in left.items()}
+        token, stored = log.token(version), columns.to_json()
+        return {"log": token, "columns": stored, "keys": self._keys(), "unnamed": kept or None}
+
+    def _keys(self) -> str | None:
+        """Differs where other segments are known."""
+        segments = self.asset.partitioning.segments
+        if not segments:
+            return None
+        text = json.dumps([each.keys for each in segments])
+        return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=_DIGEST_SIZE).hexdigest()
 
 
 def _id(table: DeltaTable) -> str:
     return str(table.metadata().id)
 
 
-def _read_of(time: TableTime | None) -> dict[str, Any]:
-    """How many files were read, what could not be told, and which values name no slot."""
-    if time is None:
+def _no_slot(partition: TimePartition) -> str:
+    return f"no {partition.by} of the years {YEARS[0]} to {YEARS[-1]}"
+
+
+def _some(values: Sequence[str]) -> str:
+    return few([writable(value) for value in values], most=_NAMED)
+
+
+def _ordered(left: Mapping[str, Iterable[str]]) -> LeftOut:
+    return {column: sorted(left[column]) for column in sorted(left)}
+
+
+def _read_of(parts: TableParts | None) -> dict[str, Any]:
+    """How many files were read, what could not be told, and which values name no partition."""
+    if parts is None:
         return {}
-    read: dict[str, Any] = {"files_read": time.read} if time.read else {}
-    if time.vague:
-        read["deletion_vectors"] = time.vague
-    if ignored := time.times.ignored:
-        read |= {"ignored": [writable(value) for value in sorted(ignored)[:_NAMED]], "ignored_count": len(ignored)}
+    read: dict[str, Any] = {"files_read": parts.read} if parts.read else {}
+    if parts.vague:
+        read["deletion_vectors"] = parts.vague
+    if ignored := sorted({value for values in parts.told.ignored.values() for value in values}):
+        read |= {"ignored": [writable(value) for value in ignored[:_NAMED]], "ignored_count": len(ignored)}
     return read

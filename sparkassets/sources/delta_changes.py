@@ -1,6 +1,6 @@
-"""The time that a Delta table's rows lie in: all that it holds, and what changed or went between two versions.
+"""The partitions that a Delta table's rows lie in: all that it holds, and what changed or went between two versions.
 
-Exact to the slot. The log tells it where a file is in one physical partition or its statistics lie in one slot; the
+Exact to the partition. The log tells it where a file is in one physical partition or its statistics lie in one; the
 other files are read (`sparkassets.sources.delta_rows`).
 """
 
@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sparkassets.core.partitions import RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import writable
 from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, FileAction
-from sparkassets.delta.times import FileTime, FileTimes, Span
+from sparkassets.delta.parts import Cell, FilePart, FileParts
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.sources.delta_rows import DataFiles, Rows
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pyarrow import Array
 
 _ONLY_LESS = frozenset({"DELETE"})
-"""Operations after which a slot with as many rows as before has the same rows."""
+"""Operations after which a partition with as many rows as before has the same rows."""
 _VECTORS_GROW = frozenset({"DELETE", "UPDATE", "MERGE"})
-"""Operations after which a file whose slot lost no row by its deletion vector has the same rows there."""
+"""Operations after which a file whose partition lost no row by its deletion vector has the same rows there."""
 _AT_ONCE = 64
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/+")
 
@@ -39,92 +39,91 @@ class Changes:
     """What happened to the rows between two versions.
 
     Attributes:
-        changed: Slots some of whose rows came, went or changed, and that still hold some.
-        removed: Slots that held rows and hold none now.
+        changed: Partitions some of whose rows came, went or changed, and that still hold some.
+        removed: Partitions that held rows and hold none now.
         untold: Files that are gone and told too little: what they may have held counts as changed.
     """
 
-    changed: RangeSet
-    removed: RangeSet
+    changed: PartitionSet = NOTHING
+    removed: PartitionSet = NOTHING
     untold: int = 0
 
 
 @dataclass(slots=True)
-class TableTime:
-    """The time of one table's rows.
+class TableParts:
+    """The partitions of one table's rows.
 
     Attributes:
         source: The asset's name, for messages.
         path: Absolute local path or object-store URI.
         opened: Opens the table at a version, None for the newest.
         read: How many data files were read so far.
-        vague: Why it is not told which rows deletion vectors delete: then a slot whose rows all are may count as held.
+        vague: Why it is not told which rows deletion vectors delete: then a partition all of whose rows are may count
+            as held.
     """
 
     source: str
     path: str
-    times: FileTimes
+    told: FileParts
     opened: Callable[[int | None], DeltaTable]
     read: int = 0
     vague: str = ""
     _versions: dict[int, DeltaTable] = field(default_factory=dict)
 
-    def held(self, table: DeltaTable) -> RangeSet:
-        """Every slot that a row of the table lies in.
+    def held(self, table: DeltaTable) -> PartitionSet:
+        """Every partition that a row of the table lies in.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        rows = self._rows(self.times.of_live(flat_adds(table)), self._kept(table))
-        return RangeSet.of(span for path in rows for span in self._readable(path, rows[path]))
+        rows = self._rows(self.told.of_live(flat_adds(table)), self._kept(table))
+        return PartitionSet.of_slots(cell for path in rows for cell in self._readable(path, rows[path]))
 
-    def left_out(self, version: int) -> set[str]:
-        """The values in that version that name no slot that can be planned.
+    def left_out(self, version: int) -> Mapping[str, set[str]]:
+        """By column the values in that version that name no partition.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        times = FileTimes(self.times.column, self.times.partition)
-        time = TableTime(self.source, self.path, times, self.opened)
-        live = times.of_live(flat_adds(self._at(version)))
-        # times between two that can be planned can be planned, too; text between two keys need be none
-        sure = times.column.kind != "string"
-        open_ = {path: None for path, each in live.items() if each is None or not (sure or each.exact)}
-        rows = time._rows(open_, self._kept(self._at(version)) if open_ else {})
+        told = FileParts.of(self.told.columns, self.told.partitioning)
+        anew = TableParts(self.source, self.path, told, self.opened)
+        live = told.of_live(flat_adds(self._at(version)))
+        open_ = {path: part for path, part in live.items() if not told.notes_all(part)}
+        rows = anew._rows(open_, self._kept(self._at(version)) if open_ else {})
         for path, each in rows.items():
-            time._readable(path, each)
-        return times.ignored
+            anew._readable(path, each)
+        return told.ignored
 
-    def lost(self, slots: RangeSet, version: int) -> RangeSet:
-        """What of ``slots`` no row of that version lies in; reads files only as long as that is open.
+    def lost(self, parts: PartitionSet, version: int) -> PartitionSet:
+        """What of ``parts`` no row of that version lies in; reads files only as long as that is open.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
         table = self._at(version)
         kept = self._kept(table)
-        open_: dict[str, FileTime | None] = {}
-        told: list[Span] = []
-        for path, time in self.times.of_live(flat_adds(table)).items():
-            known = _known(time, kept.get(path))
+        open_: dict[str, FilePart] = {}
+        found: list[Cell] = []
+        for path, part in self.told.of_live(flat_adds(table)).items():
+            known = _known(part, kept.get(path))
             if known is None:
-                open_[path] = time
+                open_[path] = part
             else:
-                told += known
-        left = slots - RangeSet.of(told)
+                found += known
+        left = parts - PartitionSet.of_slots(found)
         while left:
-            near = [path for path, time in open_.items() if time is None or left.overlaps(RangeSet.span(*time.span))]
+            near = [path for path, part in open_.items() if self.told.within(part, left)]
             if not near:
                 break
             rows = self._rows({path: open_.pop(path) for path in near[:_AT_ONCE]}, kept)
-            left = left - RangeSet.of(span for path in rows for span in self._readable(path, rows[path]))
+            left = left - PartitionSet.of_slots(cell for path in rows for cell in self._readable(path, rows[path]))
         return left
 
-    def between(self, commits: Sequence[Commit], *, seen: int, version: int, coverage: RangeSet) -> Changes:
+    def between(self, commits: Sequence[Commit], *, seen: int, version: int, coverage: PartitionSet) -> Changes:
         """What the commits after version ``seen``, up to ``version``, did in the end.
 
-        What came and went meanwhile did nothing. ``coverage`` is the time that was held by ``seen``, for files that
-        are gone and of which nothing is told any more; it may be empty where that is not known.
+        What came and went meanwhile did nothing. ``coverage`` is what was held by ``seen``, for files that are gone
+        and of which nothing is told any more; it may be empty where that is not known.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
@@ -136,31 +135,32 @@ class TableTime:
         new, unread = _apart(after)
         if unread and not moved:
             self._readable(came[unread[0]].path, after[unread[0]])
-        were = RangeSet.of(span for rows in lost.values() for span in rows)
-        are = RangeSet.of(span for rows in new.values() for span in rows)
+        were = PartitionSet.of_slots(cell for rows in lost.values() for cell in rows)
+        are = PartitionSet.of_slots(cell for rows in new.values() for cell in rows)
         if unread:  # these were compacted and vacuumed since they came
             are = are | self.held(self._at(version))
         if maybe:
-            times, there = self._before(seen), coverage or self.held(self._at(version))
-            were = were | RangeSet.union(_within(times.get(gone[key].path), there) for key in maybe)
+            known, there = self._before(seen), coverage or self.held(self._at(version))
+            untold = [known.get(gone[key].path, self.told.untold) for key in maybe]
+            were = were | PartitionSet.union([self.told.within(part, there) for part in untold])
         if moved or passed or maybe or unread:
             touched = were | are
         else:
             touched = _touched(commits, {gone[key]: lost[key] for key in lost}, {came[key]: new[key] for key in new})
         if not gone:
-            return Changes(touched, RangeSet(), len(unread))
+            return Changes(touched, untold=len(unread))
         empty = self.lost(were | are if moved else were - are, version)
         removed = self._held_before(empty, seen, coverage) if moved else empty
         return Changes(touched - empty, removed, len(maybe) + len(unread))
 
-    def _held_before(self, slots: RangeSet, seen: int, coverage: RangeSet) -> RangeSet:
-        """What of ``slots`` was held by version ``seen``; a file that moved may hold rows that came since."""
-        if not slots or coverage:
-            return slots & coverage
+    def _held_before(self, parts: PartitionSet, seen: int, coverage: PartitionSet) -> PartitionSet:
+        """What of ``parts`` was held by version ``seen``; a file that moved may hold rows that came since."""
+        if not parts or coverage:
+            return parts & coverage
         try:
-            return slots - self.lost(slots, seen)
+            return parts - self.lost(parts, seen)
         except SourceError:  # the log, or a file, is not there any more
-            return RangeSet()
+            return NOTHING
 
     # ------------------------------------------------------------------ the files of one version
 
@@ -168,37 +168,31 @@ class TableTime:
         self, gone: Mapping[str, FileAction], commits: Sequence[Commit], seen: int
     ) -> dict[str, Rows | OSError]:
         """The rows that went with these files, by their keys."""
-        told = {file.path: self._time(file) for commit in commits for file in commit.files if file.added}
-        times = {key: self._time(file) or told.get(file.path) for key, file in gone.items()}
-        if any(times[key] is None and file.partition is None for key, file in gone.items()):
-            times = self._looked_up(gone, times, seen)
+        told = {file.path: self._part(file) for commit in commits for file in commit.files if file.added}
+        parts = _completed(gone, {key: self._part(file) for key, file in gone.items()}, told)
+        if any(not parts[key].is_told and file.partition is None for key, file in gone.items()):
+            parts = _completed(gone, parts, self._before(seen))
         kept: Mapping[str, Array] = {}
         if any(file.vector for file in gone.values()):
             with suppress(SourceError):  # where the log goes back that far no more, more rows went than did
                 kept = self._kept(self._at(seen))
-        rows = self._by_key(gone, times, kept)
+        rows = self._by_key(gone, parts, kept)
         deleted = [key for key, each in rows.items() if isinstance(each, OSError)]
         if deleted:
             old = {key: gone[key] for key in deleted}
-            rows |= {key: _known(time, None) or rows[key] for key, time in self._looked_up(old, times, seen).items()}
+            completed = _completed(old, parts, self._before(seen))
+            rows |= {key: _known(part, None) or rows[key] for key, part in completed.items()}
         return rows
-
-    def _looked_up(
-        self, gone: Mapping[str, FileAction], times: Mapping[str, FileTime | None], seen: int
-    ) -> dict[str, FileTime | None]:
-        """The times of these files with what the version seen before tells of those that tell nothing themselves."""
-        before = self._before(seen)
-        return {key: times[key] or before.get(file.path) for key, file in gone.items()}
 
     def _of_came(self, came: Mapping[str, FileAction], version: int) -> dict[str, Rows | OSError]:
         kept = self._kept(self._at(version)) if any(file.vector for file in came.values()) else {}
-        return self._by_key(came, {key: self._time(file) for key, file in came.items()}, kept)
+        return self._by_key(came, {key: self._part(file) for key, file in came.items()}, kept)
 
     def _by_key(
-        self, files: Mapping[str, FileAction], times: Mapping[str, FileTime | None], kept: Mapping[str, Array]
+        self, files: Mapping[str, FileAction], parts: Mapping[str, FilePart], kept: Mapping[str, Array]
     ) -> dict[str, Rows | OSError]:
-        plain = {files[key].path: time for key, time in times.items() if not files[key].vector}
-        cut = {files[key].path: time for key, time in times.items() if files[key].vector}
+        plain = {files[key].path: part for key, part in parts.items() if not files[key].vector}
+        cut = {files[key].path: part for key, part in parts.items() if files[key].vector}
         rows = self._rows(plain, {})
         fewer = {
             path: each if path in kept or isinstance(each, OSError) else dict.fromkeys(each)  # some of them
@@ -206,36 +200,34 @@ class TableTime:
         }
         return {key: (fewer if file.vector else rows)[file.path] for key, file in files.items()}
 
-    def _rows(self, files: Mapping[str, FileTime | None], kept: Mapping[str, Array]) -> dict[str, Rows | OSError]:
+    def _rows(self, files: Mapping[str, FilePart], kept: Mapping[str, Array]) -> dict[str, Rows | OSError]:
         """The rows of files by path, each read if the log does not tell."""
         found: dict[str, Rows | OSError] = {}
-        unknown = []
-        for path, time in files.items():
-            known = _known(time, kept.get(path))
+        unknown: dict[str, FilePart] = {}
+        for path, part in files.items():
+            known = _known(part, kept.get(path))
             if known is None:
-                unknown.append(path)
+                unknown[path] = part
             else:
                 found[path] = known
         if unknown:
             self.read += len(unknown)
-            read, ignored = DataFiles(self.path, self.times.column, self.times.partition).read(unknown, kept=kept)
-            self.times.ignored |= ignored
-            found |= zip(unknown, read, strict=True)
+            found |= zip(unknown, DataFiles(self.path, self.told).read(unknown, kept=kept), strict=True)
         return found
 
     def _readable(self, path: str, rows: Rows | OSError) -> Rows:
         if not isinstance(rows, OSError):
             return rows
-        by, column = self.times.partition.by, self.times.column.name
         reason = str(rows.strerror or rows).partition("\n")[0]
+        what, columns = self.told.named, self.told.columns.quoted
         raise SourceError(
-            f"the log of the source '{self.source}' does not tell the {by}s in '{writable(path)}', and the file cannot"
+            f"the log of the source '{self.source}' does not tell the {what} in '{writable(path)}', and the file cannot"
             f" be read: {reason}",
-            hint=f"let its log have statistics of '{column}' (delta.dataSkippingStatsColumns), or be partitioned by it",
+            hint=f"let its log have statistics of {columns} (delta.dataSkippingStatsColumns), or be partitioned by it",
         )
 
-    def _time(self, file: FileAction) -> FileTime | None:
-        return self.times.of_action(file.partition or {}, file.stats)
+    def _part(self, file: FileAction) -> FilePart:
+        return self.told.of_action(file.partition or {}, file.stats)
 
     def _kept(self, table: DeltaTable) -> Mapping[str, Array]:
         """Which rows are left of the files with a deletion vector, as far as deltalake tells it."""
@@ -245,10 +237,10 @@ class TableTime:
             self.vague = error.args[0]
             return {}
 
-    def _before(self, seen: int) -> dict[str, FileTime | None]:
-        """Path and time of every file of the version seen before; empty when the log no longer holds it."""
+    def _before(self, seen: int) -> dict[str, FilePart]:
+        """Path and partitions of every file of the version seen before; empty when the log no longer holds it."""
         try:
-            return self.times.of_live(flat_adds(self._at(seen)))
+            return self.told.of_live(flat_adds(self._at(seen)))
         except SourceError:
             return {}
 
@@ -308,50 +300,57 @@ def _apart(files: Mapping[str, Rows | OSError]) -> tuple[dict[str, Rows], list[s
     return rows, [key for key in files if key not in rows]
 
 
-def _known(time: FileTime | None, kept: Array | None) -> Rows | None:
-    """The rows of a file as far as the log tells them by slot."""
-    if time is None or not time.exact:
+def _completed(
+    files: Mapping[str, FileAction], parts: Mapping[str, FilePart], others: Mapping[str, FilePart]
+) -> dict[str, FilePart]:
+    """What is told of files by their keys; of one that does not tell all itself, what the ``others`` by path do."""
+    return {key: parts[key] if parts[key].is_told else others.get(file.path, parts[key]) for key, file in files.items()}
+
+
+def _known(part: FilePart, kept: Array | None) -> Rows | None:
+    """The rows of a file as far as the log tells them by partition."""
+    if part.is_empty:
+        return {}
+    cell, rows = part.cell, part.rows
+    if cell is None:
         return None
-    if time.start == time.end or time.rows == 0:
+    if rows == 0:
         return {}
     if kept is None:
-        return {time.span: time.rows}
-    if time.nulls or time.rows is None:
+        return {cell: rows}
+    if part.nulls or rows is None:
         return None
-    left = time.rows - (len(kept) - kept.true_count)
-    return {time.span: left} if left else {}
+    left = rows - (len(kept) - kept.true_count)
+    return {cell: left} if left else {}
 
 
-def _within(time: FileTime | None, there: RangeSet) -> RangeSet:
-    """What a file may have held of what was ``there``."""
-    return there if time is None else there & RangeSet.span(*time.span)
-
-
-def _touched(commits: Sequence[Commit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]) -> RangeSet:
-    """The slots some of whose rows came, went or changed."""
+def _touched(
+    commits: Sequence[Commit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]
+) -> PartitionSet:
+    """The partitions some of whose rows came, went or changed."""
     rewriting = [commit for commit in commits if any(not file.added for file in commit.files)]
     operations = {commit.operation for commit in rewriting}
     rewritten = {file.key for commit in rewriting for file in commit.files}
     if operations <= _ONLY_LESS:
         fewer = _fewer(gone.values(), (rows for file, rows in came.items() if file.key in rewritten))
-        return fewer | RangeSet.of(span for file, rows in came.items() if file.key not in rewritten for span in rows)
+        added = (rows for file, rows in came.items() if file.key not in rewritten)
+        return fewer | PartitionSet.of_slots(cell for rows in added for cell in rows)
     before = {file.path: rows for file, rows in gone.items()}
     after = {file.path: rows for file, rows in came.items()}
     same = before.keys() & after.keys() if operations <= _VECTORS_GROW else set()
     whole = (rows for side in (before, after) for path, rows in side.items() if path not in same)
-    return RangeSet.union(
-        [RangeSet.of(span for rows in whole for span in rows), *(_fewer([before[p]], [after[p]]) for p in same)]
-    )
+    cut = [_fewer([before[path]], [after[path]]) for path in same]
+    return PartitionSet.union([PartitionSet.of_slots(cell for rows in whole for cell in rows), *cut])
 
 
-def _fewer(before: Iterable[Rows], after: Iterable[Rows]) -> RangeSet:
-    """The slots whose numbers of rows differ, or are not known."""
-    rest: Counter[Span] = Counter()
+def _fewer(before: Iterable[Rows], after: Iterable[Rows]) -> PartitionSet:
+    """The partitions whose numbers of rows differ, or are not known."""
+    rest: Counter[Cell] = Counter()
     unknown = set()
     for sign, side in ((1, before), (-1, after)):
         for rows in side:
-            for span, count in rows.items():
-                rest[span] += sign * (count or 0)
+            for cell, count in rows.items():
+                rest[cell] += sign * (count or 0)
                 if count is None:
-                    unknown.add(span)
-    return RangeSet.of([*unknown, *(span for span, count in rest.items() if count)])
+                    unknown.add(cell)
+    return PartitionSet.of_slots([*unknown, *(cell for cell, count in rest.items() if count)])

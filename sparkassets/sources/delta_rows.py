@@ -1,7 +1,7 @@
-"""The rows of a Delta table's data files by slot, read from the files themselves where the log does not tell.
+"""The rows of a Delta table's data files by partition, read from the files themselves where the log does not tell.
 
-Of a Parquet file only its footer is read where the statistics of each row group lie in one slot, else the one column of
-the other row groups. Data files never change, so what was read of one stays in memory.
+Of a Parquet file only its footer is read where the statistics of each row group lie in one partition, else the columns
+that are not told of the other row groups. Data files never change, so what was read of one stays in memory.
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import TimePartition
+from sparkassets.delta.columns import PartitionColumn, PartitionColumns
 from sparkassets.delta.data_files import open_file
-from sparkassets.delta.times import NULL, FileTimes, Span, TimeColumn
+from sparkassets.delta.parts import ALWAYS, Cell, FilePart, FileParts
+from sparkassets.delta.segments import are_one
+from sparkassets.delta.times import NULL, FileTime, FileTimes, Span
 from sparkassets.frozen import frozen
-from sparkassets.sources.delta_values import spans_of
+from sparkassets.sources.delta_values import Values, counted
 
 if TYPE_CHECKING:
     from pyarrow import Array
     from pyarrow.parquet import ParquetFile
 
-Rows = Mapping[Span, int | None]
-"""How many rows of a file lie in each slot (None: some); those whose column is null, or names no slot, are in none."""
+Rows = Mapping[Cell, int | None]
+"""How many rows of a file lie in each partition (None: some); those that name none are in none."""
 
 _THREADS = 16
 _REMEMBERED = 20_000
 """Files; a year of hourly micro-batches is half of it."""
+
+_Counted = Mapping[tuple[Values, Span], int]
+"""The rows of a file by their values, whichever segments are known."""
 
 
 @frozen
@@ -35,67 +41,174 @@ class DataFiles:
     """The data files of the table at ``root``, an absolute local path or an object-store URI."""
 
     root: str
-    column: TimeColumn
-    partition: TimePartition
+    told: FileParts
 
-    def read(self, paths: Sequence[str], *, kept: Mapping[str, Array]) -> tuple[list[Rows | OSError], set[str]]:
-        """The rows of each file, or why it cannot be read; and the values that name no slot.
+    def read(self, files: Mapping[str, FilePart], *, kept: Mapping[str, Array]) -> list[Rows | OSError]:
+        """The rows of each file, or why it cannot be read; what names no partition is noted in ``told``.
 
         Args:
-            paths: As the log has them.
+            files: What the log tells of each, by its path there.
             kept: For files with a deletion vector which rows are left, in the file's order.
         """
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(min(_THREADS, len(paths) or 1)) as pool:
-            found = list(pool.map(lambda path: self._rows(path, kept.get(path)), paths))
-        ignored = {value for each in found if not isinstance(each, OSError) for value in each[1]}
-        return [each if isinstance(each, OSError) else each[0] for each in found], ignored
+        with ThreadPoolExecutor(min(_THREADS, len(files) or 1)) as pool:
+            found = list(pool.map(lambda path: self._rows(path, files[path], kept.get(path)), files))
+        return [each if isinstance(each, OSError) else self._noted(*each) for each in found]
 
-    def _rows(self, path: str, kept: Array | None) -> tuple[Rows, frozenset[str]] | OSError:
+    def _rows(self, path: str, part: FilePart, kept: Array | None) -> tuple[_Counted, frozenset[str]] | OSError:
+        time = part.time
+        span = None if time is None or not time.exact or time.nulls else time.span
+        same = tuple(None if each is None or not each.exact or each.nulls else each.low for each in part.segments)
+        wanted = _Wanted(self.told.columns, self.told.partitioning.time, span, same)
         try:
             if kept is None:
-                return _remembered(self.root, path, self.column, self.partition)
-            return _read(self.root, path, self.column, self.partition, kept)
+                return _remembered(self.root, path, wanted)
+            return _read(self.root, path, wanted, kept)
         except OSError as error:
             return error
 
+    def _noted(self, rows: _Counted, untimed: frozenset[str]) -> Rows:
+        """The rows by partition."""
+        if self.told.times is not None:
+            self.told.times.ignored |= untimed
+        if not self.told.segments:
+            return rows
+        found: Counter[Cell] = Counter()
+        for (values, span), count in rows.items():
+            segment = self.told.segment_of(values)
+            if segment is not None:
+                found[segment, span] += count
+        return found
+
+
+@frozen
+class _Wanted:
+    """What of a file is to be read.
+
+    Attributes:
+        span: The slot of all its rows; None where their times are to be read.
+        same: By dimension the segment of all its rows; None where these are to be read.
+    """
+
+    columns: PartitionColumns
+    time: TimePartition | None
+    span: Span | None
+    same: tuple[str | None, ...]
+
 
 @lru_cache(maxsize=_REMEMBERED)
-def _remembered(root: str, path: str, column: TimeColumn, partition: TimePartition) -> tuple[Rows, frozenset[str]]:
-    return _read(root, path, column, partition, None)
+def _remembered(root: str, path: str, wanted: _Wanted) -> tuple[_Counted, frozenset[str]]:
+    return _read(root, path, wanted, None)
 
 
-def _read(
-    root: str, path: str, column: TimeColumn, partition: TimePartition, kept: Array | None
-) -> tuple[Rows, frozenset[str]]:
+def _read(root: str, path: str, wanted: _Wanted, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
+    """The rows by their values, and the times that name no slot."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    times = FileTimes(column, partition)
-    rows: Counter[Span] = Counter()
-    told: Mapping[Span, int] | None
+    rows: Counter[tuple[Values, Span]] = Counter()
+    column, time = wanted.columns.time, wanted.time
+    times = None if column is None or time is None else FileTimes(column, time)
     try:
         with closing(open_file(root, path)) as source, ParquetFile(source, coerce_int96_timestamp_unit="us") as file:
-            name = _name_in(file, column)
-            if name is None and file.metadata.num_rows:
-                times.leave_out(NULL)
             first = 0
-            for group in range(file.num_row_groups if name is not None else 0):
-                count = file.metadata.row_group(group).num_rows
-                told = _told(file, group, name, times) if kept is None else None
-                if told is None:
-                    values = file.read_row_group(group, columns=[name]).column(0).combine_chunks()
-                    values = values if kept is None else values.filter(kept.slice(first, count))
-                    told = spans_of(values, times)
-                rows.update(told)
+            for number in range(file.num_row_groups):
+                count = file.metadata.row_group(number).num_rows
+                left = None if kept is None else kept.slice(first, count)
+                rows.update(_Group(file, number, count, wanted, times, left).counted())
                 first += count
     except ArrowException as error:
         raise OSError(str(error).partition("\n")[0]) from error
-    return dict(rows), frozenset(times.ignored)
+    return dict(rows), frozenset(times.ignored if times is not None else ())
 
 
-def _name_in(file: ParquetFile, column: TimeColumn) -> str | None:
+@frozen
+class _Unread:
+    """A column of a row group whose values differ, or are not told."""
+
+    name: str
+
+
+@frozen
+class _Group:
+    """One row group of a file; ``left`` says which of its rows are there, None all of them."""
+
+    file: ParquetFile
+    number: int
+    count: int
+    wanted: _Wanted
+    times: FileTimes | None
+    left: Array | None
+
+    def counted(self) -> Counter[tuple[Values, Span]]:
+        """The rows by their values; the columns are read only where the footer does not tell."""
+        columns = zip(self.wanted.columns.segments, self.wanted.same, strict=True)
+        segments = [same if same is not None else self._segment(column) for column, same in columns]
+        time = self._time(alone=not any(isinstance(each, _Unread) for each in segments))
+        if time is None:
+            return Counter()
+        values = self._values([each.name for each in (*segments, time) if isinstance(each, _Unread)])
+        known = [values[each.name] if isinstance(each, _Unread) else each for each in segments]
+        if isinstance(time, _Unread):
+            return counted(known, values[time.name], self.times, rows=0)
+        return counted(known, time.span, None, rows=time.rows or 0)
+
+    def _time(self, *, alone: bool) -> FileTime | _Unread | None:
+        """Of all rows, or with ``alone`` of all that have one; None where none has."""
+        column, times = self.wanted.columns.time, self.times
+        rows = self.count if self.left is None else self.left.true_count
+        if self.wanted.span is not None or column is None or times is None:
+            return FileTime(*(self.wanted.span or ALWAYS), rows=rows)
+        name = _name_in(self.file, column)
+        if name is None:
+            if rows:
+                times.leave_out(NULL)
+            return None
+        statistics = self._statistics(name)
+        if statistics is None:
+            return _Unread(name)
+        if statistics.null_count == self.count:
+            times.leave_out(NULL)
+            return None
+        if not statistics.has_min_max:
+            return _Unread(name)
+        time = times.of_bounds(statistics.min, statistics.max, rows=self.count, nulls=statistics.null_count)
+        return time if time is not None and time.exact and (alone or not time.nulls) else _Unread(name)
+
+    def _segment(self, column: PartitionColumn) -> Any:  # noqa: ANN401 - of any type
+        """The value of all rows, None for no value."""
+        name = _name_in(self.file, column)
+        if name is None:
+            return None
+        statistics = self._statistics(name)
+        if statistics is None or (0 < statistics.null_count < self.count):
+            return _Unread(name)
+        if statistics.null_count:
+            return None
+        told = statistics.has_min_max and not column.kind.startswith("decimal")  # which pyarrow gives without scale
+        return statistics.min if told and are_one(statistics.min, statistics.max, column.kind) else _Unread(name)
+
+    def _statistics(self, name: str) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """Those of a column in the footer, where all rows are there and nulls are counted."""
+        if self.left is not None:
+            return None
+        metadata = self.file.metadata.row_group(self.number)
+        chunks = (metadata.column(index) for index in range(metadata.num_columns))
+        chunk: Any = next((each for each in chunks if each.path_in_schema == name), None)
+        found = None if chunk is None else chunk.statistics
+        return found if found is not None and found.has_null_count else None
+
+    def _values(self, names: Sequence[str]) -> dict[str, Array]:
+        """The values of the rows that are there."""
+        if not names:
+            return {}
+        table = self.file.read_row_group(self.number, columns=list(names))
+        table = table if self.left is None else table.filter(self.left)
+        return {name: table.column(name).combine_chunks() for name in names}
+
+
+def _name_in(file: ParquetFile, column: PartitionColumn) -> str | None:
     """What the column is called in the file; None where the file was written before the table had it."""
     schema = file.schema_arrow
     if column.field_id is not None:
@@ -103,20 +216,3 @@ def _name_in(file: ParquetFile, column: TimeColumn) -> str | None:
             if (field.metadata or {}).get(b"PARQUET:field_id") == str(column.field_id).encode():
                 return str(field.name)
     return column.physical if column.physical in schema.names else None
-
-
-def _told(file: ParquetFile, group: int, name: str | None, times: FileTimes) -> Mapping[Span, int] | None:
-    """The rows of a row group by its statistics, where these lie in one slot."""
-    metadata = file.metadata.row_group(group)
-    chunks = (metadata.column(index) for index in range(metadata.num_columns))
-    chunk: Any = next((each for each in chunks if each.path_in_schema == name), None)
-    statistics = None if chunk is None else chunk.statistics
-    if statistics is None or not statistics.has_null_count:
-        return None
-    if statistics.null_count == metadata.num_rows:
-        times.leave_out(NULL)
-        return {}
-    if not statistics.has_min_max:
-        return None
-    time = times.of_bounds(statistics.min, statistics.max, rows=metadata.num_rows, nulls=statistics.null_count)
-    return None if time is None or not time.exact else {time.span: metadata.num_rows - statistics.null_count}

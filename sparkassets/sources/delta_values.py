@@ -1,9 +1,10 @@
-"""The slots of a column's values, counted: Arrow sorts or groups them, so that Python's cost goes by slots."""
+"""The partitions of columns' values, counted: Arrow sorts or groups them, so that Python's cost goes by partitions."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.delta.times import NULL, FileTimes, Span
@@ -11,7 +12,61 @@ from sparkassets.delta.times import NULL, FileTimes, Span
 if TYPE_CHECKING:
     from pyarrow import Array
 
+Values = tuple[Any, ...]
+"""One for each dimension of segments, as the log or Arrow has it; None is NULL."""
+
 _SECOND = 1_000_000
+
+
+def counted(
+    segments: Sequence[Any], time: Array | Span, times: FileTimes | None, *, rows: int
+) -> Counter[tuple[Values, Span]]:
+    """How many rows have each tuple of segments in each slot; ``times`` notes the values that name none.
+
+    Args:
+        segments: Of each dimension an array of the rows' values, or the one value that all of them have.
+        time: The rows' values, or the one slot that all of them lie in.
+        times: None where that is known.
+        rows: How many there are, where that is known.
+    """
+    import pyarrow as pa
+
+    found: Counter[tuple[Values, Span]] = Counter()
+    arrays = {str(index): _decoded(each) for index, each in enumerate(segments) if isinstance(each, pa.Array)}
+    if not arrays:
+        _count(found, tuple(segments), time, times, rows=rows)
+        return found
+    named = list(arrays)
+    if isinstance(time, pa.Array):
+        groups = pa.table(arrays | {"time": _decoded(time)}).group_by(named).aggregate([("time", "list")])
+        lists: Any = groups.column("time_list").combine_chunks()
+        shares = [(each.values, len(each.values)) for each in lists]
+    else:
+        groups = pa.table(arrays).group_by(named).aggregate([([], "count_all")])
+        shares = [(time, count) for count in groups.column("count_all").to_pylist()]
+    keys = zip(*(groups.column(name).to_pylist() for name in named), strict=True)
+    for key, (share, count) in zip(keys, shares, strict=True):
+        values = dict(zip(named, key, strict=True))
+        each = tuple(values.get(str(index), constant) for index, constant in enumerate(segments))
+        _count(found, each, share, times, rows=count)
+    return found
+
+
+def _count(
+    found: Counter[tuple[Values, Span]], values: Values, time: Array | Span, times: FileTimes | None, *, rows: int
+) -> None:
+    if isinstance(time, tuple):
+        if rows:
+            found[values, time] += rows
+    elif times is not None:
+        for span, count in spans_of(time, times).items():
+            found[values, span] += count
+
+
+def _decoded(values: Array) -> Array:
+    import pyarrow as pa
+
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
 def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
@@ -20,9 +75,7 @@ def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
 
     if values.null_count:
         times.leave_out(NULL)
-    values = values.drop_null()
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = _decoded(values.drop_null())
     if times.column.kind == "timestamp":
         return _of_instants(values.cast(pa.timestamp("us"), safe=False), times)
     if times.column.kind == "timestamp_ntz":

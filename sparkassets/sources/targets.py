@@ -7,14 +7,14 @@ is the same one, whatever else has its name; then only the commits after it are 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
-from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import Commit, DeltaLog, transactions
 from sparkassets.errors import SourceError
@@ -173,30 +173,27 @@ class _Look:
 
     def touched(self, commit: Commit) -> PartitionSet:
         """The computed partitions whose rows it changed; all of them where that cannot be told."""
-        time = self.asset.partitioning.time
-        spans = self._spans(commit, time) if time is not None and time.column is not None else None
-        if spans is None:
+        if not self.asset.partitioning.is_partitioned:
             return self.all_of_it
-        return self.asset.partitioning.cover(PartitionSet.of_time(spans)) & self.known.coverage
+        parts = self._held(commit)
+        return self.all_of_it if parts is None else self.asset.partitioning.cover(parts) & self.known.coverage
 
-    def _spans(self, commit: Commit, partition: TimePartition) -> Iterable[tuple[int, int]] | None:
-        from sparkassets.delta.times import FileTimes, time_column
+    def _held(self, commit: Commit) -> PartitionSet | None:
+        """What the files of a commit may hold of what was computed; None where that is not told."""
+        from sparkassets.delta.columns import told_by
+        from sparkassets.delta.parts import FileParts
 
         table = self._table(commit.version)
-        if table is None:
+        columns = None if table is None else told_by(table.schema().to_json(), self.asset.partitioning)
+        if columns is None:
             return None
-        try:
-            column = time_column(table.schema().to_json(), partition, source=self.asset.name)
-        except SourceError:
-            return None
-        times = FileTimes(column, partition)
-        found = {file.path: times.of_action(file.partition or {}, file.stats) for file in commit.files}
-        if None in found.values():
+        told = FileParts.of(columns, self.asset.partitioning)
+        found = {file.path: told.of_action(file.partition or {}, file.stats) for file in commit.files}
+        if not all(part.is_told for part in found.values()):
             before = self._table(commit.version - 1)
-            adds = {} if before is None else times.of_live(before.get_add_actions(flatten=True))
-            found = {path: time or adds.get(path) for path, time in found.items()}
-        spans = [time.span for time in found.values() if time is not None]
-        return spans if len(spans) == len(found) else None
+            adds = {} if before is None else told.of_live(before.get_add_actions(flatten=True))
+            found = {path: part if part.is_told else adds.get(path, part) for path, part in found.items()}
+        return PartitionSet.union([told.within(part, self.known.coverage) for part in found.values()])
 
     # ------------------------------------------------------------------ reading
 

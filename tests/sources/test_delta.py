@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sparkassets.core.partitions import NOTHING, TimePartition
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
-from sparkassets.sources import delta_rows
+from sparkassets.sources import delta_rows, delta_values
 from tests.sources.looks import DAYS, Source, write
 
 
@@ -536,7 +536,7 @@ def test_of_a_file_only_the_footer_is_read_where_its_row_groups_tell(path, monke
     add(path, 1, 4)
     (file,) = Path(path).glob("*.parquet")
     pq.write_table(rows(1, 1, 4, 4), file, row_group_size=2)
-    monkeypatch.setattr(delta_rows, "spans_of", None)
+    monkeypatch.setattr(delta_values, "spans_of", None)
     assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-04"]
 
 

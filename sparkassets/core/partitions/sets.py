@@ -53,6 +53,19 @@ class PartitionSet:
         return cls(*from_mapping(RangeSet() if others is None else others, times))
 
     @classmethod
+    def of_slots(cls, slots: Iterable[tuple[Segment, tuple[int, int]]]) -> PartitionSet:
+        """The union of ``[start, end)`` pairs, each of one tuple, in any order; of the empty tuple they are of all.
+
+        >>> PartitionSet.of_slots([(("nl",), (5, 7)), (("nl",), (7, 9))]).at(("nl",))
+        RangeSet(starts=(5,), ends=(9,))
+        """
+        pairs: dict[Segment, list[tuple[int, int]]] = {}
+        for segment, pair in slots:
+            pairs.setdefault(segment, []).append(pair)
+        others = RangeSet.of(pairs.pop((), ()))
+        return cls.by_segment({segment: others | RangeSet.of(each) for segment, each in pairs.items()}, others)
+
+    @classmethod
     def union(cls, sets: Iterable[PartitionSet]) -> PartitionSet:
         """What is in any of the sets; the only one that is not empty as it is."""
         some = [each for each in sets if each.time.starts or each.apart]
