@@ -126,7 +126,8 @@ def _link(item: AssetSpec, known: dict[str, AssetSpec]) -> AssetSpec:
         up = known[name]
         both = item.partitioning.is_partitioned and up.partitioning.is_partitioned
         mapping = (inlet.mapping or Overlap()) if both else None
-        dimension = item.partitioning.is_partitioned and not up.partitioning.is_partitioned
+        timeless = item.partitioning.time is not None and up.partitioning.time is None
+        dimension = timeless or (item.partitioning.is_partitioned and not up.partitioning.is_partitioned)
         inlets[name] = replace(inlet, uri=up.uri, mapping=mapping, on_update="ignore" if dimension else inlet.on_update)
     return _default_schedule(replace(item, inlets=inlets)) if item.schedule.default else replace(item, inlets=inlets)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.depth import COUNT
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from xdist.scheduler import LoadScopeScheduling
@@ -19,9 +21,9 @@ TOGETHER = re.compile(r".*/test_(demo|state_spark|registered_timetables|wheel)\.
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What is random by a seed: another one looks elsewhere, and more of it looks longer."""
-    seed, count = os.environ.get("FUZZ_SEED", "1"), os.environ.get("FUZZ_COUNT", "500")
+    seed = os.environ.get("FUZZ_SEED", "1")
     parser.addoption("--fuzz-seed", type=int, default=int(seed), help="of mutated projects and templates")
-    parser.addoption("--fuzz-count", type=int, default=int(count), help="how many mutated projects")
+    parser.addoption("--fuzz-count", type=int, default=COUNT, help="how many mutated projects")
 
 
 @pytest.fixture

@@ -11,6 +11,9 @@ from sparkassets.files.stores import local_path
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
+_HIDDEN = "_"
+"""Delta takes what is in a folder whose name begins so for no data, but for those of partitions."""
+
 
 def why_spark(asset: AssetSpec, table: DeltaTable | None) -> str | None:
     """Why Spark commits to the asset's ``table``, as the end of a sentence; None where the driver does.
@@ -19,6 +22,8 @@ def why_spark(asset: AssetSpec, table: DeltaTable | None) -> str | None:
     """
     if asset.commit == "spark":
         return "the asset says 'commit: spark'"
+    if asset.name.startswith(_HIDDEN):
+        return "files in folders with its name would be hidden from VACUUM"
     if asset.storage is None or not _is_known(asset.storage.path):
         return "its table is neither on a disk nor on S3"
     return None if table is None else reason_for_spark(table)

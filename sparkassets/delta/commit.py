@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from sparkassets.delta.errors import reason
 from sparkassets.delta.live import LiveFile, live_paths, log_text
 from sparkassets.delta.log import Commit, DeltaLog, FileAction
 from sparkassets.errors import RunError
@@ -95,7 +96,7 @@ def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = 
         newest = _newest(path, table, change)
         if is_in(newest, app=change.app, version=change.version):
             return
-        _refuse_conflicts(path, newest, change, since=looked)
+        refuse_conflicts(path, newest, change, since=looked)
         looked = newest.version()
         try:
             _put(newest, change)
@@ -105,6 +106,29 @@ def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = 
         else:
             _checkpoint(path, newest.metadata().configuration, version=looked + 1)
             return
+
+
+def refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int) -> None:
+    """Refuses what others committed after ``since``, up to the loaded version, if it stands in the way.
+
+    Raises:
+        CommitConflictError: It does.
+    """
+    if table.version() == since:
+        return
+    commits = [each for each in DeltaLog(path).after(since) if each.version <= table.version()]
+    if len(commits) != table.version() - since:
+        raise _conflict(change.owner, "committed so much that the log no longer tells what")
+    for each in commits:
+        what = _in_the_way(each, change)
+        if what is not None:
+            raise _conflict(change.owner, f"{what} in version {each.version}")
+    if (
+        change.removes
+        and any(each.moved for each in commits)
+        and not live_paths(table).issuperset(file.path for file in change.removes)
+    ):
+        raise _conflict(change.owner, "moved the rows that are replaced to other files")
 
 
 def create(path: str, change: Change, *, layout: Sequence[str]) -> None:
@@ -181,25 +205,6 @@ def _newest(path: str, known: DeltaTable, change: Change) -> DeltaTable:
     return newest
 
 
-def _refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int) -> None:
-    """Refuses what others committed after ``since``, up to the loaded version, if it stands in the way."""
-    if table.version() == since:
-        return
-    commits = [each for each in DeltaLog(path).after(since) if each.version <= table.version()]
-    if len(commits) != table.version() - since:
-        raise _conflict(change.owner, "committed so much that the log no longer tells what")
-    for each in commits:
-        what = _in_the_way(each, change)
-        if what is not None:
-            raise _conflict(change.owner, f"{what} in version {each.version}")
-    if (
-        change.removes
-        and any(each.moved for each in commits)
-        and not live_paths(table).issuperset(file.path for file in change.removes)
-    ):
-        raise _conflict(change.owner, "moved the rows that are replaced to other files")
-
-
 def _in_the_way(commit: Commit, change: Change) -> str | None:
     """What another commit did that this one cannot be made upon."""
     if commit.protocol or commit.metadata is not None:
@@ -232,7 +237,6 @@ def _conflict(owner: str, what: str) -> CommitConflictError:
 
 
 def _unwritable(owner: str, error: Exception) -> RunError:
-    text = str(error).strip().partition("\n")[0]
-    made = RunError(f"{owner}: its table cannot be committed to: {text}")
+    made = RunError(f"{owner}: its table cannot be committed to: {reason(error)}")
     made.retryable = True
     return made

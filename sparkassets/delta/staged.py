@@ -8,7 +8,7 @@ by its name, and is removed once that attempt is certain to commit no more.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
     from pyarrow.fs import FileInfo, FileSystem
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for no value in the name of a folder."""
+
 _END = ".parquet"
 _HIDDEN = ("_", ".")
 
@@ -77,7 +79,7 @@ def staged_files(
         table: Its path or URI.
         attempt: Whose.
         schema: That the table has after the commit, as Delta has it in JSON.
-        layout: Columns that its folders are named by.
+        layout: Columns that its folders are named by; instants as they are in UTC.
         properties: Of the table, which say what statistics it has.
 
     Raises:
@@ -86,6 +88,7 @@ def staged_files(
     store = _opened(table)
     paths = sorted((each.path, each) for each in _listed(store, attempt.folder) if _is_data(each.path))
     read = footers(store, [path for path, _ in paths])
+    instants = frozenset(field["name"] for field in schema["fields"] if field["type"] == "timestamp")
     statistics = FileStatistics(schema, layout=layout, properties=properties)
     return [
         StagedFile(
@@ -93,7 +96,7 @@ def staged_files(
             info.size,
             (info.mtime_ns or 0) // 1_000_000,
             footer.num_rows,
-            _partition(path),
+            _partition(path, instants),
             statistics.of(footer),
         )
         for (path, info), footer in zip(paths, read, strict=True)
@@ -160,11 +163,21 @@ def _is_data(path: str) -> bool:
     return name.endswith(_END) and not name.startswith(_HIDDEN) and not hidden
 
 
-def _partition(path: str) -> dict[str, str | None]:
+def _partition(path: str, instants: Container[str]) -> dict[str, str | None]:
     """The values that the names of its folders hold, escaped as Hive does.
 
-    >>> _partition("run.1.1/day=2013-01-01/place=a%2Fb/part-0.parquet")
+    >>> _partition("run.1.1/day=2013-01-01/place=a%2Fb/part-0.parquet", ())
     {'day': '2013-01-01', 'place': 'a/b'}
+    >>> _partition("run.1.1/at=2013-01-01 06%3A00%3A00.5/part-0.parquet", {"at"})
+    {'at': '2013-01-01T06:00:00.500000Z'}
     """
     named = [each.partition("=") for each in path.split("/")[1:-1]]
-    return {unquote(name): None if value == _NULL else unquote(value) for name, _, value in named}
+    values = {unquote(name): None if value == NULL_FOLDER else unquote(value) for name, _, value in named}
+    return {name: _instant(text) if text and name in instants else text for name, text in values.items()}
+
+
+def _instant(text: str) -> str:
+    """The text of an instant with its zone, as Delta writes it: without one, readers would take it for their own."""
+    date, _, time = text.partition(" ")
+    seconds, _, fraction = time.partition(".")
+    return f"{date}T{seconds}.{fraction:0<6}Z"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _CHECK = "delta.constraints."
 _CLONED_FROM_NOWHERE = "integer `-1`"
 """The version that a clone's first commit says it was written after."""
+_MISREAD = {"%": "an escape", "\\": "the end of a folder", "#": "the end of a path", "?": "the end of a path"}
 _MOST_FENCES = 64
 """A table with more commits than this is not asked whether they are all fences."""
 
@@ -75,13 +76,19 @@ def described(table: DeltaTable) -> TargetTable:
 
 
 def open_table(path: str) -> DeltaTable | None:
-    """The table at the path, None when there is none."""
+    """The table at the path, None when there is none.
+
+    Raises:
+        RunError: deltalake would look elsewhere.
+    """
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
-    if "%" in path:
+    misread = next((character for character in path if character in _MISREAD), None)
+    if misread is not None:
         raise RunError(
-            f"the path {path} holds a '%', which Delta's libraries take for an escape", hint="rename the folder"
+            f"the path {path} holds a '{misread}', which Delta's libraries take for {_MISREAD[misread]}",
+            hint="rename the folder",
         )
     try:
         return DeltaTable(path)

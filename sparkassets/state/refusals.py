@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.delta.errors import reason
 from sparkassets.errors import StateError
 
 FORMAT_PROPERTY = "sparkassets.format"
@@ -14,9 +14,6 @@ PROJECT_PROPERTY = "sparkassets.project"
 JOURNAL_PROPERTY = "sparkassets.journal"
 
 _UNTOUCHED = "nothing was changed"
-_LAYERS = r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+"
-_COLOUR = r"\x1b\[\d*m"
-_LONGEST_REASON = 500
 _OUT_OF_REACH = (
     "permission denied",
     "access denied",
@@ -28,16 +25,6 @@ _OUT_OF_REACH = (
     "dns",
 )
 """Parts of what object stores and file systems say when the table may well be whole."""
-
-
-def reason(error: BaseException) -> str:
-    """What an error of deltalake says in one line: its causes without its layers, colours and back trace."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    causes = [re.sub(_COLOUR, "", line).strip() for line in lines[1:]]
-    text = ": ".join(
-        [re.sub(_LAYERS, "", lines[0].strip()), *(line[1:].strip() for line in causes if line.startswith("↳"))]
-    )
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 def unreachable(uri: str, error: BaseException) -> StateError:

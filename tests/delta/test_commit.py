@@ -146,6 +146,26 @@ def test_rows_that_were_moved_to_other_files_refuse_their_replacement_and_nothin
         commit(path, table, made)
 
 
+def test_a_restore_refuses_what_was_made_of_later_rows(path):
+    table, made = replacing(path, "2013-01-03", 3, 3)
+    DeltaTable(path).restore(1)
+    with pytest.raises(CommitConflictError):
+        commit(path, table, made)
+    assert days(path) == [1, 2]
+
+
+def test_commits_that_the_log_no_longer_tells_refuse_it(path):
+    table, made = replacing(path, "2013-01-02", 2, 2)
+    theirs(path, 4)
+    theirs(path, 5)
+    DeltaTable(path).create_checkpoint()
+    Path(path, "_delta_log", f"{3:020d}.json").unlink()
+    with pytest.raises(CommitConflictError) as refused:
+        commit(path, table, made)
+    assert str(refused.value) == "daily: another writer committed so much that the log no longer tells what meanwhile"
+    assert days(path) == [1, 2, 3, 4, 5]
+
+
 def test_a_table_that_was_changed_refuses_it(path):
     table, made = DeltaTable(path), change(path, 9)
     DeltaTable(path).alter.set_table_properties({"delta.logRetentionDuration": "interval 3 days"})
@@ -180,14 +200,24 @@ def test_an_answer_that_is_lost_is_found_in_the_log(path, monkeypatch):
     assert days(path) == [1, 2, 3, 9]
 
 
-def test_a_commit_that_did_not_happen_is_told(path, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("no space left on device\nsecond line", "no space left on device"),
+        (
+            "Generic LocalFileSystem error\n \x1b[31m↳\x1b[0m Unable to copy data to file\n ↳ No space left on device",
+            "Generic LocalFileSystem error: Unable to copy data to file: No space left on device",
+        ),
+    ],
+)
+def test_a_commit_that_did_not_happen_is_told(path, monkeypatch, text, told):
     def fails(*_):
-        raise OSError("no space left on device\nsecond line")
+        raise OSError(text)
 
     monkeypatch.setattr(committing, "_put", fails)
     with pytest.raises(RunError) as refused:
         commit(path, DeltaTable(path), change(path, 9))
-    assert str(refused.value) == "daily: its table cannot be committed to: no space left on device"
+    assert str(refused.value) == f"daily: its table cannot be committed to: {told}"
     assert refused.value.retryable
 
 

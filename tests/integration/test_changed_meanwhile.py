@@ -57,6 +57,24 @@ def test_a_table_that_was_dropped_or_made_anew_refuses_the_rows(engine, spark, t
     assert DeltaTable.is_deltatable(asset.storage.path) is again
 
 
+@COMMITS
+def test_rows_that_were_made_of_the_tables_own_refuse_what_others_added(engine, spark, tmp_path, commit):
+    save(spark.sql("SELECT 1L AS n"), asset := table("own", tmp_path))
+    counted = sql("SELECT count(*) AS n FROM {{ outlets.own }}")
+    run = order(table("own", tmp_path, commit=commit, **counted))
+    computation = engine.compute(run, attempt=1)
+    save(spark.sql("SELECT 2L AS n"), asset)
+    with pytest.raises(RunError) as refused:
+        target(engine, run).write(computation, marker=marker(run, computation))
+    assert str(refused.value) == (
+        "own: another writer changed rows that the run replaces or read in version 1 meanwhile"
+    )
+    assert refused.value.retryable
+    assert rows(spark, asset) == [(1,), (2,)]
+    execute(engine, order(run.asset))
+    assert rows(spark, asset) == [(2,)]
+
+
 def test_a_table_that_was_given_deletion_vectors_is_sparks_from_then_on(engine, spark, tmp_path):
     asset, write = described(engine, tmp_path)
     spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")

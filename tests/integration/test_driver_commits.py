@@ -87,6 +87,27 @@ def test_readers_see_the_same_values_of_folders(odd, spark, engine):
     assert [row["place"] for row in frames[1]] == list(ODD)
 
 
+def test_instants_that_folders_are_named_by_are_the_same_in_every_zone(odd, spark):
+    theirs, ours = odd
+    values = [{add["partitionValues"]["at"] for add in adds(Path(each.storage.path))} for each in odd]
+    assert values[0] == values[1]
+    own = spark.newSession()
+    own.conf.set("spark.sql.session.timeZone", "America/New_York")
+    assert rows(own, ours, "n", "unix_micros(at)") == rows(spark, theirs, "n", "unix_micros(at)")
+
+
+def test_text_that_stands_for_no_value_is_none(spark, engine, tmp_path):
+    words = "SELECT n, p FROM VALUES (1, ''), (2, NULL), (3, '__HIVE_DEFAULT_PARTITION__'), (4, 'null') AS v(n, p)"
+    found = []
+    for commit in ("auto", "spark"):
+        asset = table(commit, tmp_path, write=Append(), commit=commit, **sql(words))
+        spark.sql(f"CREATE TABLE delta.`{asset.storage.path}` (n INT, p STRING) USING delta PARTITIONED BY (p)")
+        execute(engine, order(asset))
+        assert by_driver(tmp_path / commit) == (commit == "auto")
+        found.append(rows(spark, asset))
+    assert found[0] == found[1] == [(1, None), (2, None), (3, None), (4, "null")]
+
+
 def test_duckdb_reads_it_through_deltalake(odd):
     import duckdb
 

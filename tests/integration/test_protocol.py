@@ -200,19 +200,21 @@ def test_a_run_that_fenced_itself_is_not_in_however_short_the_log_is(engine, log
 
 
 def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
-    odd = table("odd", tmp_path / "a b+ü", write=Append(), **sql(ONE))
+    odd = table("odd", tmp_path / "a b+ü[c]{d}*&=,;:'", write=Append(), **sql(ONE))
     run = order(odd)
     execute(engine, run)
     assert [each.version for each in target(engine, run).committed([run.run])] == [0]
     copy = table("copy", tmp_path, **sql("SELECT * FROM {{ inlets.odd }}", "odd"))
     assert len(computed(engine, order(copy, odd, pins={"odd": Pin("x", 1, version=0)}))) == 1
-    escaped = table("escaped", tmp_path / "a%20b", **sql(ONE))
-    with pytest.raises(RunError) as error:
-        engine.compute(order(escaped), attempt=1)
-    assert str(error.value) == (
-        f"the path {escaped.storage.path} holds a '%', which Delta's libraries take for an escape\n"
-        "  hint: rename the folder"
-    )
+    misread = {"%20": "an escape", "\\": "the end of a folder", "#": "the end of a path", "?": "the end of a path"}
+    for text, what in misread.items():
+        escaped = table("escaped", tmp_path / f"a{text}b", **sql(ONE))
+        with pytest.raises(RunError) as error:
+            engine.compute(order(escaped), attempt=1)
+        assert str(error.value) == (
+            f"the path {escaped.storage.path} holds a '{text[0]}', which Delta's libraries take for {what}\n"
+            "  hint: rename the folder"
+        )
 
 
 def test_what_a_commit_says_of_itself(log):

@@ -16,10 +16,10 @@ from tests.builders import days
 from tests.runtime.adder import PROJECT
 from tests.runtime.fakes import World
 
-ADDERS, EACH = 4, 250
+ADDERS, EACH = 4, 75
 
 
-def test_a_thousand_events_of_four_processes_are_all_accounted_for(tmp_path):
+def test_all_events_of_four_processes_are_accounted_for(tmp_path):
     state = str(tmp_path / "state")
     w = World(PROJECT, DeltaStore(state))
     w.store.create(project=PROJECT.name)

@@ -83,17 +83,17 @@ def test_four_that_append_while_two_others_merge(state):
     watcher = DeltaStore(state)
     watcher.read(project="p")
     merging = [Worker("maintain", state, str(number)) for number in range(2)]
-    appending = [Worker("append", state, f"driver{number}", 50) for number in range(4)]
+    appending = [Worker("append", state, f"driver{number}", 25) for number in range(4)]
     acknowledged = [run for worker in appending for run in worker.finish()]
     for worker in merging:
         worker.kill()
-    assert len(acknowledged) == 200
+    assert len(acknowledged) == 100
     check(state, acknowledged)
     commit, rows = watcher.read_after(0)
-    assert [row.seq for row in rows] == list(range(1, 201))
+    assert [row.seq for row in rows] == list(range(1, 101))
     watcher.maintain()
     assert watcher.read_after(0)[1] == rows
-    assert watcher.read_after(200)[0] >= commit
+    assert watcher.read_after(100)[0] >= commit
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -41,6 +41,16 @@ class Dependency:
             return False
         return self._mapped() is not None or share(self.consumer, self.inlet)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a block needs all time of the inlet's partitions, which has no end: as much as there is."""
+        return self.is_mapped and self.consumer.time is None and self.inlet.time is not None
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether what the inlet has says which time of the consumer is meant, if the consumer has any."""
+        return self.is_mapped and (self.consumer.time is None or self.inlet.time is not None)
+
     def up(self, blocks: PartitionSet) -> PartitionSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole.
 

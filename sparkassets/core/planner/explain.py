@@ -12,7 +12,7 @@ from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
 from sparkassets.core.planner.pending import pending
-from sparkassets.core.planner.plan import PlannedRun, Waiting
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.readiness import readiness
 from sparkassets.core.planner.require import counted, lacking_blocks, required
@@ -43,7 +43,11 @@ class Node:
 
 def explain(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet = EVERYTHING) -> Node:
     """Why ``asset`` (or these of its ``blocks``) runs or not; plans everything before it."""
-    found = plan(context)
+    return explained(context, plan(context), asset, blocks)
+
+
+def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet = EVERYTHING) -> Node:
+    """The same of what was planned with that context."""
     runs = [run for run in found.runs if run.asset == asset.name]
     waiting = [item for item in found.waiting if item.asset == asset.name]
     state = context.state_of(asset)

@@ -48,7 +48,8 @@ def lacking_blocks(
         return NOTHING if context.dataset(inlet).seq else blocks
     there = counted(context, inlet, emptied=emptied)
     if inlet.require.kind == "all":
-        return needed.down(required(context, asset, inlet, blocks) - there) & blocks
+        without = blocks - needed.down(there) if needed.is_open else NOTHING
+        return (needed.down(required(context, asset, inlet, blocks) - there) & blocks) | without
     return _lacking_some(needed, blocks, there, context.possible(inlet.name), max(1, inlet.require.count))
 
 
@@ -78,9 +79,12 @@ def counted(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False
 
 
 def required(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
-    """The partitions of a mapped inlet that ``blocks`` need and that it can ever have."""
+    """Partitions of a mapped inlet that ``blocks`` need and that it can ever have; of all time those it ever had."""
     needed = context.dependency(asset, inlet)
-    return needed.up(blocks) & context.possible(inlet.name) if needed.is_mapped else NOTHING
+    if not needed.is_mapped:
+        return NOTHING
+    mapped = needed.up(blocks) & context.possible(inlet.name)
+    return mapped & context.dataset(inlet).ever if needed.is_open else mapped
 
 
 def updated(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
@@ -90,10 +94,14 @@ def updated(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks
 
 
 def newest(context: PlanningContext, asset: AssetSpec) -> int | None:
-    """The end of the newest partition that is or was there of any mapped inlet; None before the first."""
+    """The end of the newest partition that is or was there of any mapped inlet; None before the first.
+
+    What is there of all time has none.
+    """
     inlets = [inlet for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped]
     datasets = [context.dataset(inlet) for inlet in inlets]
-    return max((parts.last for each in datasets for parts in (each.coverage, each.gone) if parts), default=None)
+    extents = [parts.extent for each in datasets for parts in (each.coverage, each.gone)]
+    return max((extent[1] for extent in extents if extent is not None), default=None)
 
 
 def tolerated_until(inlet: InletSpec, due: int, asset: AssetSpec) -> int | None:

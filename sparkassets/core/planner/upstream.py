@@ -108,9 +108,11 @@ def _later(
 def _down(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, parts: PartitionSet, everything: PartitionSet
 ) -> PartitionSet:
-    """The blocks that read ``parts`` of the inlet; ``everything`` when all of it is read, or comes."""
+    """The blocks that read ``parts`` of the inlet; of ``everything`` where that has no end, or all of it is read."""
     needed = context.dependency(asset, inlet)
-    return needed.down(parts) if needed.is_mapped and not parts.is_everything else everything if parts else NOTHING
+    if not needed.is_mapped or parts.is_everything:
+        return everything if parts else NOTHING
+    return needed.down(parts) if needed.tells_time else needed.down(parts) & everything
 
 
 def _first(context: PlanningContext, inlet: InletSpec, parts: PartitionSet) -> str:

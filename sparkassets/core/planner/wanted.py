@@ -1,7 +1,7 @@
 """What is wanted of a partitioned asset: every block that needs, by its mapping, something that is or was there.
 
-All within the asset's bounds. Without mapped inlets it is the time from the last complete interval to now (DESIGN
-section 4, Defaults).
+All within the asset's bounds. Without inlets that tell its time it is that from the last complete interval to now
+(DESIGN section 4, Defaults), of the segments that its inlets tell.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
     """All that should be there."""
     bounds = within(asset)
     needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
-    parts = [_needing(context, inlet, need) & bounds for inlet, need in needs if need.is_mapped]
+    parts = [_needing(context, inlet, need) & bounds for inlet, need in needs if need.tells_time]
     if not parts:
-        return Wanted(_by_time(context, asset, state) & bounds)
+        whose = [_needing(context, inlet, need) for inlet, need in needs if need.is_mapped] or [bounds]
+        return Wanted(_by_time(context, asset, state) & bounds & PartitionSet.union(whose))
     needing = PartitionSet.union(parts)
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing) if missing else NOTHING
@@ -60,7 +61,8 @@ def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> P
     if asset.start is not None:
         return partitioning.between(asset.start, None) & over
     ever = state.coverage if state.loss is None else state.coverage | state.loss.named
-    return partitioning.cover(ever or partitioning.last_over(context.now)).onward() & over
+    since = partitioning.cover(ever or partitioning.last_over(context.now))
+    return partitioning.between(since.first, None) & over
 
 
 def _needing(context: PlanningContext, inlet: InletSpec, need: Dependency) -> PartitionSet:

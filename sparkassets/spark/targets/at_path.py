@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.choice import why_spark
-from sparkassets.delta.commit import CommitConflictError
+from sparkassets.delta.commit import Change, CommitConflictError, is_in, refuse_conflicts
 from sparkassets.delta.staged import Attempt, discard_all
 from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, TargetMissingError
 from sparkassets.spark.computation import SparkComputation, held, own
+from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import TargetTable, described, open_table, path_of
 from sparkassets.spark.targets import by_driver, by_spark, history
@@ -86,6 +87,7 @@ class PathTarget:
                 return
             self._enlist()
             with held(made):
+                _refuse_conflicts(made, table, marker)
                 by_spark.write(plan, marker=marker)
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
@@ -99,6 +101,21 @@ class PathTarget:
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)
         raise TargetMissingError(f"{self._asset.name}: there is no table at {path_of(self._asset)} yet")
+
+
+def _refuse_conflicts(made: SparkComputation, table: DeltaTable | None, marker: CommitMarker) -> None:
+    """Refuses what others did to the table since the rows were made of it: Spark's commit knows of no such rows.
+
+    Raises:
+        CommitConflictError: They changed it.
+    """
+    if table is None or made.read_version is None:
+        return
+    table.update_incremental()
+    if not is_in(table, app=marker.app_id, version=marker.version):
+        asset, everything = made.order.asset, lambda _: True
+        change = Change(asset.name, marker.app_id, marker.version, describe(marker), touches=everything)
+        refuse_conflicts(path_of(asset), table, change, since=made.read_version)
 
 
 def _still(session: SparkSession, made: SparkComputation, table: DeltaTable | None) -> TargetTable | None:

@@ -19,7 +19,7 @@ from sparkassets.delta.footers import KEEPS_BOUNDS
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.slices import Slices, sliced, touching
-from sparkassets.delta.staged import Attempt, StagedFile, discard, staged_files
+from sparkassets.delta.staged import NULL_FOLDER, Attempt, StagedFile, discard, staged_files
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import committers, sqltext
@@ -31,7 +31,7 @@ from sparkassets.spark.writes import PlannedWrite, layout_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from sparkassets.spark.computation import SparkComputation
@@ -228,13 +228,25 @@ def _rows(
 def _stage(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:
     """Writes the rows as Parquet; those of one folder of the table come together in as few files as their size asks."""
     if layout:
-        rows = rows.hint("rebalance", *map(sqltext.name, layout))
+        rows = _foldable(rows, layout).hint("rebalance", *map(sqltext.name, layout))
     as_kept = {**KEEPS_BOUNDS, **committers.options(rows.sparkSession, folder)}
     writer = rows.write.format("parquet").mode("error").options(**as_kept)
     try:
         (writer.partitionBy(*layout) if layout else writer).save(folder)
     except Exception as error:
         raise work.refused(error) from error
+
+
+def _foldable(rows: DataFrame, layout: Sequence[str]) -> DataFrame:
+    """The rows without text that Delta takes for no value: one task would make two files of one name of the two."""
+    texts = [name for name in layout if rows.schema[name].dataType.simpleString() == "string"]
+    return rows.withColumns({name: _or_null(name) for name in texts}) if texts else rows
+
+
+def _or_null(name: str) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.expr(f"nullif({sqltext.name(name)}, {sqltext.text(NULL_FOLDER)})")
 
 
 def _staged(

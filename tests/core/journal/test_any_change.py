@@ -18,7 +18,7 @@ from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ClaimEntry, PauseEntry, SuccessEntry
 from sparkassets.core.partitions import WindowMapping
-from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.explain import explained
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import plan
@@ -26,6 +26,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, Require, StorageLo
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.runtime.news import changed_specs
 from tests.builders import Story, asset, at, project, source, timed
+from tests.depth import examples
 
 GO = "x-go://go"
 HOUR = 3600
@@ -96,7 +97,7 @@ class History:
         assert self.planner.plan(replace(context, decided={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
         for each in self.story.project.assets.values():
-            explain(self.story.context(invocation=self.invocation, gone=frozenset(self.gone)), each)
+            explained(context, found, each)
         return list({run.asset: run for run in reversed(found.runs)}.values())
 
     def open(self) -> list[tuple[str, int]]:
@@ -181,7 +182,7 @@ def successes(story: Story) -> Iterator[tuple[SuccessEntry, ClaimEntry]]:
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     phases=[Phase.generate],
     deadline=None,
     derandomize=True,

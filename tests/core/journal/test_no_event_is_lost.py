@@ -27,6 +27,7 @@ from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.strategies import DateRange, EveryInstance
 from tests.builders import Story, asset, at, clock, days, project, source
+from tests.depth import examples
 
 Tree = str | tuple[Literal["all", "any"], tuple["Tree", ...]]
 """A condition of the model: names of datasets, joined."""
@@ -516,7 +517,7 @@ class Histories(RuleBasedStateMachine):
 
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(
-    max_examples=260,
+    max_examples=examples(100),
     stateful_step_count=50,
     deadline=None,
     derandomize=True,

@@ -1,0 +1,23 @@
+"""What deltalake's errors say, in one line for people."""
+
+from __future__ import annotations
+
+import re
+
+_LAYERS = r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+"
+_COLOUR = r"\x1b\[\d*m"
+_LONGEST = 500
+
+
+def reason(error: BaseException) -> str:
+    r"""What an error of deltalake says: its causes without its layers, colours and back trace.
+
+    >>> reason(OSError("Kernel error: cannot write\n  ↳ No space left on device\n  0: at commit.rs"))
+    'cannot write: No space left on device'
+    """
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    causes = [re.sub(_COLOUR, "", line).strip() for line in lines[1:]]
+    text = ": ".join(
+        [re.sub(_LAYERS, "", lines[0].strip()), *(line[1:].strip() for line in causes if line.startswith("↳"))]
+    )
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,25 @@
+"""Who commits to an asset's table, where its name and place tell."""
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.core.spec.model import StorageLocation
+from sparkassets.delta.choice import why_spark
+from tests.builders import asset
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "commit", "reason"),
+    [
+        ("daily", "/lake/daily", "auto", None),
+        ("daily", "file:///lake/daily", "auto", None),
+        ("daily", "s3a://lake/daily", "auto", None),
+        ("daily", "/lake/daily", "spark", "the asset says 'commit: spark'"),
+        ("_daily", "/lake/daily", "auto", "files in folders with its name would be hidden from VACUUM"),
+        ("daily", "gs://lake/daily", "auto", "its table is neither on a disk nor on S3"),
+    ],
+)
+def test_asset_and_place_tell_who_commits(name, path, commit, reason):
+    made = replace(asset(name, commit=commit), storage=StorageLocation(path, path))
+    assert why_spark(made, None) == reason
