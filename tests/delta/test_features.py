@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.delta.features import keeps_paths, reason_for_spark, reason_of_columns, required_columns
+from tests.delta.spark_tables import recorded, write_log
 
+RECORDED = recorded()
 PLAIN = ("string", "long", "decimal(38,18)", "decimal(9, 2)", "timestamp", "timestamp_ntz", "binary")
 ODD = ("void", "variant", "interval day to second", "time(6)", "char(3)", "varchar(3)", "string collate UTF8_LCASE")
 
@@ -149,3 +151,37 @@ def test_columns_that_must_not_be_null_are_found_at_any_depth():
 def test_paths_that_deltalake_would_write_otherwise_are_told():
     assert keeps_paths(iter(["day=2013-01-01/part-0.parquet", "a%20b/%25.parquet"]))
     assert not keeps_paths(iter(["day=2013-01-01/part-0.parquet", "a%2bb/part.parquet"]))
+
+
+REASONS = {
+    "plain": None,
+    "deletion vectors": "it has deletion vectors",
+    "change feed": "it keeps a change feed",
+    "change feed that ended": None,
+    "append-only": "it is append-only",
+    "column mapping": "it has column mapping",
+    "row tracking": "it has domainMetadata, row tracking",
+    "commit timestamps": "it has timestamps in its commits",
+    "checkpoints": "it has checkpoints of version 2",
+    "type widening": "it has type widening",
+    "compaction": "Spark compacts it after each write",
+    "clustering": "it has liquid clustering, domainMetadata",
+    "constraint": "it has CHECK constraints",
+    "generated": "its column 'm' is generated",
+    "identity": "its column 'i' is an identity column",
+    "limited": "its column 's' is of limited length",
+    "default": "its column 'n' is filled by a default",
+    "variant": "its column 'v' is of type variant",
+    "no time zone": None,
+    "nested": None,
+    "not null": None,
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_tables_that_spark_made_tell_why_they_are_its_own(tmp_path, name):
+    write_log(tmp_path, RECORDED[name])
+    table = DeltaTable(tmp_path)
+    assert reason_for_spark(table) == REASONS[name]
+    required = required_columns(json.loads(table.schema().to_json()))
+    assert required == (["n", "s.a"] if name == "not null" else [])
