@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from sparkassets.core.conditions import AnyOf, Leaf
@@ -27,10 +28,10 @@ from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import (
     NOTHING,
-    UNPARTITIONED,
     Overlap,
     Partitioning,
     PartitionSet,
+    SegmentPartition,
     TimePartition,
 )
 from sparkassets.core.planner.context import PlanningContext
@@ -43,6 +44,9 @@ from sparkassets.core.writes import Replace
 from sparkassets.errors import Location
 
 HERE = Location("test.yml", 1, 1)
+
+Segments = Mapping[str, Sequence[str]]
+"""The keys of each column."""
 
 clock = partial(parse_timetable, timezone="UTC")
 """Makes the timetables of conditions."""
@@ -59,16 +63,28 @@ def days(*keys: str, by: str = "day", zone: str = "UTC") -> PartitionSet:
     return PartitionSet.union(partitioning.parse(key) for key in keys)
 
 
-def source(name: str, *, by: str | None = "day", zone: str = "UTC", **more: Any) -> AssetSpec:
+def partitioned(by: str | None, zone: str = "UTC", segments: Segments = MappingProxyType({})) -> Partitioning:
+    """By a grain of time, unless it is None, and by the segments of each column."""
+    time = TimePartition(by, zone, column=by) if by else None  # type: ignore[arg-type]
+    return Partitioning(time, tuple(SegmentPartition(column, tuple(keys)) for column, keys in segments.items()))
+
+
+def source(
+    name: str,
+    *,
+    by: str | None = "day",
+    zone: str = "UTC",
+    segments: Segments = MappingProxyType({}),
+    **more: Any,
+) -> AssetSpec:
     """An asset that others write."""
-    partitioning = Partitioning(TimePartition(by, zone, column=by)) if by else UNPARTITIONED  # type: ignore[arg-type]
     return AssetSpec(
         name,
         f"x-{name}",
         StorageLocation(f"/data/{name}", name),
         HERE,
         source=SourceSpec("delta"),
-        partitioning=partitioning,
+        partitioning=partitioned(by, zone, segments),
         **more,
     )
 
@@ -84,16 +100,17 @@ def asset(
     *inlets: str | InletSpec,
     by: str | None = "day",
     zone: str = "UTC",
+    segments: Segments = MappingProxyType({}),
     schedule: str | Schedule | None = None,
     **more: Any,
 ) -> AssetSpec:
     """An asset that is computed; inlets named alike are mapped by overlap when `project` links them."""
-    partitioning = Partitioning(TimePartition(by, zone, column=by)) if by else UNPARTITIONED  # type: ignore[arg-type]
+    partitioning = partitioned(by, zone, segments)
     linked = {item.name: item for item in (_inlet(inlet) for inlet in inlets)}
     when = schedule if isinstance(schedule, Schedule) else Schedule()
     if isinstance(schedule, str):
         when = Schedule(None, parse_condition(schedule, clock), schedule)
-    strategy = DateRange() if by else FullRefresh()
+    strategy = DateRange() if partitioning.is_partitioned else FullRefresh()
     defaults: dict[str, Any] = {"strategy": strategy, "write": Replace(), **more}
     made = AssetSpec(
         name,
@@ -175,9 +192,9 @@ class Story:
     def observed(self, name: str, *keys: str, **more: Any) -> int:
         """A source changed."""
         item = self.project.assets[name]
-        partitioned = item.partitioning.is_partitioned
-        changed = PartitionSet.union(item.partitioning.parse(key) for key in keys) if partitioned else NOTHING
-        return self.add(ObservedEntry(name, item.uri, changed, whole=not partitioned, **more))
+        whole = not item.partitioning.is_partitioned
+        changed = NOTHING if whole else PartitionSet.union(item.partitioning.parse(key) for key in keys)
+        return self.add(ObservedEntry(name, item.uri, changed, whole=whole, **more))
 
     def event(self, uri: str) -> int:
         """Somebody announced an update."""

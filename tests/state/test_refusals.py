@@ -106,7 +106,7 @@ class TestNotOurs:
         set_property(state / "journal", "sparkassets.format", "3")
         error = refusal(state, ask)
         assert str(error) == (
-            f"the state in {state}/journal has format 3, and this release reads formats up to 2\n"
+            f"the state in {state}/journal has format 4, and this release reads formats up to 3\n"
             "  hint: upgrade sparkassets; nothing was changed"
         )
 

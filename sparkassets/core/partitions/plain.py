@@ -1,14 +1,24 @@
-"""Sets of partitions as JSON, and back: everything is null, time alone pairs of Unix seconds."""
+"""Sets of partitions as JSON, and back: time is pairs of Unix seconds, and null for all of it.
+
+Where tuples of segments stand apart, those with the same time are told together: a year of many keys is short.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeVar
 
+from sparkassets.core.partitions.lifting import Lifted
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.sets import EVERYTHING, PartitionSet
+from sparkassets.core.partitions.stamped import StampedRanges
+from sparkassets.core.partitions.stamped_sets import StampedPartitions
 
-Plain = Mapping[str, Any] | Sequence[Sequence[int]] | None
+Numbers = Sequence[Sequence[int]]
+Plain = Mapping[str, Any] | Numbers | None
+
+Value = TypeVar("Value")
 
 
 def parts_to(parts: PartitionSet) -> Plain:
@@ -16,23 +26,59 @@ def parts_to(parts: PartitionSet) -> Plain:
 
     >>> parts_to(PartitionSet.span(0, 9)), parts_to(EVERYTHING)
     ([[0, 9]], None)
+    >>> parts_to(PartitionSet.by_segment(dict.fromkeys([("de",), ("nl",)], RangeSet.span(0, 9))))
+    {'time': [], 'apart': [{'time': [[0, 9]], 'segments': [['de'], ['nl']]}]}
     """
-    if parts.is_everything:
-        return None
-    if not parts.apart:
-        return _pairs(parts.time)
-    return {"time": _pairs(parts.time), "apart": [[list(segment), _pairs(time)] for segment, time in parts.apart]}
+    return _lifted_to((parts.time, parts.apart), _pairs) if parts.apart else _pairs(parts.time)
 
 
 def parts_from(plain: Plain) -> PartitionSet:
     """The set of `parts_to`."""
-    if plain is None:
-        return EVERYTHING
+    return PartitionSet(*_lifted_from(plain, _ranges)) if isinstance(plain, Mapping) else PartitionSet(_ranges(plain))
+
+
+def marks_to(marks: StampedPartitions) -> Plain:
+    """JSON that `marks_from` reads back: triples of a start, an end and a stamp.
+
+    >>> marks_to(StampedPartitions().overlay(PartitionSet.span(0, 9), 7))
+    [[0, 9, 7]]
+    """
+    return _lifted_to((marks.time, marks.apart), _items) if marks.apart else _items(marks.time)
+
+
+def marks_from(plain: Plain) -> StampedPartitions:
+    """The marks of `marks_to`."""
     if isinstance(plain, Mapping):
-        apart = {tuple(segment): RangeSet.of(map(tuple, pairs)) for segment, pairs in plain["apart"]}
-        return PartitionSet.by_segment(apart, RangeSet.of(map(tuple, plain["time"])))
-    return PartitionSet.of_time((start, end) for start, end in plain)
+        return StampedPartitions(*_lifted_from(plain, _stamped))
+    return StampedPartitions(_stamped(plain))
 
 
-def _pairs(time: RangeSet) -> list[list[int]]:
-    return [[start, end] for start, end in time.pairs()]
+def _pairs(time: RangeSet) -> list[list[int]] | None:
+    return None if time == EVERYTHING.time else [[start, end] for start, end in time.pairs()]
+
+
+def _ranges(pairs: Numbers | None) -> RangeSet:
+    return EVERYTHING.time if pairs is None else RangeSet.of((start, end) for start, end in pairs)
+
+
+def _items(marks: StampedRanges) -> list[list[int]]:
+    return [list(item) for item in marks.items()]
+
+
+def _stamped(items: Numbers | None) -> StampedRanges:
+    return StampedRanges(*(tuple(column) for column in zip(*(items or ()), strict=True)))
+
+
+def _lifted_to(lifted: Lifted[Value], plain: Callable[[Value], Numbers | None]) -> dict[str, Any]:
+    usual, apart = lifted
+    together: dict[Value, list[list[str]]] = {}
+    for segment, value in apart:
+        together.setdefault(value, []).append(list(segment))
+    groups = [{"time": plain(value), "segments": segments} for value, segments in together.items()]
+    return {"time": plain(usual), "apart": groups}
+
+
+def _lifted_from(plain: Mapping[str, Any], value: Callable[[Numbers | None], Value]) -> Lifted[Value]:
+    groups = [(value(group["time"]), group["segments"]) for group in plain["apart"]]
+    apart = [(tuple(segment), time) for time, segments in groups for segment in segments]
+    return value(plain["time"]), tuple(sorted(apart, key=itemgetter(0)))

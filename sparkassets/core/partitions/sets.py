@@ -203,6 +203,14 @@ class PartitionSet:
         found = (time.after(instant) for time in self._times())
         return min((each for each in found if each is not None), default=None)
 
+    def together(self) -> RangeSet:
+        """The time that any tuple has.
+
+        >>> PartitionSet.by_segment({("de",): RangeSet.span(0, 5), ("nl",): RangeSet.span(5, 9)}).together()
+        RangeSet(starts=(0,), ends=(9,))
+        """
+        return RangeSet.union(self._times()) if self.apart else self.time
+
     def _times(self) -> Iterator[RangeSet]:
         """The time of all tuples that have any: of those that are not apart once."""
         if self.time:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from sparkassets.core.partitions.growing import GrowingStamps
 from sparkassets.core.partitions.lifting import Alone, Segment, combined, mapped, value_at
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.sets import PartitionSet
@@ -65,6 +66,18 @@ class StampedPartitions:
         if self.apart:
             return PartitionSet(*mapped(StampedRanges.ranges, (self.time, self.apart)))
         return PartitionSet(self.time.ranges())
+
+    def together(self) -> StampedRanges:
+        """The stamped time of all tuples, where several are with the greatest of their stamps.
+
+        >>> marks = StampedPartitions().overlay(PartitionSet.by_segment({("de",): RangeSet.span(0, 5)}), 7)
+        >>> marks.overlay(PartitionSet.by_segment({("nl",): RangeSet.span(0, 9)}), 6).together()
+        StampedRanges(starts=(0, 5), ends=(5, 9), stamps=(7, 6))
+        """
+        found = GrowingStamps(self.time)
+        for start, end, stamp in {item for _, marks in self.apart for item in marks.items()}:
+            found.overlay(RangeSet.span(start, end), stamp)
+        return found.result()
 
     def at(self, segment: Segment) -> StampedRanges:
         """The stamped time of one tuple; of an asset by time alone of the empty one."""

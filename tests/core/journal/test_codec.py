@@ -1,5 +1,7 @@
 """What a driver folds of its own is what any other reads in the store."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given, settings
@@ -21,15 +23,23 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, RangeSet
 from sparkassets.core.runs import Consumption, Pin, RunRequest
 from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, project, source
+from tests.core.partitions import segmented
 
+STORES = {"store": ("be", "de, east", "")}
 PROJECT = project(
     source("s"),
     source("d", by=None),
+    source("p", segments=STORES),
+    source("k", by=None, segments=STORES),
     asset("a", "s"),
+    asset("b", InletSpec("p", "", None, on_removed="keep", settle_seconds=3600), segments=STORES),
+    asset("c", "b", "a", by="week", schedule="b & k", strategy=DateRange(max_partitions_per_run=2), segments=STORES),
+    asset("e", "k", by=None, segments=STORES),
     asset("w", InletSpec("a", "", None, on_removed="keep"), by="week"),
     asset("r", "w", "d", by=None, schedule="w & d"),
 )
@@ -38,9 +48,7 @@ texts = st.text(st.characters(codec="utf-8"), max_size=5)
 numbers = st.integers(0, 1 << 40)
 maybe = st.one_of
 intervals = maybe(st.none(), st.tuples(numbers, numbers))
-sets = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 9)), max_size=4).map(
-    lambda pairs: PartitionSet.of_time((start, start + size) for start, size in pairs)
-)
+sets = segmented.sets.filter(lambda parts: not parts.is_everything)
 blocks = maybe(st.just(EVERYTHING), sets)
 json_values = st.recursive(
     maybe(st.none(), st.booleans(), numbers, st.floats(allow_nan=False), texts),
@@ -175,7 +183,8 @@ def test_an_entry_of_any_kind_is_read_as_it_was_written(entry, seq):
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["s", "gone", "d", "event", "run", "fail", "unfenced", "claim", "renew", "pause", "lost"]),
+        st.sampled_from(["s", "p", "k", "gone", "d", "event", "run", "fail", "unfenced", "claim", "renew", "pause"])
+        | st.just("lost"),
         st.integers(1, 28),
         extras,
     ),
@@ -189,25 +198,39 @@ def told(steps) -> Story:
     for what, number, extra in steps:
         day = f"2025-01-{number:02}"
         match what:
-            case "s":
-                story.observed("s", day, cursor={str(number): extra}, extra=extra, table_id="t", version=number)
-            case "gone":
-                story.observed("s", removed=days(day))
-            case "d":
-                story.observed("d", extra=extra)
+            case "s" | "p" | "k" | "d" | "gone":
+                seen(story, what, number, extra)
             case "event":
                 story.add(EventEntry("x-d", "d", extra=extra, id=day, at=number))
             case "pause":
                 story.add(PauseEntry("r", number % 2 == 0))
             case "lost":
+                name = ("a", "b")[number % 2]
                 loss = Found("gone", f"its table is gone {number}", EVERYTHING)
-                story.add(TargetEntry("a", "a", loss))
+                story.add(TargetEntry(name, name, loss))
             case "renew":
                 held = [(each.name, each.chain[-1].token) for each in story.state.assets.values() if each.chain]
                 story.add(RenewEntry(held))
             case _ if runs := story.plan(invocation="i").runs:
                 end(story, what, story.claim(runs[number % len(runs)]), extra)
     return story
+
+
+def seen(story: Story, what: str, number: int, extra) -> None:
+    """A source is not as it was."""
+    day, key = f"2025-01-{number:02}", ("be", "de%2C east", "%", "*")[number % 4]
+    match what:
+        case "s":
+            story.observed("s", day, cursor={str(number): extra}, extra=extra, table_id="t", version=number)
+        case "p":
+            story.observed("p", f"{day},{key}")
+        case "k":
+            story.observed("k", key)
+        case "d":
+            story.observed("d", extra=extra)
+        case "gone":
+            story.observed("s", removed=days(day))
+            story.observed("p", removed=story.project.assets["p"].partitioning.parse(f"{day},{key}"))
 
 
 def end(story: Story, what: str, claim: int, extra) -> None:
@@ -224,3 +247,19 @@ def end(story: Story, what: str, claim: int, extra) -> None:
 def test_folding_entries_is_folding_their_rows(steps):
     story = told(steps)
     assert fold(State("journal"), map(from_row, story.rows), commit=story.state.commit) == story.state
+
+
+@given(ENTRIES, numbers)
+def test_what_people_ask_of_segments_is_in_the_columns(entry, seq):
+    row = to_row(Numbered(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d"))
+    parts = getattr(entry, "parts", getattr(entry, "changed", getattr(entry, "blocks", NOTHING)))
+    any_time = RangeSet.union([parts.time, *(time for _, time in parts.apart)])
+    assert RangeSet(row.starts, row.ends) == (any_time if any_time != RangeSet.always() else RangeSet())
+    assert (row.segment is not None) == (not parts.time and len(parts.apart) == 1)
+    assert row.segment in (None, *(",".join(segment) for segment in segmented.NAMED))
+
+
+@given(ENTRIES.filter(lambda entry: "apart=((" not in repr(entry)), numbers)
+def test_format_2_had_the_same_but_for_segments(entry, seq):
+    row = to_row(Numbered(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d"))
+    assert from_row(replace(row, body=json.dumps({**json.loads(row.body), "v": 2}))).entry == entry

@@ -1,6 +1,7 @@
 """A snapshot and the tail after it are worth the whole journal, wherever the cut is."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,11 +10,15 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.state import State
+from sparkassets.core.journal.found import ForeignCommit
+from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FailedBlocks, Loss, State
 from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.strategies import DateRange
 from sparkassets.errors import StateError
 from tests.builders import Story, asset, project, source
+from tests.core.partitions import segmented
 
+STORES = {"store": ("be", "de", "nl")}
 PROJECT = project(
     source("s"),
     source("d", by=None),
@@ -22,15 +27,26 @@ PROJECT = project(
     asset("e", "s", "d"),
     asset("r", "w", "d", by=None, schedule="w & d"),
     asset("l", InletSpec("a", "", None), by=None),
+    source("p", segments=STORES),
+    asset("b", InletSpec("p", "", None, on_removed="keep", settle_seconds=3600), segments=STORES),
+    asset("c", "b", "a", by="week", schedule="b", strategy=DateRange(max_partitions_per_run=2), segments=STORES),
+    asset("n", "c", by=None),
 )
-STEPS = st.lists(st.tuples(st.sampled_from(["s", "d", "run", "fail", "unfenced"]), st.integers(1, 28)), max_size=25)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["s", "d", "p", "gone", "run", "fail", "unfenced"]), st.integers(1, 28)), max_size=25
+)
 
 
 def told(steps) -> Story:
     story = Story(PROJECT)
     for what, number in steps:
+        day, key = f"2025-01-{number:02}", ("be", "de", "nl", "*")[number % 4]
         if what == "s":
-            story.observed("s", f"2025-01-{number:02}", cursor={str(number): f"fp{number}"})
+            story.observed("s", day, cursor={str(number): f"fp{number}"})
+        elif what == "p":
+            story.observed("p", f"{day},{key}")
+        elif what == "gone":
+            story.observed("p", removed=story.project.assets["p"].partitioning.parse(f"{day},{key}"))
         elif what == "d":
             story.observed("d")
         elif runs := story.plan(invocation="i").runs:
@@ -70,16 +86,53 @@ def test_any_history_comes_to_rest(steps):
     assert story.due() == {}
 
 
+parts = segmented.sets
+marks = segmented.overlays.map(segmented.stamped)
+some_marks = st.dictionaries(st.sampled_from(["s", "p"]), marks.filter(bool), max_size=2)
+failures = st.builds(FailedBlocks, parts, st.just(1), *[st.just("x")] * 3, events=st.just((3,)))
+partly = st.lists(parts, max_size=2).map(lambda some: {"x-p": tuple(enumerate(some, start=1))})
+refs = st.builds(EventRef, *map(st.just, (1, "x-p", "p", 2)), parts, *map(st.just, ({}, None, (3, 4))))
+STATES = {
+    AssetState: {
+        **dict.fromkeys(("coverage", "owed", "gaps"), parts.filter(lambda each: not each.is_everything)),
+        **dict.fromkeys(("stale", "kept"), some_marks),
+        "partly": partly,
+        "failed": st.lists(failures, max_size=2).map(tuple),
+        "loss": st.builds(Loss, parts, st.just("gone"), st.just(1)),
+        "foreign": st.builds(ForeignCommit, st.just(1), st.just("DELETE"), blocks=parts).map(lambda each: (each,)),
+    },
+    DatasetState: {
+        "coverage": parts.filter(lambda each: not each.is_everything),
+        "touched": marks,
+        "gone": parts,
+        "recent": st.lists(refs, max_size=2).map(tuple),
+    },
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_sets_of_all_kinds_are_read_as_they_were_written(data):
+    def any_other(known):
+        made = {name: data.draw(each, name) for name, each in STATES[type(known)].items()}
+        return replace(known, **made)
+
+    state = told([("s", 1), ("p", 1), ("d", 1), ("run", 1)]).state
+    assets = {name: any_other(asset) for name, asset in state.assets.items() if name in ("b", "c")}
+    state = replace(
+        state, assets={**state.assets, **assets}, datasets={**state.datasets, "x-p": any_other(state.dataset("x-p"))}
+    )
+    assert decode(encode(state), journal_id="journal") == state
+
+
 def test_a_damaged_snapshot_is_refused_with_what_to_do():
     (row, *_) = encode(told([("s", 1)]).state)
-    from dataclasses import replace
-
     with pytest.raises(
         StateError, match=r"the snapshot's row of 's' is damaged: .*\n  hint: delete the folder `watermarks`"
     ):
         decode([replace(row, body="{")], journal_id="j")
     newer = json.dumps({**json.loads(row.body), "v": 99})
-    with pytest.raises(StateError, match=r"the snapshot has format 99, this version of sparkassets reads up to 2"):
+    with pytest.raises(StateError, match=r"the snapshot has format 99, this version of sparkassets reads up to 3"):
         decode([replace(row, body=newer)], journal_id="j")
 
 
@@ -87,15 +140,13 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do():
     ("change", "text"),
     [
         ({"body": "{"}, r"journal entry 3 \(kind 'observed'\) is damaged: .*"),
-        ({"body": '{"v": 99}'}, "journal entry 3 has format 99, this version of sparkassets reads up to 2"),
+        ({"body": '{"v": 99}'}, "journal entry 3 has format 99, this version of sparkassets reads up to 3"),
         ({"kind": "dance"}, r"journal entry 3 \(kind 'dance'\) is damaged: unknown kind 'dance'"),
     ],
 )
 def test_a_damaged_entry_is_refused_with_its_number(change, text):
     story = Story(project(source("s"), asset("a", "s")))
     story.observed("s", "2025-01-01")
-    from dataclasses import replace
-
     row: JournalRow = replace(story.rows[-1], **change)
     with pytest.raises(StateError, match=text):
         from_row(row)

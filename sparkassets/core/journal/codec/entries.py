@@ -18,6 +18,7 @@ from sparkassets.core.journal.codec.values import (
     extra_from,
     extra_to,
     interval_from,
+    segments_to,
 )
 from sparkassets.core.journal.entries import (
     ClaimEntry,
@@ -71,7 +72,7 @@ def _spec_from(row: JournalRow, body: Body) -> SpecEntry:
 
 
 def _event_to(entry: EventEntry) -> dict[str, Any]:
-    told = {"at": entry.at, "interval": entry.interval}
+    told = {"at": entry.at, "interval": entry.interval, **segments_to(entry.parts)}
     return {
         "kind": "event",
         "asset": entry.asset,
@@ -88,7 +89,7 @@ def _event_from(row: JournalRow, body: Body) -> EventEntry:
     return EventEntry(
         uri=row.uri or "",
         asset=row.asset,
-        parts=columns_from(row) or EVERYTHING,
+        parts=columns_from(row, body) or EVERYTHING,
         extra=extra_from(row),
         id=row.id,
         at=body.get("at"),
@@ -106,7 +107,12 @@ def _observed_to(entry: ObservedEntry) -> dict[str, Any]:
         "table_id": entry.table_id,
         "version": entry.version,
         "extra": extra_to(entry.extra),
-        "body": {"removed": parts_to(entry.removed), "whole": entry.whole, "cursor": dict(entry.cursor)},
+        "body": {
+            "removed": parts_to(entry.removed),
+            "whole": entry.whole,
+            "cursor": dict(entry.cursor),
+            **segments_to(entry.changed),
+        },
     }
 
 
@@ -114,7 +120,7 @@ def _observed_from(row: JournalRow, body: Body) -> ObservedEntry:
     return ObservedEntry(
         asset=row.asset or "",
         uri=row.uri or "",
-        changed=columns_from(row),
+        changed=columns_from(row, body),
         removed=parts_from(body["removed"]),
         whole=body["whole"],
         table_id=row.table_id,

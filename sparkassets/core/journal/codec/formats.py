@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkassets.errors import StateError
 
-FORMAT = 2
+FORMAT = 3
 """Version of the state's format; a state with a higher one is refused."""
 
 
@@ -18,7 +18,11 @@ def _from_1(kind: str, body: dict[str, Any]) -> dict[str, Any]:
     return upgraded(kind, body)
 
 
-_UPGRADES: Mapping[int, Callable[[str, dict[str, Any]], dict[str, Any]]] = {1: _from_1}
+def _from_2(_: str, body: dict[str, Any]) -> dict[str, Any]:
+    return body  # it had no segments; time alone is told as it was
+
+
+_UPGRADES: Mapping[int, Callable[[str, dict[str, Any]], dict[str, Any]]] = {1: _from_1, 2: _from_2}
 """From a format to the next: the body of that kind, as the next one has it."""
 
 

@@ -14,8 +14,9 @@ class JournalRow:
     Attributes:
         seq: Number of the entry, ascending by one through the whole journal.
         at: When it was decided, by its driver's clock; for people, never for order. Aware, UTC.
-        segment: Encoded segment tuple, None without segments.
-        starts, ends: Half-open time ranges that the entry is about; Unix seconds, disjoint, ascending.
+        segment: The encoded tuple of segments that the entry is about; None where it is about several, or none.
+        starts, ends: Half-open time ranges that the entry is about; Unix seconds, disjoint, ascending. Of segments the
+            time of any of them: which has which time is in the body.
         id: By which whoever announced an event tells it from others of its dataset.
         extra: JSON object of an event.
         body: JSON object with everything else, its format version under ``v``.
@@ -44,9 +45,10 @@ class SnapshotRow:
 
     Attributes:
         seq, commit: The journal's sequence and commit number that the row stands for; equal in all rows of a snapshot.
-        starts, ends: Covered time; Unix seconds, half-open, disjoint, ascending.
+        segment: The encoded tuple of segments that is covered; None where it is several, or none.
+        starts, ends: Covered time; Unix seconds, half-open, disjoint, ascending. Of segments that of any of them.
         stale_inlets, stale_starts, stale_ends, stale_seqs: Parallel lists: which inlet made which covered time stale,
-            and the number of its newest cause.
+            and the number of its newest cause; of segments likewise, and the body has which of them.
         watermarks: JSON object, inlet to high value.
         cursor: JSON object, position in a source.
         body: JSON object with the rest, its format version under ``v``.

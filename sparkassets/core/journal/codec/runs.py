@@ -14,6 +14,7 @@ from sparkassets.core.journal.codec.values import (
     interval_from,
     pins_from,
     pins_to,
+    segments_to,
 )
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
@@ -45,6 +46,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "owes": parts_to(request.owes),
         "gaps": parts_to(request.gaps),
         "reason": request.reason,
+        **segments_to(request.blocks),
     }
     return {"kind": "claim", "asset": entry.asset, "run": entry.run, **columns_to(entry.blocks), "body": body}
 
@@ -104,6 +106,7 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
             "watermarks": dict(entry.watermarks),
             "attempt": entry.attempt,
             "seconds": round(entry.seconds, 3),
+            **segments_to(entry.blocks),
         },
     }
 
@@ -146,6 +149,7 @@ def failure_to(entry: FailureEntry) -> dict[str, Any]:
             "details": entry.details,
             "hint": entry.hint,
             "seconds": round(entry.seconds, 3),
+            **segments_to(entry.blocks),
         },
     }
 
@@ -169,4 +173,4 @@ def failure_from(row: JournalRow, body: Mapping[str, Any]) -> FailureEntry:
 
 
 def _blocks(row: JournalRow, body: Mapping[str, Any]) -> PartitionSet:
-    return columns_from(row) if body["blocks"] else EVERYTHING
+    return columns_from(row, body) if body["blocks"] else EVERYTHING

@@ -15,7 +15,15 @@ from sparkassets.core.journal.codec.found import commits_from, commits_to
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.codec.runs import claim_from, claim_to
 from sparkassets.core.journal.codec.specs import spec_from, spec_to
-from sparkassets.core.journal.codec.values import columns_from, columns_to, extra_to, flat_from, flat_to, interval_from
+from sparkassets.core.journal.codec.values import (
+    columns_from,
+    columns_to,
+    extra_to,
+    flat_from,
+    flat_to,
+    interval_from,
+    segments_to,
+)
 from sparkassets.core.journal.state import (
     AssetState,
     ClaimState,
@@ -27,8 +35,7 @@ from sparkassets.core.journal.state import (
     Loss,
     State,
 )
-from sparkassets.core.partitions import StampedPartitions, StampedRanges
-from sparkassets.core.partitions.plain import parts_from, parts_to
+from sparkassets.core.partitions.plain import Plain, marks_from, marks_to, parts_from, parts_to
 from sparkassets.errors import StateError
 
 
@@ -85,12 +92,11 @@ def _keepers(assets: Iterable[AssetState]) -> dict[str, tuple[str, ...]]:
 
 
 def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
-    marks = [(name, start, end, seq) for name, stamped in asset.stale.items() for start, end, seq in _items(stamped)]
+    marks = [(name, *item) for name, stamped in asset.stale.items() for item in stamped.together().items()]
     columns = list(zip(*marks, strict=True)) or [(), (), (), ()]
     return SnapshotRow(
         asset=asset.name,
         uri=asset.spec.uri,
-        segment=None,
         seq=state.seq,
         commit=state.commit,
         **columns_to(asset.coverage),
@@ -108,11 +114,12 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
     marks: dict[str, list[tuple[int, int, int]]] = {}
     for inlet, start, end, seq in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
         marks.setdefault(inlet, []).append((start, end, seq))
+    stale: dict[str, Plain] = {**marks, **body.get("stale", {})}
     return AssetState(
         name=name,
         spec=spec_from(body["spec"]),
-        coverage=columns_from(row),
-        stale={inlet: _stamped(items) for inlet, items in marks.items()},
+        coverage=columns_from(row, body),
+        stale={inlet: marks_from(items) for inlet, items in stale.items()},
         watermarks=json.loads(row.watermarks),
         position=json.loads(row.cursor),
         **_blocks_from(body),
@@ -124,7 +131,9 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
 def _blocks_to(asset: AssetState) -> dict[str, Any]:
     """What of its blocks is kept, owed, lost or changed, and how far its table's log is known."""
     return {
-        "kept": {inlet: _items(marks) for inlet, marks in asset.kept.items()},
+        "stale": {inlet: marks_to(marks) for inlet, marks in asset.stale.items() if marks.apart},
+        "kept": {inlet: marks_to(marks) for inlet, marks in asset.kept.items()},
+        **segments_to(asset.coverage),
         "owed": parts_to(asset.owed),
         "gaps": parts_to(asset.gaps),
         "loss": _loss_to(asset.loss) if asset.loss else None,
@@ -138,7 +147,7 @@ def _blocks_to(asset: AssetState) -> dict[str, Any]:
 
 def _blocks_from(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "kept": {inlet: _stamped(items) for inlet, items in body["kept"].items()},
+        "kept": {inlet: marks_from(items) for inlet, items in body["kept"].items()},
         "owed": parts_from(body["owed"]),
         "gaps": parts_from(body["gaps"]),
         "loss": _loss_from(body["loss"]) if body["loss"] else None,
@@ -196,7 +205,6 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
     return SnapshotRow(
         asset=None,
         uri=dataset.uri,
-        segment=None,
         seq=state.seq,
         commit=state.commit,
         **columns_to(dataset.coverage),
@@ -205,8 +213,9 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
                 "seq": dataset.seq,
                 "at": dataset.at,
                 "recent": [_ref_to(ref) for ref in dataset.recent],
-                "touched": _items(dataset.touched),
+                "touched": marks_to(dataset.touched),
                 "gone": parts_to(dataset.gone),
+                **segments_to(dataset.coverage),
             }
         ),
     )
@@ -215,11 +224,11 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
 def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetState:
     return DatasetState(
         uri,
-        columns_from(row),
+        columns_from(row, body),
         body["seq"],
         body["at"],
         tuple(_ref_from(uri, ref) for ref in body["recent"]),
-        _stamped(body["touched"]),
+        marks_from(body["touched"]),
         parts_from(body["gone"]),
     )
 
@@ -288,16 +297,3 @@ def _ref_to(ref: EventRef) -> list[Any]:
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
     seq, asset, at, flat, extra, run, interval = ref
     return EventRef(seq, uri, asset, at, flat_from(flat), extra, run, interval_from(interval))
-
-
-def _items(marks: StampedPartitions) -> list[tuple[int, int, int]]:
-    if marks.apart:
-        raise ValueError("marks of segments have a row for each of them")
-    return list(marks.time.items())
-
-
-def _stamped(items: Sequence[tuple[int, int, int]]) -> StampedPartitions:
-    if not items:
-        return StampedPartitions()
-    starts, ends, stamps = zip(*items, strict=True)
-    return StampedPartitions(StampedRanges(tuple(starts), tuple(ends), tuple(stamps)))

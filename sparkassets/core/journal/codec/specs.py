@@ -14,6 +14,7 @@ from sparkassets.core.partitions import (
     Overlap,
     Partitioning,
     PartitionMapping,
+    SegmentPartition,
     TimePartition,
     WindowMapping,
 )
@@ -72,11 +73,21 @@ def _inlet_from(inlet: Mapping[str, Any], partitioning: Partitioning) -> FoldInl
 
 
 def _partition_to(partitioning: Partitioning) -> dict[str, Any] | None:
-    return asdict(partitioning.time) if partitioning.time is not None else None
+    if not partitioning.is_partitioned:
+        return None
+    time = asdict(partitioning.time) if partitioning.time is not None else {}
+    if not partitioning.segments:
+        return time
+    segments = [[each.column, each.keys] for each in partitioning.segments]
+    return {**time, "segments": segments, "time_at": partitioning.time_at}
 
 
 def _partition_from(body: Mapping[str, Any] | None) -> Partitioning:
-    return UNPARTITIONED if body is None else Partitioning(TimePartition(**body))
+    if body is None:
+        return UNPARTITIONED
+    time = {key: value for key, value in body.items() if key not in ("segments", "time_at")}
+    segments = tuple(SegmentPartition(column, tuple(keys)) for column, keys in body.get("segments", ()))
+    return Partitioning(TimePartition(**time) if time else None, segments, body.get("time_at", 0))
 
 
 def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:

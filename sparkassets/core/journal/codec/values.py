@@ -8,7 +8,8 @@ from typing import Any
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions import EVERYTHING, PartitionSet, RangeSet
-from sparkassets.core.partitions.plain import parts_from, parts_to
+from sparkassets.core.partitions.plain import Plain, parts_from, parts_to
+from sparkassets.core.partitions.segments import encoded
 from sparkassets.core.runs import Pin
 
 
@@ -24,31 +25,39 @@ def extra_from(row: JournalRow) -> Mapping[str, Any]:
 
 
 def columns_to(parts: PartitionSet) -> dict[str, Any]:
-    """The columns of a row that hold time; everything needs none."""
-    time = RangeSet() if parts.is_everything else time_of(parts)
-    return {"starts": time.starts, "ends": time.ends}
+    """The columns of a row that tell its partitions; of segments, which its body has, they tell what people ask for.
+
+    That is the time of all tuples together, and the tuple where there is one. All of time needs no columns.
+    """
+    time = parts.together()
+    if time == EVERYTHING.time:
+        time = RangeSet()
+    one = parts.apart[0][0] if len(parts.apart) == 1 and not parts.time else ()
+    return {"segment": ",".join(map(encoded, one)) or None, "starts": time.starts, "ends": time.ends}
 
 
-def columns_from(row: JournalRow | SnapshotRow) -> PartitionSet:
-    """What a row's columns hold."""
+def segments_to(parts: PartitionSet) -> dict[str, Any]:
+    """What a row's body has of its partitions, besides `columns_to`."""
+    return {"parts": parts_to(parts)} if parts.apart else {}
+
+
+def columns_from(row: JournalRow | SnapshotRow, body: Mapping[str, Any]) -> PartitionSet:
+    """The partitions of a row and its body."""
+    if "parts" in body:
+        return parts_from(body["parts"])
     return PartitionSet(RangeSet(tuple(row.starts), tuple(row.ends)))
 
 
-def time_of(parts: PartitionSet) -> RangeSet:
-    """The time of a set that has no other dimension: rows with a segment are for those that have."""
-    if parts.apart:
-        raise ValueError("a set of segments has a row for each of them")
-    return parts.time
+def flat_to(parts: PartitionSet) -> Plain:
+    """A set of time as starts and ends, which cost a half of pairs; any other as `parts_to` has it."""
+    return parts_to(parts) if parts.apart or parts.is_everything else [parts.time.starts, parts.time.ends]
 
 
-def flat_to(parts: PartitionSet) -> list[tuple[int, ...]] | None:
-    """A set of time as starts and ends, which cost a half of pairs; everything is null."""
-    return None if parts.is_everything else [time_of(parts).starts, time_of(parts).ends]
-
-
-def flat_from(flat: Sequence[Sequence[int]] | None) -> PartitionSet:
+def flat_from(flat: Plain) -> PartitionSet:
     """The set of `flat_to`."""
-    return EVERYTHING if flat is None else PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
+    if flat is None or isinstance(flat, Mapping):
+        return parts_from(flat)
+    return PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
 
 
 def interval_from(pair: Sequence[int] | None) -> tuple[int, int] | None:
