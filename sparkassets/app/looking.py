@@ -22,6 +22,7 @@ from sparkassets.runtime.targets import look_at_targets
 
 if TYPE_CHECKING:
     from sparkassets.app.backfilling import BackfillRequest
+    from sparkassets.core.partitions.across import Grid
     from sparkassets.core.planner.explain import Node
     from sparkassets.core.planner.status import AssetStatus
 
@@ -86,6 +87,14 @@ class Looking(Opened):
         spec = self._partitioned(asset)
         labels, count = spec.partitioning.labels, spec.partitioning.count
         return [(labels(each)[0], count(each), status) for each, status in stretches(self._context(at=at), spec)]
+
+    def grid(self, asset: str, *, at: datetime | str | None = None) -> Grid:
+        """Those partitions with time down and segments across; rows and columns that are alike are one."""
+        from sparkassets.core.partitions.across import across
+        from sparkassets.core.planner.status import told
+
+        spec = self._partitioned(asset)
+        return across(spec.partitioning, told(self._context(at=at), spec))
 
     def _partitioned(self, name: str) -> AssetSpec:
         spec = self.asset(name)

@@ -74,8 +74,8 @@ def text(project: ProjectSpec) -> Iterator[str]:
 def _facts(asset: AssetSpec) -> Iterator[str]:
     if asset.source is not None:
         yield "source" if asset.source.kind == "events" else f"{asset.source.kind} source"
-    if (time := asset.partitioning.time) is not None:
-        yield f"by {time.by} in {time.timezone}"
+    if asset.partitioning.is_partitioned:
+        yield asset.partitioning.described
     if asset.strategy is not None:
         yield asset.strategy.name
     if asset.write is not None:

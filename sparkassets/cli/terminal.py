@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import TextIO
+from typing import Literal, TextIO
 
 from sparkassets.frozen import frozen
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-NARROWEST = 40
+_USUAL = {"COLUMNS": 80, "LINES": 24}
+_LEAST = {"COLUMNS": 40, "LINES": 10}
 
 
 @frozen
@@ -23,12 +24,14 @@ class Terminal:
 
     Attributes:
         width: Columns; None where no terminal is, and lines are as long as they are.
+        height: Lines that are seen at once; None where no terminal is.
         colour: Whether escape codes are written.
         unicode: Whether the stream's encoding has lines and ticks.
     """
 
     stream: TextIO
     width: int | None = None
+    height: int | None = None
     colour: bool = False
     unicode: bool = True
 
@@ -39,7 +42,8 @@ class Terminal:
         live = stream.isatty()
         return cls(
             stream,
-            width=_columns(stream, env) if live else None,
+            width=_size(stream, env, "COLUMNS") if live else None,
+            height=_size(stream, env, "LINES") if live else None,
             colour=live and not env.get("NO_COLOR") and env.get("TERM") != "dumb",
             unicode=(getattr(stream, "encoding", None) or "ascii").lower().startswith("utf"),
         )
@@ -55,13 +59,14 @@ class Terminal:
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self.colour and codes and text else text
 
 
-def _columns(stream: TextIO, env: Mapping[str, str]) -> int:
-    said = env.get("COLUMNS", "")
+def _size(stream: TextIO, env: Mapping[str, str], name: Literal["COLUMNS", "LINES"]) -> int:
+    """One side of the terminal, as the environment or else the terminal itself says."""
+    said = env.get(name, "")
     try:
-        columns = int(said) if said.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+        size = int(said) if said.isdecimal() else getattr(os.get_terminal_size(stream.fileno()), name.lower())
     except (OSError, ValueError):
-        columns = 80
-    return max(NARROWEST, columns)
+        size = _USUAL[name]
+    return max(_LEAST[name], size)
 
 
 def clean(text: str) -> str:

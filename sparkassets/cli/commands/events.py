@@ -47,7 +47,7 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
     project = open_project(folder)
     found = project.events(asset=asset, last=last)
     if as_json:
-        print_json([event_document(event) for event in found])
+        print_json([event_document(event, project.spec) for event in found])
         return 0
     terminal = Terminal.of(sys.stdout)
     if not found:
@@ -99,7 +99,7 @@ def add_event(
     project, known = open_project(folder), list[Event]()
     event = project.add_event(target, partition=partition, extra=extra, id=ident, at=at, on_known=known.append)
     if as_json:
-        print_json(event_document(event))
+        print_json(event_document(event, project.spec))
     else:
         _print_added([event], known, project.spec)
     _warn_of_unheard([event], project.spec)
@@ -117,7 +117,7 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
     name = "stdin" if str(file) == "-" else str(file)
     added = project.add_events(text.split("\n"), name=name, on_known=known.append)
     if as_json:
-        print_json([event_document(event) for event in added])
+        print_json([event_document(event, project.spec) for event in added])
     elif added:
         _print_added(added, known, project.spec)
     else:

@@ -44,7 +44,7 @@ def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
         "partitions": partitions_document(run.blocks, project.assets.get(run.asset)),
         "data_interval": interval_document(run.interval),
         "triggering_events": [
-            event_document(events.of_ref(ref, partition_of(project, asset=ref.asset, uri=ref.uri)))
+            event_document(events.of_ref(ref, partition_of(project, asset=ref.asset, uri=ref.uri)), project)
             for ref in run.events
         ],
     }

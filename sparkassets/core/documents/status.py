@@ -21,7 +21,9 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "asset": status.asset,
         "kind": status.kind,
         "schedule": status.schedule,
-        "partitions": {"ranges": spans(status.covered), **counts(status)} if partition.is_partitioned else None,
+        "partitions": {"ranges": spans(status.covered, partition), **counts(status)}
+        if partition.is_partitioned
+        else None,
         "last_run": status.last_run,
         "last_at": instant_text(status.last_at),
         "rows": status.rows,

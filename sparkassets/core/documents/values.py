@@ -6,27 +6,34 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import format_instant, instant
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.partitions import Partitioning, PartitionSet
 
 if TYPE_CHECKING:
-    from sparkassets.core.partitions import PartitionSet
+    from sparkassets.core.partitions import Partitioning, PartitionSet
     from sparkassets.core.spec.model import AssetSpec
 
 
 def partitions_document(blocks: PartitionSet, asset: AssetSpec | None) -> dict[str, Any] | None:
-    """``{ranges: ["A..B", …], count}``; None for the whole asset or without (any more) a partition to name them by."""
+    """``{ranges: ["A..B", …], count}``; None for the whole asset or without (any more) a partition to name them by.
+
+    Of a product the ranges are ``A..B,segment``, of segments alone their keys.
+    """
     if asset is None or not asset.partitioning.is_partitioned or blocks.is_everything:
         return None
-    return {"ranges": spans(asset.partitioning.labels(blocks)), "count": asset.partitioning.count(blocks)}
+    return {
+        "ranges": spans(asset.partitioning.labels(blocks), asset.partitioning),
+        "count": asset.partitioning.count(blocks),
+    }
 
 
-def spans(labels: Sequence[str]) -> list[str]:
-    """Ranges of keys, always ``A..B``, so that a reader needs one rule.
+def spans(labels: Sequence[str], partitioning: Partitioning) -> list[str]:
+    """Ranges of keys, time always as ``A..B``, so that a reader needs one rule.
 
-    >>> spans(["2013-01-05", "2013-01-07..2013-01-09"])
+    >>> from sparkassets.core.partitions import TimePartition
+    >>> spans(["2013-01-05", "2013-01-07..2013-01-09"], Partitioning(TimePartition("day", "UTC")))
     ['2013-01-05..2013-01-05', '2013-01-07..2013-01-09']
     """
-    return [label if ".." in label else f"{label}..{label}" for label in labels]
+    return [partitioning.as_range(label) for label in labels]
 
 
 def interval_document(interval: tuple[int, int] | None) -> dict[str, str | None] | None:

@@ -250,7 +250,12 @@ def _parts(owners: list[AssetSpec], target: str, keys: str) -> PartitionSet:
         )
     if not owners or not owners[0].partitioning.is_partitioned:
         raise InputError(f"{target!r} has no partitions, so an event cannot name {keys!r}")
-    return owners[0].partitioning.parse(keys)
+    found = owners[0].partitioning.parse(keys)
+    if not owners[0].partitioning.can_list(found):
+        raise InputError(
+            f"{keys!r} is all time of {target!r}, and no event brings that", hint="name the time: KEY or A..B"
+        )
+    return found
 
 
 def _instant(project: ProjectSpec, at: object) -> int | None:

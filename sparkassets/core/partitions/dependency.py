@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import islice
 
 from sparkassets.core.partitions.carrying import carried, share
 from sparkassets.core.partitions.definition import TimePartition
@@ -10,6 +11,7 @@ from sparkassets.core.partitions.mappings import PartitionMapping
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.partitioning import Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.segments import tuples
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
@@ -116,6 +118,23 @@ class Dependency:
         return PartitionSet.of_time(
             block for block, (low, high) in windows if bisect_left(starts, high) - bisect_right(ends, low) >= least
         )
+
+    def most(self, time: RangeSet, blocks: int) -> int | None:
+        """The most inlet partitions that one block needs, as the first ``blocks`` of a stretch of time tell.
+
+        The segments of a block make no difference. None where there is no end to them, or nothing maps them.
+
+        >>> from sparkassets.core.partitions import Overlap
+        >>> weeks, days = Partitioning(TimePartition("week", "UTC")), Partitioning(TimePartition("day", "UTC"))
+        >>> Dependency(Overlap(), weeks, days).most(RangeSet.span(0, 1), 1)
+        7
+        """
+        if not self.is_mapped or self.is_open:
+            return None
+        first = next(tuples(self.consumer.segments))
+        some = PartitionSet(time) if not first else PartitionSet.by_segment({first: time})
+        found = islice(self.consumer.each(self.consumer.cover(some)), blocks)
+        return max(self.inlet.count(self.up(block)) for block in found)
 
     def _mapped(self) -> tuple[PartitionMapping, TimePartition, TimePartition] | None:
         """What maps their time, and their dimensions of time; None where nothing does."""

@@ -5,7 +5,7 @@ Everybody else asks it in terms of sets of partitions, and knows no dimension by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions.chunks import Row, chunks, single
@@ -47,6 +47,32 @@ class Partitioning:
     def is_partitioned(self) -> bool:
         """Whether there is a dimension."""
         return self.time is not None or bool(self.segments)
+
+    @property
+    def is_product(self) -> bool:
+        """Whether there is time and something beside it, so that partitions lie in rows and columns."""
+        return self.time is not None and bool(self.segments)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that hold the dimensions, in the order of a key; time may have none."""
+        found: list[str | None] = [each.column for each in self.segments]
+        if self.time is not None:
+            found.insert(self.time_at, self.time.column)
+        return tuple(column for column in found if column is not None)
+
+    @property
+    def described(self) -> str:
+        """The dimensions in words, in the order of a key; empty where there is none.
+
+        >>> stores = SegmentPartition("store", ("a", "b"))
+        >>> Partitioning(TimePartition("day", "UTC"), (stores,)).described, UNPARTITIONED.described
+        ('by day in UTC, by store', '')
+        """
+        found = [f"by {each.column}" for each in self.segments]
+        if self.time is not None:
+            found.insert(self.time_at, f"by {self.time.by} in {self.time.timezone}")
+        return ", ".join(found)
 
     def same_grid(self, other: Partitioning) -> bool:
         """Whether the partitions of both are the same, but for the keys that are known."""
@@ -93,6 +119,15 @@ class Partitioning:
             return parts.lift(lambda ranges: ranges if ranges == _ALWAYS else _NEVER)
         return parts.lift(lambda ranges: open_ended(time.inside, ranges))
 
+    def can_list(self, parts: PartitionSet) -> bool:
+        """Whether the partitions that lie in ``parts`` can be told one by one: they neither began nor end for ever.
+
+        >>> days = Partitioning(TimePartition("day", "UTC"))
+        >>> days.can_list(PartitionSet.span(0, 1)), days.can_list(EVERYTHING), UNPARTITIONED.can_list(EVERYTHING)
+        (True, False, True)
+        """
+        return self.time is None or not parts or parts.extent is not None
+
     def count(self, parts: PartitionSet) -> int:
         """How many partitions lie in ``parts`` wholly; takes time by ranges and clock changes, not by partitions.
 
@@ -101,12 +136,12 @@ class Partitioning:
         (2, 1)
         """
         time = self.time
-        return sum(1 if time is None else time.count(ranges) for _, ranges in self._rows(parts))
+        return sum(1 if time is None else time.count(ranges) for _, ranges in self.by_tuple(parts))
 
     def each(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, each as a set, oldest first."""
         if self.segments:
-            yield from single(self._rows(parts), time=self.time)
+            yield from single(self.by_tuple(parts), time=self.time)
         elif self.time is not None:
             yield from (PartitionSet.span(start, end) for start, end in self.time.slots(parts.time))
         elif parts.is_everything:
@@ -123,7 +158,7 @@ class Partitioning:
     def split(self, parts: PartitionSet, most: int) -> list[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, in consecutive chunks of at most ``most``, oldest first."""
         if self.segments:
-            return list(chunks(self._rows(parts), most, time=self.time))
+            return list(chunks(self.by_tuple(parts), most, time=self.time))
         if self.time is None:
             return [EVERYTHING] if parts.is_everything else []
         return [PartitionSet(chunk) for chunk in self.time.split(parts.time, most)]
@@ -131,7 +166,7 @@ class Partitioning:
     def oldest(self, parts: PartitionSet, most: int) -> PartitionSet:
         """The oldest ``most`` of the partitions that lie in ``parts`` wholly; takes time by what it returns."""
         if self.segments:
-            return next(chunks(self._rows(parts), most, time=self.time), NOTHING)
+            return next(chunks(self.by_tuple(parts), most, time=self.time), NOTHING)
         if self.time is None:
             return self.inside(parts)
         return PartitionSet(self.time.oldest(parts.time, most))
@@ -157,14 +192,44 @@ class Partitioning:
         for start, end, segment in self._stretches(parts)[:most]:
             texts += [""] if time is None else time.labels(RangeSet.span(start, end))
             if self.segments:
-                texts[-1] = self._joined(texts[-1], segment)
+                texts[-1] = self._joined(texts[-1], map(encoded, segment))
         return texts
 
     def label_count(self, parts: PartitionSet) -> int:
         """How many labels ``parts`` has."""
         if not self.is_partitioned or parts.is_everything:
             return 0
-        return sum(len(ranges) for _, ranges in self._rows(parts))
+        return sum(len(ranges) for _, ranges in self.by_tuple(parts))
+
+    def told(self, parts: PartitionSet, *, most: int | None = None) -> list[str]:
+        """The labels of ``parts`` for people: ``*`` in place of segments where all that are known have the same time.
+
+        >>> stores = SegmentPartition("store", ("a", "b"))
+        >>> Partitioning(TimePartition("day", "UTC"), (stores,)).told(PartitionSet.span(0, 200_000))
+        ['1970-01-01..1970-01-02,*']
+        """
+        common = self._common(parts)
+        if common is None or self.time is None:
+            return self.labels(parts, most=most)
+        pieces = (RangeSet.span(start, end) for start, end in list(common.pairs())[:most])
+        return [self._joined(text, [ALL] * len(self.segments)) for piece in pieces for text in self.time.labels(piece)]
+
+    def told_count(self, parts: PartitionSet) -> int:
+        """How many labels `told` has in all."""
+        common = self._common(parts)
+        return self.label_count(parts) if common is None else len(common)
+
+    def as_range(self, label: str) -> str:
+        """A label whose time is ``A..B`` also where that is a single one, so that a reader needs one rule.
+
+        >>> Partitioning(TimePartition("day", "UTC")).as_range("2013-01-05")
+        '2013-01-05..2013-01-05'
+        """
+        keys = label.split(",")
+        if self.time is None or ".." in keys[self.time_at]:
+            return label
+        keys[self.time_at] = f"{keys[self.time_at]}..{keys[self.time_at]}"
+        return ",".join(keys)
 
     def keys(self, parts: PartitionSet) -> Iterator[str]:
         """The keys of the partitions that lie in ``parts`` wholly, oldest first; the whole of an asset has none."""
@@ -272,8 +337,8 @@ class Partitioning:
             return EVERYTHING if ranges == _ALWAYS else PartitionSet(ranges)
         return PartitionSet.by_segment(dict.fromkeys(tuples(self.segments), ranges))
 
-    def _rows(self, parts: PartitionSet) -> Sequence[Row]:
-        """The partitions that lie in ``parts`` wholly, by tuple; time that all tuples have is that of the known."""
+    def by_tuple(self, parts: PartitionSet) -> Sequence[Row]:
+        """The partitions that lie in ``parts`` wholly, by tuple, ascending; what all tuples have is of the known."""
         parts = self.inside(parts)
         if not self.segments:
             return [((), parts.time)] if parts.time else []
@@ -285,12 +350,20 @@ class Partitioning:
 
     def _stretches(self, parts: PartitionSet) -> list[tuple[int, int, Segment]]:
         """The partitions that lie in ``parts`` wholly, neighbours together, oldest first."""
-        rows = self._rows(parts)
+        rows = self.by_tuple(parts)
         return sorted((start, end, segment) for segment, ranges in rows for start, end in ranges.pairs())
 
-    def _joined(self, time: str, segment: Segment) -> str:
+    def _common(self, parts: PartitionSet) -> RangeSet | None:
+        """The time that all known tuples have, where there are several and no other has any; else None."""
+        if self.time is None or not self.segments:
+            return None
+        rows = self.by_tuple(parts)
+        alike = len(rows) > 1 and all(ranges == rows[0][1] for _, ranges in rows)
+        return rows[0][1] if alike and [segment for segment, _ in rows] == list(tuples(self.segments)) else None
+
+    def _joined(self, time: str, segments: Iterable[str]) -> str:
         """The keys of all dimensions as one."""
-        keys = [encoded(each) for each in segment]
+        keys = list(segments)
         if self.time is not None:
             keys.insert(self.time_at, time)
         return ",".join(keys)

@@ -11,7 +11,7 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.lookback import before
 from sparkassets.core.planner.news import Causes, causes
-from sparkassets.core.planner.pending import pending
+from sparkassets.core.planner.pending import meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.runs import Consumption, RunRequest
@@ -23,6 +23,8 @@ from sparkassets.errors import InputError
 def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, *, force: bool) -> Plan:
     """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first.
 
+    Of what is open in time it is all that is wanted or there.
+
     Only the first can be claimed at a time; the others follow it. With ``force`` also what is outside the asset's
     bounds, and what keeps its rows although its input was removed, is computed.
 
@@ -30,6 +32,7 @@ def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: PartitionS
         InputError: Some of the blocks are outside the asset's bounds.
     """
     state = context.state_of(asset)
+    blocks = meant(context, asset, state, blocks)
     if not force:
         _refuse_outside(context, asset, blocks)
     live = _live(context, state)

@@ -15,7 +15,7 @@ from sparkassets.core.planner.timing import Tick
 from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import DateRange
+from sparkassets.core.strategies import DateRange, Segments
 from sparkassets.frozen import frozen
 
 
@@ -29,7 +29,7 @@ def batch(case: Case, course: Course) -> Course:
 
 def limit_of(asset: AssetSpec) -> int:
     """How many partitions one run computes at most."""
-    return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange) else 1 << 62
+    return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange | Segments) else 1 << 62
 
 
 def _of_blocks(case: Case, course: Course, found: Pending) -> Course:

@@ -11,7 +11,7 @@ from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
-from sparkassets.core.planner.pending import pending
+from sparkassets.core.planner.pending import meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.readiness import readiness
@@ -51,6 +51,8 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     runs = [run for run in found.runs if run.asset == asset.name]
     waiting = [item for item in found.waiting if item.asset == asset.name]
     state = context.state_of(asset)
+    if asset.source is None and not blocks.is_everything:
+        blocks = meant(context, asset, state, blocks)
     children = [*_runs(asset, runs), *(_wait(context, asset, item) for item in waiting)]
     if asset.source is not None:
         return Node(asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state)))

@@ -60,6 +60,14 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     )
 
 
+def meant(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> PartitionSet:
+    """The blocks that keys mean: ``blocks``, of which ``*`` in place of time are those that are wanted or there."""
+    if asset.partitioning.can_list(blocks):
+        return blocks
+    found = pending(context, asset, state)
+    return blocks & (found.wanted | found.later | asset.partitioning.inside(state.coverage))
+
+
 def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str, PartitionSet]:
     """Per inlet, those of the blocks that are there which were computed from something that changed since."""
     names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]

@@ -132,12 +132,18 @@ def grid(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[str, Part
 
 def stretches(context: PlanningContext, asset: AssetSpec) -> list[tuple[PartitionSet, PartitionStatus]]:
     """Neighbours that share a status, each without a gap, oldest first; takes time by ranges."""
-    told, found = NOTHING, list[tuple[PartitionSet, PartitionStatus]]()
+    split = asset.partitioning.stretches
+    found = [(each, status) for parts, status in told(context, asset) for each in split(parts)]
+    return sorted(found, key=lambda each: (each[0].first, [segment for segment, _ in each[0].apart]))
+
+
+def told(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionSet, PartitionStatus]]:
+    """What is so of which of the partitions that are wanted or there, each of them once."""
+    before = NOTHING
     for status, parts in _layers(context, asset):
-        own = asset.partitioning.inside(parts) - told
-        found += [(each, status) for each in asset.partitioning.stretches(own)]
-        told = told | own
-    return sorted(found, key=lambda each: each[0].first)
+        own = asset.partitioning.inside(parts) - before
+        yield own, status
+        before = before | own
 
 
 def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionStatus, PartitionSet]]:

@@ -15,7 +15,7 @@ def labels(parts: PartitionSet, partitioning: Partitioning) -> str:
 
     ``2013-01-05..2013-01-08, 2013-01-11``
     """
-    return few(partitioning.labels(parts, most=FEW), of=partitioning.label_count(parts))
+    return few(partitioning.told(parts, most=FEW), of=partitioning.told_count(parts))
 
 
 def named_parts(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:

@@ -35,12 +35,24 @@ class DateRange:
 
 
 @frozen
+class Segments:
+    """A run processes the missing and stale segments, fused into one Spark job.
+
+    Attributes:
+        max_partitions_per_run: What exceeds it is another run.
+    """
+
+    max_partitions_per_run: int = 366
+    name = "segments"
+
+
+@frozen
 class EveryInstance:
     """Each interval of the timetable, or each event, is a run of its own, in order."""
 
     name = "every_instance"
 
 
-Strategy = FullRefresh | LatestOnly | DateRange | EveryInstance
+Strategy = FullRefresh | LatestOnly | DateRange | Segments | EveryInstance
 
-__all__ = ["DateRange", "EveryInstance", "FullRefresh", "LatestOnly", "Strategy"]
+__all__ = ["DateRange", "EveryInstance", "FullRefresh", "LatestOnly", "Segments", "Strategy"]

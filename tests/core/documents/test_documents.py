@@ -15,6 +15,7 @@ from sparkassets.core.documents.runs import run_document
 from sparkassets.core.documents.status import standing, status_document
 from sparkassets.core.documents.summary import summary_document
 from sparkassets.core.journal.runs import of_entries
+from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.planner.explain import Node
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.status import AssetStatus, asset_status
@@ -180,7 +181,14 @@ def test_a_status(story):
 
 def test_an_event_of_one_partition_has_a_range_too():
     event = {"seq": 1, "asset": "a", "uri": "a", "partitions": ["2025-01-01"], "at": "x", "extra": {}, "run": None}
-    assert event_document(event) == {**event, "partitions": ["2025-01-01..2025-01-01"]}
+    assert event_document(event, project(source("a"))) == {**event, "partitions": ["2025-01-01..2025-01-01"]}
+
+
+def test_a_range_of_a_product_is_one_of_time_beside_a_segment():
+    both = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("region", ("de", "nl")),))
+    event = {"asset": "a", "uri": "x-a", "partitions": ["2025-01-01,nl", "2025-01-02..2025-01-03,de"]}
+    spans = ["2025-01-01..2025-01-01,nl", "2025-01-02..2025-01-03,de"]
+    assert event_document(event, project(replace(source("a"), partitioning=both)))["partitions"] == spans
 
 
 def test_an_explanation():

@@ -11,7 +11,7 @@ from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import EventEntry, Numbered
 from sparkassets.core.journal.events import of_entry
 from sparkassets.core.journal.state import EventRef
-from sparkassets.core.partitions import UNPARTITIONED
+from sparkassets.core.partitions import UNPARTITIONED, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, clock, days, project, source
@@ -205,3 +205,13 @@ def test_quiet_is_counted_from_when_an_event_came_not_from_when_it_happened():
     assert ref.at == at("2020-01-01")
     assert story.state.dataset("x-s").at == at("2025-01-01")
     assert [stamp for _, stamp in story.state.dataset("x-s").touched.items()] == [at("2025-01-01")]
+
+
+def test_an_event_has_no_star_in_place_of_time():
+    both = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("region", ("de", "nl")),))
+    shop = project(replace(source("orders"), partitioning=both))
+    with pytest.raises(InputError, match="'\\*,nl' is all time of 'orders', and no event brings that"):
+        announced(shop, "orders", partition="*,nl")
+    assert announced(shop, "orders", partition="2025-01-01").parts == both.parse("2025-01-01,de") | both.parse(
+        "2025-01-01,nl"
+    )

@@ -205,3 +205,14 @@ def test_nothing_in_common_is_all_of_it():
     assert both.up(PartitionSet.span(0, DAY)) is EVERYTHING
     assert not Dependency(None, Partitioning(None, (REGIONS,)), Partitioning(None, (REGIONS,))).is_mapped
     assert not Dependency(Overlap(), UNPARTITIONED, Partitioning(None, (REGIONS,))).is_mapped
+
+
+@given(partitionings, partitionings, mappings)
+def test_the_most_that_a_block_can_need(consumer, inlet, mapping):
+    both = Dependency(mapping, consumer, inlet)
+    most = both.most(RangeSet.span(0, 2 * DAY), 400)
+    if not both.is_mapped or (inlet.time and not consumer.time):
+        assert most is None
+    else:
+        blocks = both.consumer.each(made(consumer, slots(consumer)))
+        assert most == max(inlet.count(both.up(block)) for block in blocks)
