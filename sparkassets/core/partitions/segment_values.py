@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-SegmentValue = str | int | date | Decimal
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+SegmentValue: TypeAlias = "str | int | date | Decimal"
 """Of a column of segments; of one that is boolean, a bool."""
 
 _BITS: Final = {
@@ -62,6 +64,7 @@ def segment_value(segment: str, kind: str) -> SegmentValue | None:
 def segment_of(value: object, kind: str) -> str | None:
     """The segment that a value of such a column is, or the text that Delta's log has of it; None where it is none.
 
+    >>> from decimal import Decimal
     >>> segment_of(Decimal("1.50"), "decimal(9,2)"), segment_of("1.50", "decimal(9,2)"), segment_of(False, "boolean")
     ('1.5', '1.5', 'false')
     >>> segment_of("2025-03-01", "date"), segment_of(date(2025, 3, 1), "date"), segment_of(None, "date")
@@ -82,6 +85,8 @@ def segment_of(value: object, kind: str) -> str | None:
 
 def _canonical(text: str) -> str:
     """A decimal number without what its value does not need."""
+    from decimal import Decimal, InvalidOperation  # most projects have none
+
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -97,6 +102,8 @@ def _decimal(segment: str, kind: str) -> Decimal | None:
         return None
     precision, scale = int(found[1]), int(found[2])
     whole, _, fraction = segment.lstrip("-").partition(".")
+    from decimal import Decimal
+
     fits = len(whole.lstrip("0")) <= precision - scale and len(fraction) <= scale
     return Decimal(segment) if fits else None
 
