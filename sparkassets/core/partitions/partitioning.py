@@ -355,7 +355,7 @@ class Partitioning:
 
     def _common(self, parts: PartitionSet) -> RangeSet | None:
         """The time that all known tuples have, where there are several and no other has any; else None."""
-        if self.time is None or not self.segments:
+        if self.time is None or not self.segments or parts.is_everything:
             return None
         rows = self.by_tuple(parts)
         alike = len(rows) > 1 and all(ranges == rows[0][1] for _, ranges in rows)

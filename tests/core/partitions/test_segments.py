@@ -141,6 +141,12 @@ def test_a_wrong_key_says_what_is_wrong(text, said):
     assert str(caught.value).startswith(said)
 
 
+def test_everything_needs_no_name():
+    both = Partitioning(DAYS, (REGIONS,))
+    assert both.told(EVERYTHING) == both.labels(EVERYTHING) == []
+    assert both.told_count(EVERYTHING) == both.label_count(EVERYTHING) == 0
+
+
 def test_a_star_or_nothing_means_all():
     both = Partitioning(DAYS, (REGIONS, STORES))
     day = PartitionSet.span(0, DAY)

@@ -1,0 +1,232 @@
+"""Random projects of assets by time, by segments and by both, against what single partitions say.
+
+Whatever arrives, fails and is computed in any order, in the end every block that can be is computed from the newest of
+what it needs, what waits lacks something, and nothing is computed more often than its causes ask.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from random import Random
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import DAY, Duration
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.entries import ClaimEntry, ObservedEntry, SuccessEntry
+from sparkassets.core.partitions import (
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    SegmentPartition,
+    TimePartition,
+    WindowMapping,
+)
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.strategies import DateRange
+from tests.builders import Story, asset, at, project, source
+
+ZERO = at("2025-01-01")
+DAYS = TimePartition("day", "UTC", column="day")
+REGIONS = SegmentPartition("region", ("de", "nl", "us"))
+STORES = SegmentPartition("store", ("a", "b"))
+KINDS = (
+    Partitioning(DAYS),
+    Partitioning(None, (REGIONS,)),
+    Partitioning(DAYS, (REGIONS,), 1),
+    Partitioning(DAYS, (STORES, REGIONS)),
+    Partitioning(None, (REGIONS, STORES)),
+)
+Block = tuple[tuple[str, ...], int | None]
+"""Its segments, and the number of its day."""
+
+
+def blocks_of(partitioning: Partitioning, *, since: int = 0) -> list[Block]:
+    """Those of five days, or also of some before."""
+    keys = product(*(each.keys for each in partitioning.segments))
+    numbers: list[int | None] = list(range(since, 5)) if partitioning.time else [None]
+    return [(key, day) for key in keys for day in numbers]
+
+
+def made(partitioning: Partitioning, block: Block) -> PartitionSet:
+    """The block as a set."""
+    key, day = block
+    time = RangeSet.always() if day is None else RangeSet.span(ZERO + day * DAY, ZERO + (day + 1) * DAY)
+    return PartitionSet.by_segment({key: time}) if partitioning.segments else PartitionSet(time)
+
+
+def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Block]:
+    return [block for block in blocks_of(partitioning) if parts.covers(made(partitioning, block))]
+
+
+class History:
+    """A project, its journal, and drivers that fail and go."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        sources = [replace(source(name), partitioning=random.choice(KINDS)) for name in ("s", "t")]
+        assets = [self.another("one", "s", "t"), self.another("two", "one", "t"), self.another("three", "two", "one")]
+        self.story = Story(project(*sources, *assets), now="2025-01-06")
+        self.planner = IncrementalPlanner(self.story.project)
+        self.gone: set[int] = set()
+        self.invocation = 0
+        self.asked: Counter[tuple[str, Block]] = Counter()
+
+    def another(self, name: str, *others: str) -> AssetSpec:
+        random = self.random
+        windows = [None, None, WindowMapping.trailing(Duration.parse("2d"))]
+        names = random.sample(others, random.randint(1, len(others)))
+        inlets = [InletSpec(each, "", random.choice(windows)) for each in names]
+        strategy = DateRange(max_partitions_per_run=random.choice([1, 2, 5, 1000]))
+        return replace(asset(name, *inlets, strategy=strategy), partitioning=random.choice(KINDS))
+
+    # ------------------------------------------------------------------ what happens
+
+    def runs(self) -> list[PlannedRun]:
+        """What can be claimed: the first run of each asset; checks what must hold at any time."""
+        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        found = plan(context)
+        assert self.planner.plan(replace(context, decided={})) == found
+        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
+        for each in self.story.project.assets.values():
+            explain(self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone)), each)
+        for run in found.runs:
+            strategy = self.story.project.assets[run.asset].strategy
+            assert isinstance(strategy, DateRange)
+            partitioning = self.story.project.assets[run.asset].partitioning
+            assert run.blocks or run.recovers
+            assert partitioning.count(run.blocks) <= strategy.max_partitions_per_run
+            assert partitioning.known.covers(run.blocks)
+        return list({run.asset: run for run in reversed(found.runs)}.values())
+
+    def step(self) -> None:
+        random, runs = self.random, self.runs()
+        what = random.choice(["event", "event", "run", "run", "run", "fail", "crash", "invocation"])
+        if what == "event":
+            self.event(random.choice("st"))
+        elif what == "invocation":
+            self.invocation += 1
+        elif runs:
+            run = random.choice(runs)
+            claim = self.story.claim(run, invocation=str(self.invocation))
+            if what == "run":
+                self.succeed(run, claim)
+            elif what == "fail":
+                self.story.fail(run.asset, claim, invocation=str(self.invocation))
+            else:
+                self.gone.add(claim)
+
+    def event(self, name: str) -> None:
+        """Some partitions of a source changed."""
+        spec = self.story.project.assets[name]
+        some = self.random.sample(blocks_of(spec.partitioning), self.random.randint(1, 3))
+        changed = PartitionSet.union(made(spec.partitioning, each) for each in some)
+        self.story.add(ObservedEntry(name, spec.uri, changed))
+        self.touch(name, some)
+
+    def succeed(self, run: PlannedRun, claim: int) -> None:
+        self.story.succeed(run.asset, claim)
+        self.touch(run.asset, inside(self.story.project.assets[run.asset].partitioning, run.blocks))
+
+    def touch(self, name: str, changed: list[Block]) -> None:
+        """One more cause for every block that needs one of these."""
+        for each in self.story.project.assets.values():
+            if name in each.inlets and each.inlets[name].on_update == "rerun":
+                for block in blocks_of(each.partitioning):
+                    self.asked[each.name, block] += bool(set(changed) & set(self.needed(each, name, block)))
+
+    def rest(self) -> None:
+        """Everything goes on without failures until nothing is due."""
+        self.invocation += 1
+        states = self.story.state.assets
+        self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
+        count = 0
+        while runs := self.runs():
+            count += 1
+            assert count < 600, "never idle"
+            self.succeed(runs[0], self.story.claim(runs[0], invocation=str(self.invocation)))
+
+    # ------------------------------------------------------------------ the model
+
+    def needed(self, consumer: AssetSpec, name: str, block: Block) -> list[Block]:
+        """The partitions of an inlet that a block needs, one after the other."""
+        up, down = self.story.project.assets[name].partitioning, consumer.partitioning
+        mapping = consumer.inlets[name].mapping
+        shares = {each.column for each in up.segments} & {each.column for each in down.segments}
+        if mapping is None or (not shares and not (up.time and down.time)):
+            return blocks_of(up)
+        back = 2 if isinstance(mapping, WindowMapping) else 1
+        own = {each.column: key for each, key in zip(down.segments, block[0], strict=True)}
+        found = []
+        for key, day in blocks_of(up, since=-1):
+            theirs = {each.column: value for each, value in zip(up.segments, key, strict=True)}
+            agree = all(own[column] == theirs[column] for column in shares)
+            if agree and (block[1] is None or day is None or block[1] - back < day <= block[1]):
+                found.append((key, day))
+        return found
+
+    def news(self) -> Iterator[tuple[int, str, list[Block], int]]:
+        """(Sequence, asset, partitions that are new, what was read up to) of each change, in order."""
+        claims = {each.seq: each.entry for each in self.story.entries if isinstance(each.entry, ClaimEntry)}
+        for each in self.story.entries:
+            entry = each.entry
+            if isinstance(entry, ObservedEntry):
+                yield each.seq, entry.asset, inside(self.partitioning(entry.asset), entry.changed), 0
+            elif isinstance(entry, SuccessEntry):
+                assert claims[entry.token].request.blocks == entry.blocks
+                yield each.seq, entry.asset, inside(self.partitioning(entry.asset), entry.blocks), entry.token
+
+    def partitioning(self, name: str) -> Partitioning:
+        return self.story.project.assets[name].partitioning
+
+
+@settings(
+    max_examples=80,
+    phases=[Phase.generate],
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(st.randoms(use_true_random=False), st.integers(3, 30))
+def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, steps: int):
+    history = History(random)
+    for _ in range(steps):
+        history.step()
+    history.rest()
+    changed: dict[str, dict[Block, int]] = {name: {} for name in history.story.project.assets}
+    computed: dict[str, dict[Block, int]] = {name: {} for name in history.story.project.assets}
+    times: Counter[tuple[str, Block]] = Counter()
+    for seq, name, blocks, token in history.news():
+        changed[name] |= dict.fromkeys(blocks, seq)
+        computed[name] |= dict.fromkeys(blocks, token)
+        times.update((name, block) for block in blocks)
+    for name, spec in history.story.project.assets.items():
+        if spec.source is not None:
+            continue
+        coverage = history.story.state.assets[name].coverage
+        for block in blocks_of(spec.partitioning):
+            needs = {inlet: history.needed(spec, inlet, block) for inlet in spec.inlets}
+            there = all(
+                any(each in changed[inlet] for each in some)
+                if spec.partitioning.time is None and history.partitioning(inlet).time
+                else all(each in changed[inlet] for each in some)
+                for inlet, some in needs.items()
+            )
+            told = spec.partitioning.time is None or any(history.partitioning(inlet).time for inlet in needs)
+            if block in computed[name]:
+                causes = [(inlet, some) for inlet, some in needs.items() if spec.inlets[inlet].on_update == "rerun"]
+                newest = max((changed[inlet].get(each, 0) for inlet, some in causes for each in some), default=0)
+                assert coverage.covers(made(spec.partitioning, block))
+                assert computed[name][block] > newest, f"{name} {block} is older than what it needs"
+                assert times[name, block] <= max(1, history.asked[name, block]), f"{name} {block} too often"
+            elif there and told:
+                raise AssertionError(f"{name} {block} has all that it needs and was not computed")
