@@ -26,13 +26,14 @@ from sparkassets.core.partitions import (
     TimePartition,
     WindowMapping,
 )
-from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.explain import explained
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, project, source
+from tests.depth import examples
 
 ZERO = at("2025-01-01")
 DAYS = TimePartition("day", "UTC", column="day")
@@ -97,7 +98,7 @@ class History:
         assert self.planner.plan(replace(context, decided={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
         for each in self.story.project.assets.values():
-            explain(self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone)), each)
+            explained(context, found, each)
         for run in found.runs:
             strategy = self.story.project.assets[run.asset].strategy
             assert isinstance(strategy, DateRange)
@@ -189,7 +190,7 @@ class History:
 
 
 @settings(
-    max_examples=80,
+    max_examples=examples(60),
     phases=[Phase.generate],
     deadline=None,
     derandomize=True,
