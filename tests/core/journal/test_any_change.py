@@ -182,7 +182,7 @@ def successes(story: Story) -> Iterator[tuple[SuccessEntry, ClaimEntry]]:
 
 
 @settings(
-    max_examples=examples(60),
+    max_examples=examples(40),
     phases=[Phase.generate],
     deadline=None,
     derandomize=True,
