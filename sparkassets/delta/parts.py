@@ -46,13 +46,16 @@ class FilePart:
     @property
     def is_empty(self) -> bool:
         """Whether no row is in a partition."""
-        return (self.time is not None and self.time.start == self.time.end) or any(
-            each is not None and each.low is None for each in self.segments
-        )
+        time = self.time
+        if time is not None and time.start == time.end:
+            return True
+        return bool(self.segments) and any(each is not None and each.low is None for each in self.segments)
 
     @property
     def segment(self) -> Segment | None:
         """The one tuple of all rows that have one; None where they may have several, or it is not told."""
+        if not self.segments:
+            return ()
         found = tuple(each.low for each in self.segments if each is not None and each.exact and each.low is not None)
         return found if len(found) == len(self.segments) else None
 
@@ -64,14 +67,17 @@ class FilePart:
     @property
     def cell(self) -> Cell | None:
         """What all rows that are in a partition are in; None where they may be in several, or it is not told."""
-        if self.time is None or not self.time.exact:
+        time = self.time
+        if time is None or not time.exact:
             return None
-        segment = self.segment
-        return None if segment is None else (segment, self.time.span)
+        segment = self.segment if self.segments else ()
+        return None if segment is None else (segment, (time.start, time.end))
 
     @property
     def rows(self) -> int | None:
         """How many rows are in a partition; None where that is not told."""
+        if not self.segments:
+            return None if self.time is None else self.time.rows
         told = [self.time, *self.segments]
         counts = [each.rows for each in told if each is not None and each.rows is not None]
         lacking = sum(each is None or each.nulls for each in told)

@@ -179,7 +179,9 @@ class _Look:
             added = parts.held(table) - self.coverage  # of segments that were not known
             left = _ordered(parts.left_out(version))
         if changes.untold:
-            extra |= {"reason": "files are gone and do not tell what they held", "untold": changes.untold}
+            exact = f"they do in a table partitioned by {columns.quoted}"
+            reason = f"files are gone and do not tell what they held; {exact}"
+            extra |= {"reason": reason, "untold": changes.untold}
         return Observation(
             asset=self.asset.name,
             changed=changes.changed | added,

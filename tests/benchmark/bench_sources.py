@@ -103,9 +103,9 @@ def files(root: Path, count: int) -> None:
     daily = source(f"{root}/{{day}}.csv", "csv")
     print(f"{count:,} files, one a day; walking and stat alone: {base:.0f} ms")
     report("first look", median(lambda: setattr(daily, "cursor", {}) or daily.look()), base)
-    report("nothing new", median(daily.context), base)
+    report("nothing new", median(daily.look), base)
     middle = Path(root, f"{days(count)[count // 2]}.csv")
-    report("one file changed", median(daily.context, before=lambda n: middle.write_text("x" * (n + 1))), base)
+    report("one file changed", median(daily.look, before=lambda n: middle.write_text("x" * (n + 1))), base)
 
 
 def table(root: Path, count: int) -> None:
@@ -128,9 +128,9 @@ def table(root: Path, count: int) -> None:
         daily.look()
 
     report("first look", median(again), base)
-    report("nothing new", median(daily.context), base)
-    report("one commit came", median(daily.context, before=lambda n: commit(path, days(1), f"more{n}")), base)
-    report("a day was deleted", median(daily.context, before=lambda n: delete(path, days(count)[-1 - n])), base)
+    report("nothing new", median(daily.look), base)
+    report("one commit came", median(daily.look, before=lambda n: commit(path, days(1), f"more{n}")), base)
+    report("a day was deleted", median(daily.look, before=lambda n: delete(path, days(count)[-1 - n])), base)
 
 
 def commit(path: str, keys: list[str], name: str) -> None:

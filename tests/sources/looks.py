@@ -21,7 +21,7 @@ class Source:
             storage=StorageLocation(str(path), "landing"),
             location=Location("conf/assets/landed.yml"),
             source=SourceSpec(kind=kind, settle_seconds=settle_seconds),
-            partitioning=Partitioning(partition),
+            partitioning=partition if isinstance(partition, Partitioning) else Partitioning(partition),
         )
         self.table_id = None
         self.version = None

@@ -13,10 +13,11 @@ from deltalake.exceptions import DeltaError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.partitions import NOTHING, TimePartition
+from sparkassets.core.partitions import NOTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
 from sparkassets.sources import delta_rows, delta_values
+from tests.depth import examples
 from tests.sources.looks import DAYS, Source, write
 
 
@@ -405,7 +406,10 @@ def test_a_file_that_was_vacuumed_and_told_nothing_may_have_held_all_that_was_th
     seen = source.look()
     assert source.keys(seen.removed) == ["2013-01-02"]
     assert source.keys(seen.changed) == ["2013-01-01", "2013-01-03", "2013-01-04"]
-    assert (seen.extra["untold"], seen.extra["reason"]) == (1, "files are gone and do not tell what they held")
+    assert (seen.extra["untold"], seen.extra["reason"]) == (
+        1,
+        "files are gone and do not tell what they held; they do in a table partitioned by 'day'",
+    )
 
 
 def test_what_a_vacuumed_file_held_is_changed_as_far_as_it_is_there_where_nothing_else_is_known(path):
@@ -949,7 +953,18 @@ def test_a_damaged_commit_is_an_error(path):
 
 # --------------------------------------------------------------------------- any sequence of commits
 
-DAYS_OF = st.lists(st.integers(1, 6), min_size=1, max_size=4)
+REGION = SegmentPartition("region", ("de", "nl"))
+PARTITIONINGS = {
+    "day": Partitioning(DAYS),
+    "region": Partitioning(None, (REGION,)),
+    "day and region": Partitioning(DAYS, (REGION,)),
+    "number and day": Partitioning(DAYS, (SegmentPartition("x", ("1", "3", "4")),), 1),
+}
+ROWS = st.lists(
+    st.tuples(st.sampled_from([1, 2, 3, 4, 5, None]), st.sampled_from(["de", "de", "nl", "nl", "zz", None])),
+    min_size=1,
+    max_size=4,
+)
 VERBS = [
     "append",
     "append",
@@ -957,9 +972,11 @@ VERBS = [
     "replace",
     "delete",
     "delete",
+    "delete_region",
     "delete_one",
     "update",
     "move",
+    "move_region",
     "merge",
     "truncate",
     "restore",
@@ -968,32 +985,34 @@ VERBS = [
     "vacuum",
     "checkpoint",
 ]
-COMMITS = st.lists(st.tuples(st.sampled_from(VERBS), DAYS_OF), max_size=4)
+COMMITS = st.lists(st.tuples(st.sampled_from(VERBS), ROWS), max_size=4)
 LAYOUTS = {
-    "partitioned": {"partition_by": ["day"]},
+    "by day": {"partition_by": ["day"]},
+    "by region": {"partition_by": ["region"]},
+    "by both": {"partition_by": ["region", "day"]},
     "statistics": {},
     "none": {"configuration": {"delta.dataSkippingNumIndexedCols": "0"}},
 }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(sorted(LAYOUTS)), st.lists(COMMITS, max_size=4))
-@example("none", [[("append", [2]), ("compact", [1]), ("overwrite", [1])]])  # the compacted file held what passed
-@example("none", [[("append", [1]), ("compact", [1]), ("vacuum", [1])]])  # what came is not there to read
-def test_the_observations_add_up_to_what_is_there(tmp_path, layout, rounds):
-    path = str(tmp_path / "table")
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(PARTITIONINGS)), st.sampled_from(sorted(LAYOUTS)), st.lists(COMMITS, max_size=4))
+@example("day", "none", [[("append", [(2, "de")]), ("compact", [(1, "de")]), ("overwrite", [(1, "de")])]])  # passed by
+@example("day", "none", [[("append", [(1, "de")]), ("compact", [(1, "de")]), ("vacuum", [(1, "de")])]])  # unreadable
+def test_the_observations_add_up_to_what_is_there(tmp_path, partitioned, layout, rounds):
+    path, partitioning = str(tmp_path / "table"), PARTITIONINGS[partitioned]
     shutil.rmtree(path, ignore_errors=True)
-    add(path, 1, **LAYOUTS[layout])
-    source, before, value = delta(path), {}, 1
+    write_deltalake(path, cells((1, "de")), **LAYOUTS[layout])
+    source, before, value = delta(path, partitioning), {}, 1
     for steps in [[], *rounds]:
-        for verb, days in steps:
+        for verb, drawn in steps:
             value += 1
-            _commit(path, verb, days, value, LAYOUTS[layout])
-        after = _by_day(path)
+            _commit(path, verb, drawn, value, LAYOUTS[layout])
+        after = _by_key(path, partitioning)
         delta_rows._remembered.cache_clear()  # as another process looks
         seen = source.look()
         changed = set(source.keys(seen.changed)) if seen else set()
-        assert {day for day in after if after[day] != before.get(day)} <= changed <= set(after)
+        assert {key for key in after if after[key] != before.get(key)} <= changed <= set(after)
         assert set(source.keys(seen.removed) if seen else ()) == before.keys() - after.keys()
         assert set(source.keys(source.coverage)) == set(after)
         assert source.version == DeltaTable(path).version()
@@ -1002,19 +1021,35 @@ def test_the_observations_add_up_to_what_is_there(tmp_path, layout, rounds):
         before = after
 
 
-def _commit(path, verb, days, value, layout):
-    table, where = DeltaTable(path), f"day = '2013-01-0{days[0]}'"
+def cells(*drawn, value=1):
+    """A row for each day and region."""
+    return pa.table(
+        {
+            "day": pa.array([day and date(2013, 1, day) for day, _ in drawn], pa.date32()),
+            "region": pa.array([region for _, region in drawn], pa.string()),
+            "x": pa.array([value] * len(drawn), pa.int64()),
+        }
+    )
+
+
+def _commit(path, verb, drawn, value, layout):
+    table, (day, region) = DeltaTable(path), drawn[0]
+    on_day = f"day = '2013-01-0{day}'" if day else "day IS NULL"
+    in_region = f"region = '{region}'" if region else "region IS NULL"
+    last_day, last_region = drawn[-1]
     {
-        "append": lambda: add(path, *days, **layout),
-        "overwrite": lambda: write_deltalake(path, rows(*days, value=value), mode="overwrite", **layout),
-        "replace": lambda: write_deltalake(path, rows(days[0], value=value), mode="overwrite", predicate=where),
-        "delete": lambda: table.delete(where),
-        "delete_one": lambda: table.delete(f"{where} and x = {value - 1}"),
-        "update": lambda: table.update({"x": str(value)}, predicate=where),
-        "move": lambda: table.update({"day": f"date '2013-01-0{days[-1]}'"}, predicate=where),
-        "merge": lambda: _merge(table, rows(*sorted(set(days)), value=value)),
+        "append": lambda: write_deltalake(path, cells(*drawn), mode="append", **layout),
+        "overwrite": lambda: write_deltalake(path, cells(*drawn, value=value), mode="overwrite", **layout),
+        "replace": lambda: write_deltalake(path, cells(drawn[0], value=value), mode="overwrite", predicate=on_day),
+        "delete": lambda: table.delete(on_day),
+        "delete_region": lambda: table.delete(in_region),
+        "delete_one": lambda: table.delete(f"{on_day} and x = {value - 1}"),
+        "update": lambda: table.update({"x": str(value)}, predicate=on_day),
+        "move": lambda: table.update({"day": f"date '2013-01-0{last_day or 1}'"}, predicate=on_day),
+        "move_region": lambda: table.update({"region": f"'{last_region or 'zz'}'"}, predicate=in_region),
+        "merge": lambda: _merge(table, cells(*dict.fromkeys(drawn), value=value)),
         "truncate": table.delete,
-        "restore": lambda: _restore(table, days[0]),
+        "restore": lambda: _restore(table, day or 1),
         "compact": table.optimize.compact,
         "vacuum": lambda: table.vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False),
         "checkpoint": table.create_checkpoint,
@@ -1022,7 +1057,7 @@ def _commit(path, verb, days, value, layout):
 
 
 def _merge(table, new):
-    merge = table.merge(new, "t.day = s.day", source_alias="s", target_alias="t")
+    merge = table.merge(new, "t.day = s.day and t.region = s.region", source_alias="s", target_alias="t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
 
@@ -1032,8 +1067,16 @@ def _restore(table, steps):
         table.restore(max(0, table.version() - steps))
 
 
-def _by_day(path):
-    days = {}
+def _by_key(path, partitioning):
+    """The rows of each partition, by its key; those that are in none are nowhere."""
+    found, dimensions = {}, [each.column for each in partitioning.segments]
+    if partitioning.time:
+        dimensions.insert(partitioning.time_at, "day")
+    known = {each.column: each.keys for each in partitioning.segments}
     for row in DeltaTable(path).to_pyarrow_table().to_pylist():
-        days.setdefault(row["day"].isoformat(), []).append(row["x"])
-    return {day: sorted(values) for day, values in days.items()}
+        key = [str(row[column]) for column in dimensions]
+        if all(row[column] is not None for column in dimensions) and all(
+            str(row[column]) in keys for column, keys in known.items()
+        ):
+            found.setdefault(",".join(key), []).append(tuple(map(str, row.values())))
+    return {key: sorted(values) for key, values in found.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from operator import and_, or_, sub
@@ -59,9 +60,9 @@ class PartitionSet:
         >>> PartitionSet.of_slots([(("nl",), (5, 7)), (("nl",), (7, 9))]).at(("nl",))
         RangeSet(starts=(5,), ends=(9,))
         """
-        pairs: dict[Segment, list[tuple[int, int]]] = {}
+        pairs: defaultdict[Segment, list[tuple[int, int]]] = defaultdict(list)
         for segment, pair in slots:
-            pairs.setdefault(segment, []).append(pair)
+            pairs[segment].append(pair)
         others = RangeSet.of(pairs.pop((), ()))
         return cls.by_segment({segment: others | RangeSet.of(each) for segment, each in pairs.items()}, others)
 

@@ -52,6 +52,13 @@ def test_laws(a, b, c):
     assert (a | b, a & b) == (b | a, b & a)
 
 
+@given(st.lists(st.tuples(st.sampled_from([*SEGMENTS, OTHER]), st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)))))
+def test_slots_are_united_by_their_tuples(slots):
+    each = (PartitionSet.by_segment({segment: RangeSet.span(*pair)}) for segment, pair in slots)
+    assert PartitionSet.of_slots(slots) == PartitionSet.union(each)
+    assert PartitionSet.of_slots(((), pair) for _, pair in slots) == PartitionSet.of_time(pair for _, pair in slots)
+
+
 @given(sets)
 def test_nothing_and_everything(a):
     assert (a | NOTHING, a & EVERYTHING, a - NOTHING) == (a, a, a)
