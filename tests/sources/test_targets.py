@@ -9,13 +9,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from sparkassets.core.partitions import EVERYTHING, Partitioning
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, SegmentPartition
 from sparkassets.core.spec.model import StorageLocation
 from sparkassets.errors import SourceError
 from sparkassets.ports import Recorded
 from sparkassets.sources import DeltaTargets
 from tests.builders import asset, days
+from tests.depth import examples
 
 APP = "journal/a"
 
@@ -36,7 +39,7 @@ class Table:
             "app": app,
             "kind": kind,
             "epoch": self.token,
-            "blocks": [f"2025-01-{day:02}" for day in dates] if blocks is None else blocks,
+            "blocks": [*map(self.label, dates)] if blocks is None else blocks,
             "measures": {"watermarks": watermarks or {}},
         }
         self.commit(
@@ -50,17 +53,52 @@ class Table:
         if record:
             table = DeltaTable(self.path)
             held = self.known.coverage if self.known else days()
-            computed = held | days(*(f"2025-01-{day:02}" for day in dates))
+            parse = self.asset.partitioning.parse if self.asset.partitioning.is_partitioned else days
+            computed = held | PartitionSet.union(parse(self.label(each)) for each in dates)
             version = table.version()
             self.known = Recorded(str(table.metadata().id), version, version, f"epoch:{self.token}", APP, computed)
 
     def commit(self, *dates, mode="append", **more):
         """Somebody commits a row for each day."""
-        rows = pa.table({"day": pa.array([date(2025, 1, day) for day in dates], pa.date32())})
-        write_deltalake(self.path, rows, mode=mode, **more)
+        write_deltalake(self.path, self.rows(*dates), mode=mode, **more)
+
+    def label(self, day):
+        return f"2025-01-{day:02}"
+
+    def rows(self, *dates):
+        return pa.table({"day": pa.array([date(2025, 1, day) for day in dates], pa.date32())})
 
     def look(self):
         return DeltaTargets().look(self.asset, self.known)
+
+
+REGIONS = SegmentPartition("region", ("de", "nl"))
+
+
+class Products(Table):
+    """The same by region and day, in one order or the other; or by region alone."""
+
+    def __init__(self, path, *, timed=True, layout=None):
+        super().__init__(path)
+        self.layout = layout
+        time = self.asset.partitioning.time if timed else None
+        self.asset = replace(self.asset, partitioning=Partitioning(time, (REGIONS,), 1 if timed else 0))
+
+    def commit(self, *drawn, mode="append", **more):
+        super().commit(*drawn, mode=mode, partition_by=self.layout, **more)
+
+    def label(self, drawn):
+        region, day = drawn
+        return f"{region},{super().label(day)}" if self.asset.partitioning.time else region
+
+    def rows(self, *drawn):
+        days_, regions = [date(2025, 1, day) for _, day in drawn], [region for region, _ in drawn]
+        ordered = pa.table({"day": pa.array(days_, pa.date32()), "region": pa.array(regions, pa.string())})
+        return ordered.append_column("x", pa.array([0] * len(drawn), pa.int64()))
+
+    def parts(self, *drawn):
+        """Of these the set."""
+        return PartitionSet.union(self.asset.partitioning.parse(self.label(each)) for each in drawn)
 
 
 @pytest.fixture
@@ -237,6 +275,73 @@ def test_rows_of_others_in_time_that_no_run_computed_touch_nothing(table):
     table.commit(9)
     (commit,) = table.look().commits
     assert commit.blocks == days()
+
+
+LAYOUTS = {"by both": ["day", "region"], "by region": ["region"], "statistics": None}
+FOREIGN = {
+    "append": lambda table, region, day: table.commit((region, day)),
+    "delete": lambda table, region, day: DeltaTable(table.path).delete(_where(region, day)),
+    "delete a region": lambda table, region, _: DeltaTable(table.path).delete(f"region = '{region}'"),
+    "update": lambda table, region, day: DeltaTable(table.path).update({"x": "x + 1"}, predicate=_where(region, day)),
+    "move": lambda table, region, day: DeltaTable(table.path).update({"region": "'nl'"}, predicate=_where(region, day)),
+    "overwrite": lambda table, region, day: table.commit((region, day), mode="overwrite"),
+}
+DRAWN = st.tuples(st.sampled_from(["de", "nl", "zz"]), st.integers(1, 3))
+
+
+def _where(region, day):
+    return f"region = '{region}' AND day = '2025-01-0{day}'"
+
+
+def _held(table):
+    rows = DeltaTable(table.path).to_pyarrow_table().to_pylist()
+    found = {}
+    for row in rows:
+        found.setdefault((row["region"], row["day"].day), []).append(row["x"])
+    return {drawn: sorted(values) for drawn, values in found.items()}
+
+
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.booleans(),
+    st.sampled_from(sorted(LAYOUTS)),
+    st.lists(st.lists(DRAWN, min_size=1, max_size=4), min_size=1, max_size=3),
+    st.lists(st.tuples(st.sampled_from(sorted(FOREIGN)), DRAWN), min_size=1, max_size=3),
+)
+def test_what_others_do_to_products_is_told_by_segment_and_time(tmp_path, timed, layout, runs, foreign):
+    shutil.rmtree(tmp_path / "a", ignore_errors=True)
+    table = Products(tmp_path / "a", timed=timed, layout=LAYOUTS[layout])
+    for drawn in runs:
+        table.write(*((region.replace("zz", "de"), day) for region, day in drawn))
+    before = _held(table)
+    for verb, drawn in foreign:
+        FOREIGN[verb](table, *drawn)
+    after, found = _held(table), table.look()
+    differing = [each for each in {*before, *after} if before.get(each) != after.get(each) and each[0] != "zz"]
+    changed = table.parts(*differing) & table.known.coverage
+    told = PartitionSet.union(each.blocks for each in found.commits) if found else NOTHING
+    assert told.covers(changed)
+    assert table.known.coverage.covers(told)
+    if layout == "by both" and timed and len(foreign) == 1 and foreign[0][0] not in ("move", "overwrite"):
+        assert told == changed  # the others may write the rows that were there
+
+
+def test_a_restore_loses_the_products_of_the_runs_after_it(tmp_path):
+    table = Products(tmp_path / "a")
+    table.write(("de", 1), ("nl", 1))
+    table.write(("de", 2))
+    table.write(("nl", 1))
+    restore(table, 1)
+    found = table.look()
+    assert (found.kind, found.lost, found.commits) == ("restored", table.parts(("nl", 1)), ())
+
+
+def test_a_file_that_tells_no_segment_may_be_of_any_that_its_time_was_computed_of(tmp_path):
+    table = Products(tmp_path / "a")
+    table.write(("de", 1), ("nl", 1), ("nl", 2))
+    table.commit(("de", 1), ("nl", 1))
+    (commit,) = table.look().commits
+    assert commit.blocks == table.parts(("de", 1), ("nl", 1))
 
 
 def test_optimize_vacuum_and_properties_only_move_the_position(table):
