@@ -51,8 +51,7 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     runs = [run for run in found.runs if run.asset == asset.name]
     waiting = [item for item in found.waiting if item.asset == asset.name]
     state = context.state_of(asset)
-    if asset.source is None and not blocks.is_everything:
-        blocks = meant(context, asset, state, blocks)
+    blocks = meant(context, asset, state, blocks)
     children = [*_runs(asset, runs), *(_wait(context, asset, item) for item in waiting)]
     if asset.source is not None:
         return Node(asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state)))

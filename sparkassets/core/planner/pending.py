@@ -61,8 +61,11 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
 
 
 def meant(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> PartitionSet:
-    """The blocks that keys mean: ``blocks``, of which ``*`` in place of time are those that are wanted or there."""
-    if asset.partitioning.can_list(blocks):
+    """The blocks that keys mean: ``blocks``, of which ``*`` in place of time are those that are wanted or there.
+
+    Everything, which no key means, stays, and so does what is of a source.
+    """
+    if blocks.is_everything or asset.source is not None or asset.partitioning.can_list(blocks):
         return blocks
     found = pending(context, asset, state)
     return blocks & (found.wanted | found.later | asset.partitioning.inside(state.coverage))
