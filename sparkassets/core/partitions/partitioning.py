@@ -76,13 +76,30 @@ class Partitioning:
 
     def same_grid(self, other: Partitioning) -> bool:
         """Whether the partitions of both are the same, but for the keys that are known."""
-        if len(self.segments) != len(other.segments):
-            return False
-        if not all(map(SegmentPartition.same_column, self.segments, other.segments)):
+        if not self._same_columns(other):
             return False
         if self.time is None or other.time is None:
             return self.time is other.time
         return self.time.same_grid(other.time)
+
+    def understands(self, other: Partitioning) -> bool:
+        """Whether a set of the other's partitions means the same here: one by time alone is the same for all segments.
+
+        >>> days, stores = TimePartition("day", "UTC"), SegmentPartition("store", ("a", "b"))
+        >>> both = Partitioning(days, (stores,))
+        >>> both.understands(Partitioning(days)), Partitioning(days).understands(both)
+        (True, False)
+        """
+        if not self.segments and not other.segments:
+            return True
+        if (self.time is None) is not (other.time is None):
+            return False
+        return not other.segments or self._same_columns(other)
+
+    def _same_columns(self, other: Partitioning) -> bool:
+        if len(self.segments) != len(other.segments):
+            return False
+        return all(map(SegmentPartition.same_column, self.segments, other.segments))
 
     @property
     def known(self) -> PartitionSet:

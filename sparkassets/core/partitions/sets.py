@@ -177,6 +177,10 @@ class PartitionSet:
         """Of every tuple all time from its first on."""
         return self.lift(lambda time: RangeSet.span(time.first, _FUTURE) if time else time)
 
+    def prior(self) -> PartitionSet:
+        """Of every tuple all time before its first; of one that has none there is none."""
+        return self.lift(lambda time: RangeSet.span(_ALWAYS.first, time.first) if time else time)
+
     @property
     def first(self) -> int:
         """The first instant of any tuple; an empty set has none (IndexError)."""

@@ -107,7 +107,7 @@ def left_out(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -
     if asset.start is None:
         return ()
     inlets = [inlet.name for inlet in mapped_inlets(context, asset)] if blocks else []
-    before = asset.partitioning.between(asset.start, None) - blocks.onward() if inlets else NOTHING
+    before = asset.partitioning.between(asset.start, None) & blocks.prior() if inlets else NOTHING
     before = before & context.possible(asset.name)
     if not before:
         return ()

@@ -25,12 +25,20 @@ from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Require, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.runtime.news import changed_specs
-from tests.builders import Story, asset, at, project, source, timed
+from tests.builders import Segments, Story, asset, at, partitioned, project, source, timed
 from tests.depth import examples
 
 GO = "x-go://go"
 HOUR = 3600
-SOURCES = [source("a", by=None), source("b", by=None), source("s"), source("t"), source("h", by="hour")]
+STORES = {"store": ("be", "de")}
+CUTS: list[Segments] = [{}, {}, {}, STORES, {"store": ("be", "nl")}, {"tier": ("1", "2")}, {"tier": ("1",)} | STORES]
+SOURCES = [
+    source("a", by=None),
+    source("b", by=None),
+    source("s"),
+    source("t", segments=STORES),
+    source("h", by="hour"),
+]
 COMPUTED = ("days", "after", "whole", "each")
 
 
@@ -58,7 +66,8 @@ def days_of(random: Random, name: str, *inlets: str) -> AssetSpec:
     strategy = DateRange(max_partitions_per_run=random.choice([1, 2, 1000]), lookback=back)
     by = random.choice(["day", "day", "day", "week"])
     start = random.choice([None, None, at("2025-01-02")])
-    return asset(name, *chosen, by=by, schedule=schedule, strategy=strategy, start=start)
+    cut = random.choice(CUTS)
+    return asset(name, *chosen, by=by, schedule=schedule, strategy=strategy, start=start, segments=cut)
 
 
 def whole_of(random: Random, name: str) -> AssetSpec:
@@ -114,7 +123,9 @@ class History:
         elif what == "days":
             name, day = random.choice("sth"), random.randint(1, 4)
             key = f"2025-01-0{day}"
-            self.story.observed(name, f"{key}T00..{key}T{random.choice([11, 23])}" if name == "h" else key)
+            time = random.choice([f"{key}T00..{key}T11", f"{key}T00..{key}T23"]) if name == "h" else key
+            segments = (random.choice([*each.keys, "*"]) for each in self.made[name].partitioning.segments)
+            self.story.observed(name, ",".join([time, *segments]))
         elif what == "time":
             self.now += random.choice([HOUR, 7 * HOUR, DAY])
             self.story.now = self.story.clock = iso(self.now)
@@ -147,6 +158,8 @@ class History:
         how = random.choice(["spec", "uri", "place", "absent"])
         if how == "spec" and name in COMPUTED:
             self.made[name] = self.another(name)
+        elif how == "spec" and name in "st":
+            self.made[name] = replace(self.made[name], partitioning=partitioned("day", segments=random.choice(CUTS)))
         elif how == "uri":
             self.made[name] = replace(self.made[name], uri=random.choice([name, f"x-{name}", f"x-new://{name}"]))
         elif how == "place" and name in ("days", "after"):  # elsewhere everything counts again

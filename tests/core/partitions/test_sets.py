@@ -100,6 +100,7 @@ def test_hull_heads_and_what_goes_on(a):
     spans = {segment: (min(of(segment)), max(of(segment))) for segment in SEGMENTS if of(segment)}
     assert_is(a.hull(), {(each, at) for each, (low, high) in spans.items() for at in INSTANTS if low <= at <= high})
     assert_is(a.onward(), {(each, at) for each, (low, _) in spans.items() for at in INSTANTS if low <= at})
+    assert_is(a.prior(), {(each, at) for each, (low, _) in spans.items() for at in INSTANTS if at < low})
     assert_is(a.heads(), {(each, at) for each, at in members(a) if at - 1 not in of(each)})
 
 

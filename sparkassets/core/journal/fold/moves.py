@@ -1,4 +1,4 @@
-"""An asset goes to another place, or its dataset by another URI."""
+"""An asset goes to another place, or has partitions of other columns, or its dataset goes by another URI."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from sparkassets.core.journal.fold.consumption import one_by_one, with_items
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef
-from sparkassets.core.partitions import NOTHING
+from sparkassets.core.partitions import EVERYTHING, NOTHING, StampedPartitions
 
 
 def moved(work: Workspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetState:
-    """The asset at its new place: what was computed stands elsewhere, and nothing is there yet."""
+    """The asset at its new place, or in partitions of other columns: what was computed stands elsewhere, or otherwise.
+
+    Nothing is there yet; events that tell partitions which are no more tell of the whole dataset.
+    """
     if not work.has_others(spec.uri, old.name):
-        work.datasets[spec.uri] = replace(work.dataset(spec.uri), coverage=NOTHING, gone=NOTHING)
+        dataset = replace(work.dataset(spec.uri), coverage=NOTHING, gone=NOTHING)
+        if not spec.partitioning.understands(old.spec.partitioning):
+            recent = tuple(replace(ref, parts=EVERYTHING) for ref in dataset.recent)
+            dataset = replace(dataset, recent=recent, touched=StampedPartitions())
+        work.datasets[spec.uri] = dataset
     return AssetState(old.name, spec, chain=old.chain, paused=old.paused, placed=seq)
 
 

@@ -36,6 +36,8 @@ def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq
         return moved(work, old, spec, seq)
     if old.spec.uri != spec.uri:
         renamed(work, entry.asset, old.spec.uri, spec.uri)
+    if not spec.appends and not spec.partitioning.understands(old.spec.partitioning):
+        return moved(work, old, spec, seq)
     return replace(work.assets[entry.asset], spec=spec)
 
 
