@@ -103,7 +103,7 @@ class TestNotOurs:
         )
 
     def test_a_newer_release(self, state, ask):
-        set_property(state / "journal", "sparkassets.format", "3")
+        set_property(state / "journal", "sparkassets.format", "4")
         error = refusal(state, ask)
         assert str(error) == (
             f"the state in {state}/journal has format 4, and this release reads formats up to 3\n"
