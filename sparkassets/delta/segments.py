@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,9 @@ from sparkassets.frozen import frozen
 
 _WHOLE_TEXT = 32
 """Characters from which on a bound may be the beginning of a text, cut off by its writer."""
+
+_LONG_DECIMAL = re.compile(r"decimal\((1[6-9]|[23]\d),")
+"""Of more digits than a float keeps, as which deltalake writes bounds: they lie beside the values then."""
 
 
 @frozen
@@ -68,7 +72,7 @@ class FileSegments:
         if rows == 0 or (low is None and rows is not None and rows == nulls):
             return NOWHERE
         first, last = self._text(low), self._text(high)
-        if first is None or last is None:
+        if first is None or last is None or _LONG_DECIMAL.match(self.column.kind):
             return None
         told = None if rows is None or nulls is None else rows - nulls
         if not are_one(first, last, self.column.kind):

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,7 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import unix
-from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning, PartitionSet, TimePartition
+from sparkassets.core.partitions import (
+    EVERYTHING,
+    NOTHING,
+    UNPARTITIONED,
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    SegmentPartition,
+    TimePartition,
+    segment_of,
+)
 from sparkassets.delta.live import flat_adds, live_files, log_text
 from sparkassets.delta.log import DeltaLog
 from sparkassets.delta.slices import sliced, touching
@@ -122,6 +133,99 @@ def _rows(table, file, *, physical):
     if physical:
         return [file.partition["when"]]
     return parquet.read_table(Path(table.table_uri.removeprefix("file://"), file.place)).column("when").to_pylist()
+
+
+DAY = 86_400
+SEGMENTS = {
+    "word": (pa.string(), ["a", "b", "b" * 40, "b" * 40 + "c"]),
+    "n": (pa.int8(), [-3, 2, 10]),
+    "price": (pa.decimal128(9, 2), [Decimal("1.50"), Decimal("-2.00"), Decimal("10.25")]),
+    "long": (pa.decimal128(20, 2), [Decimal("1234567890123456.78"), Decimal("1234567890123456.79")]),
+    "since": (pa.date32(), [date(2013, 1, 1), date(2013, 1, 2)]),
+    "flag": (pa.bool_(), [True, False]),
+}
+"""Columns of segments: their types and values."""
+_KINDS = {
+    "word": "string",
+    "n": "byte",
+    "price": "decimal(9,2)",
+    "long": "decimal(20,2)",
+    "since": "date",
+    "flag": "boolean",
+}
+
+
+@st.composite
+def products(draw):
+    """A partitioning, files as lists of rows, a set of partitions, and the columns that name folders."""
+    names = draw(st.lists(st.sampled_from([*SEGMENTS]), min_size=1, max_size=2, unique=True))
+    time = draw(st.sampled_from([None, TimePartition("day", "UTC", column="when")]))
+    values = {name: st.none() | st.sampled_from(SEGMENTS[name][1]) for name in names}
+    values["when"] = st.none() | st.integers(1, 4).map(lambda n: date(1970, 1, n))
+    folders = draw(st.lists(st.sampled_from([*values]), max_size=2, unique=True))
+    row = st.fixed_dictionaries(values)
+    files = []
+    for _ in range(draw(st.integers(1, 5))):
+        first, *others = draw(st.lists(row, min_size=1, max_size=3))
+        same = {name: first[name] for name in folders}
+        files.append([first, *({**each, **same} for each in others)])
+    keys = {name: [segment_of(value, _KINDS[name]) for value in SEGMENTS[name][1]] for name in names}
+    dimensions = tuple(SegmentPartition(name.upper(), tuple(sorted(keys[name]))) for name in names)
+    spans = st.sets(st.integers(0, 3)).map(lambda days: RangeSet.of((n * DAY, n * DAY + DAY) for n in days))
+    ranges = st.just(RangeSet.always()) | (spans if time else st.just(RangeSet()))
+    times = draw(st.dictionaries(st.tuples(*(st.sampled_from(keys[name]) for name in names)), ranges, max_size=4))
+    parts = PartitionSet.by_segment(times, draw(st.just(RangeSet()) | ranges))
+    return Partitioning(time, dimensions), files, parts, folders
+
+
+def _holds(row, partitioning, parts):
+    """What the predicate says of one row."""
+    segment = tuple(segment_of(row[each.column.lower()], _KINDS[each.column.lower()]) for each in partitioning.segments)
+    ranges = parts.at(segment) if None not in segment else parts.time if not parts.apart else RangeSet()
+    if partitioning.time is None or ranges == RangeSet.always():
+        return bool(ranges)
+    return row["when"] is not None and ranges.covers(
+        RangeSet.span(_midnight(row["when"]), _midnight(row["when"]) + DAY)
+    )
+
+
+def _midnight(day):
+    return (day - date(1970, 1, 1)).days * DAY
+
+
+@given(products())
+@settings(max_examples=80, deadline=None)
+def test_files_of_segments_lie_as_their_rows_do_and_are_told_apart_where_they_hold_one(table):
+    partitioning, files, parts, folders = table
+    names = [each.column.lower() for each in partitioning.segments]
+    schema = pa.schema([(name, SEGMENTS[name][0]) for name in names] + [("when", pa.date32()), ("no", pa.int32())])
+    with tempfile.TemporaryDirectory() as folder:
+        for number, rows in enumerate(files):
+            data = pa.Table.from_pylist([{**row, "no": number} for row in rows], schema)
+            write_deltalake(folder, data, mode="append", partition_by=folders or None)
+        opened = DeltaTable(folder)
+        found = sliced(opened, parts, partitioning=partitioning)
+        touches = touching(opened, parts, partitioning=partitioning, found=found)
+        touched = {file.path: touches(file) for commit in DeltaLog(folder).after(-1) for file in commit.files}
+    told = {path: {_holds(row, partitioning, parts) for row in rows} for path, rows in zip(touched, files, strict=True)}
+    judged = {file.path: held for held in ("inside", "mixed", "outside") for file in getattr(found, held)}
+    assert judged.keys() == told.keys()
+    for (path, held), rows in zip(
+        sorted(judged.items()), [files[[*touched].index(path)] for path in sorted(judged)], strict=True
+    ):
+        assert held == "mixed" or told[path] == {held == "inside"}
+        assert touched[path] == (held != "outside")
+        plain = all(None not in row.values() for row in rows) and len(set(map(repr, rows))) == 1
+        unsure = [name for name in names if name == "long" and name not in folders]
+        assert held != "mixed" or not plain or unsure or any(len(row.get("word", "")) > 32 for row in rows)
+
+
+def test_bounds_of_long_decimals_that_writers_round_tell_nothing(path):
+    for value in ("99999999999999.99", "1.50"):
+        price = pa.array([Decimal(value)], pa.decimal128(16, 2))
+        write_deltalake(path, pa.table({"price": price, "n": [1]}), mode="append")
+    prices = Partitioning(None, (SegmentPartition("price", ("1.5", "99999999999999.99")),))
+    assert counts(sliced(DeltaTable(path), prices.parse("99999999999999.99"), partitioning=prices)) == [0, 2, 0]
 
 
 def days(*numbers):
