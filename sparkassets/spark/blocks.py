@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import instant, zone
-from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import tells
-from sparkassets.spark.predicates import belonging, check_columns
-from sparkassets.spark.schemas import column_type
+from sparkassets.spark.predicates import PartitionColumn, belonging, partition_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,77 +27,94 @@ class Blocks:
     """The blocks of one run.
 
     Attributes:
-        labels: Their keys.
+        labels: Their keys, the first of them.
         timezone: Of the clocks that a timestamp is told by.
-        column: Whose values tell of a row which block it is of, as the result has it.
-        kind: Its type, as ``simpleString``.
+        columns: Whose values tell of a row which block it is of.
         predicate: Holds for the rows of the blocks and for no others.
     """
 
     asset: str
-    labels: tuple[str, ...]
+    labels: str
     timezone: str
-    column: str
-    kind: str
+    columns: tuple[PartitionColumn, ...]
     predicate: str
 
     def guarded(self, frame: DataFrame) -> DataFrame:
         """The same rows, of which one outside the blocks fails the job that computes it."""
         from pyspark.sql import functions as sql
 
-        name, message = sqltext.name(self.column), sqltext.text(_OUTSIDE)
+        guarding = self.columns[0].name
+        name, message = sqltext.name(guarding), sqltext.text(_OUTSIDE)
         guard = sql.expr(f"CASE WHEN {self.predicate} THEN {name} ELSE raise_error({message}) END")
-        return frame.withColumn(self.column, guard)
+        return frame.withColumn(guarding, guard)
+
+    def staying(self, frame: DataFrame) -> DataFrame:
+        """The rows outside the blocks."""
+        return frame.filter(f"NOT coalesce(({self.predicate}), false)")
 
     def refused(self, error: Exception, frame: DataFrame) -> RunError | None:
         """The refusal of rows outside the blocks, with the first values that do not belong; None of another error."""
         if not tells(error, _OUTSIDE):
             return None
-        zoned = self.kind == "timestamp" and self.timezone != "UTC"
-        name, zone_name = sqltext.name(self.column), self.timezone if zoned else "UTC"
-        value = f"unix_micros({name})" if zoned else f"CAST({name} AS STRING)"
-        strangers = frame.filter(f"NOT coalesce(({self.predicate}), false)").selectExpr(f"{value} AS value").distinct()
-        values = [row[0] for row in strangers.orderBy("value").limit(_SHOWN + 1).collect()]
-        told = [_NULL if each is None else _local(each, zone_name) if zoned else each for each in values]
-        shown = ", ".join(told[:_SHOWN]) + (", …" if len(told) > _SHOWN else "")
+        strangers = self.staying(frame)
+        values = [f"{self._text(column)} AS v{number}" for number, column in enumerate(self.columns)]
+        first = strangers.selectExpr(*values).distinct().orderBy(*(f"v{number}" for number in range(len(values))))
+        found = first.limit(_SHOWN + 1).collect()
+        shown = (", " if len(values) == 1 else "; ").join(map(self._shown, found[:_SHOWN]))
+        names = ", ".join(column.name for column in self.columns)
         hint = "filter them in the query, or join {{ partitions }}"
-        if zoned:
+        if (zoned := next(filter(self._is_zoned, self.columns), None)) is not None:
             hint = (
-                f"a TIMESTAMP is an instant, here shown in {zone_name}, and midnight of UTC is none there: "
-                f"where a day is meant, CAST({self.column} AS DATE); else {hint}"
+                f"a TIMESTAMP is an instant, here shown in {self.timezone}, and midnight of UTC is none there: "
+                f"where a day is meant, CAST({zoned.name} AS DATE); else {hint}"
             )
         return RunError(
-            f"{self.asset}: rows outside the run's partitions {', '.join(self.labels)}: {self.column} is {shown}; "
-            "nothing was written",
+            f"{self.asset}: rows outside the run's partitions {self.labels}: {names} is {shown}"
+            f"{', …' if len(found) > _SHOWN else ''}{self._nulls(strangers)}; nothing was written",
             hint=hint,
         )
+
+    def _is_zoned(self, column: PartitionColumn) -> bool:
+        return column.kind == "timestamp" and self.timezone != "UTC"
+
+    def _text(self, column: PartitionColumn) -> str:
+        name = sqltext.name(column.name)
+        return f"unix_micros({name})" if self._is_zoned(column) else f"CAST({name} AS STRING)"
+
+    def _shown(self, row: Sequence[Any]) -> str:
+        """The values of one row that does not belong."""
+        told = []
+        for column, value in zip(self.columns, row, strict=True):
+            local = value is not None and self._is_zoned(column)
+            told.append(_NULL if value is None else _local(value, self.timezone) if local else value)
+        return ", ".join(told)
+
+    def _nulls(self, strangers: DataFrame) -> str:
+        """How many rows have no segment, by column."""
+        names = [column.name for column in self.columns if column.is_segment]
+        if not names:
+            return ""
+        (counts,) = strangers.selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in names)).collect()
+        told = zip(names, counts, strict=True)
+        return "".join(f"; {name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in told if n)
 
 
 def blocks_of(order: RunOrder, schema: StructType) -> Blocks | None:
     """The blocks of the run in a result of that schema; None for a run without blocks.
 
     Raises:
-        RunError: The result has no such column, or its type cannot hold the partition.
+        RunError: The result has no such column, or it cannot hold the partitions.
     """
     asset, partitioning = order.asset, order.asset.partitioning
-    predicate, time = belonging(schema, order.blocks, partitioning=partitioning, owner=_owner(asset)), partitioning.time
-    if predicate is None or time is None or time.column is None:
+    owner = f"the result of {asset.name}"
+    columns = partition_columns(schema, partitioning=partitioning, owner=owner)
+    predicate = belonging(schema, order.blocks, partitioning=partitioning, owner=owner)
+    if predicate is None:
         return None
-    column, kind = column_type(schema, time.column, owner=_owner(asset))
-    return Blocks(asset.name, tuple(partitioning.labels(order.blocks)), time.timezone, column, kind, predicate)
-
-
-def refuse_unfit_column(asset: AssetSpec, schema: StructType) -> None:
-    """Refuses a result whose rows do not tell which block they are of.
-
-    Raises:
-        RunError: It has no such column, or its type cannot hold the partition.
-    """
-    check_columns(schema, partitioning=asset.partitioning, owner=_owner(asset))
-
-
-def _owner(asset: AssetSpec) -> str:
-    return f"the result of {asset.name}"
+    labels = partitioning.told(order.blocks, most=_SHOWN)
+    more = ", …" if partitioning.told_count(order.blocks) > _SHOWN else ""
+    timezone = "UTC" if partitioning.time is None else partitioning.time.timezone
+    return Blocks(asset.name, ", ".join(labels) + more, timezone, columns, predicate)
 
 
 def _local(micros: int, zone_name: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, tzinfo
 from typing import Any
 
 from sparkassets.core.instants import instant, zone
+from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
@@ -20,12 +21,14 @@ class Block:
     """One partition of the run.
 
     Attributes:
-        start, end: Half-open; aware, UTC.
+        start, end: Half-open; aware, UTC. None of a partition without a time.
+        segments: By column; none of a partition by time alone.
     """
 
     key: str
-    start: datetime
-    end: datetime
+    start: datetime | None = None
+    end: datetime | None = None
+    segments: Mapping[str, str] = field(default_factory=dict)
 
 
 @frozen
@@ -122,10 +125,6 @@ def context_of(order: RunOrder, *, watermark: Watermark | None, project: Project
     """The context of one attempt of a run."""
     asset = order.asset
     local = zone(asset.local_zone)
-    blocks: tuple[Block, ...] = ()
-    if (time := asset.partitioning.time) is not None:
-        slots = time.slots(order.blocks.time)
-        blocks = tuple(Block(time.key(start), instant(start), instant(end)) for start, end in slots)
     start, end = _in_zone(order.interval, local)
     before, until = _in_zone(order.previous_interval, local)
     return Context(
@@ -142,12 +141,22 @@ def context_of(order: RunOrder, *, watermark: Watermark | None, project: Project
         ts=start.isoformat() if start else None,
         ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
         ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
-        partitions=blocks,
+        partitions=tuple(_blocks(asset.partitioning, order.blocks)),
         params=asset.params,
         watermark=watermark,
         triggering_events=local_events(order.events, local),
         _outbox=Outbox(project, asset),
     )
+
+
+def _blocks(partitioning: Partitioning, blocks: PartitionSet) -> Iterator[Block]:
+    """Each of the run's; of an asset without partitions none."""
+    if not partitioning.is_partitioned:
+        return
+    columns = [each.column for each in partitioning.segments]
+    for key, (start, end, segment) in zip(partitioning.keys(blocks), partitioning.slots(blocks), strict=True):
+        first, after = (None, None) if partitioning.time is None else (instant(start), instant(end))
+        yield Block(key, first, after, dict(zip(columns, segment, strict=True)))
 
 
 def _in_zone(interval: tuple[datetime, datetime] | None, zone: tzinfo) -> tuple[datetime, datetime] | tuple[None, None]:

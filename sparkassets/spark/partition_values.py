@@ -1,13 +1,12 @@
-"""The values of a partition's column, and the relation ``partitions`` that holds a run's blocks."""
+"""The values of a partition's columns, and the relation ``partitions`` that holds a run's blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import instant
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import Partitioning, PartitionSet, Slot, TimePartition
 from sparkassets.spark import sqltext
 
 if TYPE_CHECKING:
@@ -32,17 +31,32 @@ def arrow_type(partition: TimePartition) -> pa.DataType:
     return pa.timestamp("us", "UTC") if partition.by == "hour" else pa.date32()
 
 
-def table(partition: TimePartition, blocks: RangeSet) -> pa.Table:
-    """One row a block: the partition's column (named as its grain where it has none), ``start`` and ``end``."""
+def named(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime | str]:
+    """One partition by its dimensions' columns, in the order of its key; segments as text.
+
+    A dimension of time without a column is named as its grain.
+    """
+    start, _, segment = slot
+    values: list[tuple[str, date | datetime | str]] = [
+        (each.column, text) for each, text in zip(partitioning.segments, segment, strict=True)
+    ]
+    if (time := partitioning.time) is not None:
+        values.insert(partitioning.time_at, (time.column or time.by, value(time, start)))
+    return dict(values)
+
+
+def table(partitioning: Partitioning, blocks: PartitionSet) -> pa.Table:
+    """One row a block: a column for each dimension as of `named`, and ``start`` and ``end`` where there is time."""
     import pyarrow as pa
 
-    slots: Sequence[tuple[int, int]] = list(partition.slots(blocks))
-    moment = pa.timestamp("us", "UTC")
-    columns = {
-        partition.column or partition.by: pa.array(
-            [value(partition, start) for start, _ in slots], arrow_type(partition)
-        ),
-        "start": pa.array([instant(start) for start, _ in slots], moment),
-        "end": pa.array([instant(end) for _, end in slots], moment),
-    }
+    slots, time = list(partitioning.slots(blocks)), partitioning.time
+    rows = [named(partitioning, slot) for slot in slots]
+    fields = [(each.column, pa.string()) for each in partitioning.segments]
+    if time is not None:
+        fields.insert(partitioning.time_at, (time.column or time.by, arrow_type(time)))
+    columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in fields}
+    if time is not None:
+        moment = pa.timestamp("us", "UTC")
+        columns["start"] = pa.array([instant(start) for start, _, _ in slots], moment)
+        columns["end"] = pa.array([instant(end) for _, end, _ in slots], moment)
     return pa.table(columns)

@@ -2,46 +2,176 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet, TimePartition
+from sparkassets.core.partitions import (
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    Segment,
+    TimePartition,
+    holds_segments,
+    segment_of,
+    segment_value,
+)
 from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 from sparkassets.spark.schemas import column_type
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-LAID_OUT = frozenset({"date", "string"})
-"""Types of a partition's column by which a new table is laid out in folders."""
+_ALWAYS = RangeSet.always()
+
+
+@frozen
+class PartitionColumn:
+    """A column that tells a row's partition.
+
+    Attributes:
+        name: As the rows have it.
+        kind: Its type, as Spark's ``simpleString``.
+        is_segment: Whether it holds segments, and not time.
+    """
+
+    name: str
+    kind: str
+    is_segment: bool
+
+
+def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: str) -> tuple[PartitionColumn, ...]:
+    """The columns that tell a row's partition, that of time first; none where time has no column.
+
+    Raises:
+        RunError: One is not there, or its type cannot hold such a partition.
+    """
+    time, found = partitioning.time, []
+    if time is not None:
+        if time.column is None:
+            return ()
+        found = [PartitionColumn(*column_type(schema, time.column, owner=owner), is_segment=False)]
+        refuse_unfit_type(found[0].name, found[0].kind, partition=time, owner=owner)
+    for each in partitioning.segments:
+        column, kind = column_type(schema, each.column, owner=owner)
+        if not holds_segments(kind):
+            raise RunError(
+                f"the column {column!r} of {owner} is {kind.upper()}, which cannot hold segments",
+                hint="make it STRING, a whole number, DECIMAL, DATE or BOOLEAN",
+            )
+        found.append(PartitionColumn(column, kind, is_segment=True))
+    return tuple(found)
 
 
 def belonging(schema: StructType, parts: PartitionSet, *, partitioning: Partitioning, owner: str) -> str | None:
     """A predicate that is true for the rows of ``parts``, whole partitions, and false or null for all others.
 
+    Tuples of segments with equal time are told together, their segments by lists, their time by ranges. Where time is
+    always, rows without a time belong too; a row without a segment belongs to nothing but time that all tuples have.
+
     None where ``parts`` is everything, or no column tells a row's partition.
 
     Raises:
-        RunError: A column is not there, or its type cannot hold such a partition.
+        RunError: A column is not there, its type cannot hold such a partition, or it has no value for a segment.
     """
-    time = partitioning.time
-    if parts.is_everything or time is None or time.column is None:
+    if parts.is_everything:
         return None
-    column, kind = column_type(schema, time.column, owner=owner)
-    return inside(column, kind, partition=time, ranges=parts.time, owner=owner)
+    columns = partition_columns(schema, partitioning=partitioning, owner=owner)
+    if not columns:
+        return None
+    if not parts:
+        return "false"
+    told = _Told(partitioning, columns, owner)
+    terms = [each for each in (*told.of_some(parts), told.of_others(parts)) if each is not None]
+    return _any(terms)
 
 
-def check_columns(schema: StructType, *, partitioning: Partitioning, owner: str) -> None:
-    """Refuses columns that cannot tell a row's partition.
+@frozen
+class _Told:
+    """Tuples of segments and their time, as predicates.
+
+    Attributes:
+        columns: As of `partition_columns`.
+        owner: What they belong to, for messages.
+    """
+
+    partitioning: Partitioning
+    columns: Sequence[PartitionColumn]
+    owner: str
+
+    def of_some(self, parts: PartitionSet) -> Iterator[str]:
+        """The rows of the tuples that stand apart."""
+        together = defaultdict(list)
+        for segment, ranges in parts.apart:
+            together[ranges].append(segment)
+        for ranges, segments in together.items():
+            if ranges:
+                yield _all([*self._time(ranges), self._among(self._segments, segments)])
+
+    def of_others(self, parts: PartitionSet) -> str | None:
+        """The rows of all tuples but those; None where these have no time."""
+        if not parts.time:
+            return None
+        time = self._time(parts.time)
+        if not parts.apart:
+            return _all(time)
+        known = (f"{sqltext.name(each.name)} IS NOT NULL" for each in self._segments)
+        apart = self._among(self._segments, [segment for segment, _ in parts.apart])
+        return _all([*time, *known, f"NOT ({apart})"])
+
+    @property
+    def _segments(self) -> Sequence[PartitionColumn]:
+        return [each for each in self.columns if each.is_segment]
+
+    def _time(self, ranges: RangeSet) -> list[str]:
+        """None for always."""
+        time = self.partitioning.time
+        if time is None or ranges == _ALWAYS:
+            return []
+        return [inside(self.columns[0].name, self.columns[0].kind, partition=time, ranges=ranges, owner=self.owner)]
+
+    def _among(self, columns: Sequence[PartitionColumn], segments: Iterable[Segment]) -> str:
+        """Whether the columns hold one of these tuples: the first, and for those with the same rests these."""
+        first, *others = columns
+        rests: defaultdict[str, list[Segment]] = defaultdict(list)
+        for segment in segments:
+            rests[segment[0]].append(segment[1:])
+        together: defaultdict[tuple[Segment, ...], list[str]] = defaultdict(list)
+        for head, rest in rests.items():
+            together[tuple(rest)].append(head)
+        terms = []
+        for shared, heads in together.items():
+            literals = ", ".join(literal(head, first, owner=self.owner) for head in heads)
+            among = f"{sqltext.name(first.name)} IN ({literals})"
+            terms.append(_all([among, self._among(others, shared)]) if others else among)
+        return _any(terms)
+
+
+def literal(segment: str, column: PartitionColumn, *, owner: str) -> str:
+    """The segment's value in a column, as SQL text of exactly the column's type.
 
     Raises:
-        RunError: One is not there, or its type cannot hold such a partition.
+        RunError: It has none.
     """
-    time = partitioning.time
-    if time is not None and time.column is not None:
-        column, kind = column_type(schema, time.column, owner=owner)
-        refuse_unfit_type(column, kind, partition=time, owner=owner)
+    value = segment_value(segment, column.kind)
+    if value is None:
+        near = segment_of(segment, column.kind)
+        raise RunError(
+            f"the column {column.name!r} of {owner} is {column.kind.upper()}, which has no value for the segment "
+            f"{segment!r}",
+            hint=None if near is None else f"write it as {near!r}",
+        )
+    return sqltext.literal(value, column.kind)
+
+
+def _all(terms: Sequence[str]) -> str:
+    return terms[0] if len(terms) == 1 else " AND ".join(f"({each})" for each in terms) or "true"
+
+
+def _any(terms: Sequence[str]) -> str:
+    return terms[0] if len(terms) == 1 else " OR ".join(f"({each})" for each in terms)
 
 
 def inside(column: str, kind: str, *, partition: TimePartition, ranges: RangeSet, owner: str) -> str:

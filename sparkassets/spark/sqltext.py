@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
+from typing import Final
 
 from sparkassets.core.instants import instant
+from sparkassets.core.partitions import SegmentValue
+
+_SUFFIXES: Final = {"tinyint": "Y", "smallint": "S", "bigint": "L"}
 
 
 def name(text: str) -> str:
@@ -17,12 +22,12 @@ def name(text: str) -> str:
 
 
 def text(value: str) -> str:
-    r"""A string literal.
+    r"""A string literal; Spark would put a variable's value in place of ``${x}``, also within quotes.
 
-    >>> print(text("it's"))
-    'it\'s'
+    >>> print(text("it's"), text("${x}"))
+    'it\'s' '\u0024{x}'
     """
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
 
 
 def day(value: date) -> str:
@@ -42,3 +47,21 @@ def moment(token: int) -> str:
 def wall_clock(value: datetime) -> str:
     """A TIMESTAMP_NTZ literal of a naive local time."""
     return f"TIMESTAMP_NTZ'{value.replace(tzinfo=None).isoformat()}'"
+
+
+def literal(value: SegmentValue, kind: str) -> str:
+    """A literal of just that type, so that no column is cast to be compared with it.
+
+    >>> literal(-7, "tinyint"), literal(Decimal("1.5"), "decimal(9,2)"), literal(True, "boolean")
+    ('-7Y', '1.50BD', 'true')
+    """
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value}{_SUFFIXES.get(kind, '')}"
+        case Decimal():
+            return f"{value:.{int(kind.rstrip(')').partition(',')[2])}f}BD"
+        case date():
+            return day(value)
+    return text(value)

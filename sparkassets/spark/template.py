@@ -163,23 +163,29 @@ class _Relations:
             return _unfit(str(error.args[0]))
 
     def _partitions(self) -> object:
-        time, blocks = self._order.asset.partitioning.time, self._order.blocks
-        if time is None:
-            return _unfit(f"{self._order.asset.name} has no partitions")
-        return _Relation(
-            self, "partitions", lambda: self._session.createDataFrame(partition_values.table(time, blocks.time))
-        )
+        asset = self._order.asset
+        if not asset.partitioning.is_partitioned:
+            return _unfit(f"{asset.name} has no partitions")
+        return _Relation(self, "partitions", self._blocks)
+
+    def _blocks(self) -> DataFrame:
+        """The run's blocks; segments as text, or of the type that the asset declares for their column."""
+        asset = self._order.asset
+        frame = self._session.createDataFrame(partition_values.table(asset.partitioning, self._order.blocks))
+        declared = {name.lower(): kind for name, kind in asset.columns.items()}
+        typed = {each.column: declared.get(each.column.lower(), "string") for each in asset.partitioning.segments}
+        return frame.withColumns({name: frame[sqltext.name(name)].cast(kind) for name, kind in typed.items()})
 
     def _partition(self) -> object:
-        time = self._order.asset.partitioning.time
-        if time is None:
+        partitioning = self._order.asset.partitioning
+        if not partitioning.is_partitioned:
             return _unfit(f"{self._order.asset.name} has no partitions")
-        slots = self._context.partitions
-        if len(slots) != 1:
-            many = f"the run has {len(slots)} partitions, so 'partition' is not one value"
+        blocks = self._context.partitions
+        if len(blocks) != 1:
+            many = f"the run has {len(blocks)} partitions, so 'partition' is not one value"
             return _unfit(f"{many}; join {{{{ partitions }}}} instead")
-        ((start, _),) = time.slots(self._order.blocks.time)
-        return {time.column or time.by: partition_values.value(time, start)}
+        (slot,) = partitioning.slots(self._order.blocks)
+        return partition_values.named(partitioning, slot)
 
 
 _INTERVAL_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")

@@ -174,6 +174,41 @@ class TargetContract:
             errors.append(error)
 
 
+class BlockTable(Protocol):
+    """A table by day, region and store, in which every run writes one row a block, with its own id."""
+
+    def order(self, *keys: str) -> RunOrder:
+        """The next run, over these blocks."""
+
+    def target(self, order: RunOrder) -> Target:
+        """The table as an outlet of the run."""
+
+    def compute(self, order: RunOrder) -> Computation:
+        """The run's rows."""
+
+    def blocks(self) -> Sequence[tuple[str, str]]:
+        """Of every row for a reader of today its block's key and its run, ascending."""
+
+
+class BlocksContract:
+    """The tests of runs over blocks; a subclass has a fixture ``by_blocks``."""
+
+    @pytest.mark.parametrize(
+        "runs",
+        [
+            [["2025-01-01..2025-01-02,*,*"], ["2025-01-02,nl,a", "2025-01-02,nl,b", "2025-01-03,de,*"]],
+            [["2025-01-01,de,a"], ["2025-01-01,de,b", "2025-01-02,nl,a"], ["2025-01-01..2025-01-02,*,a"]],
+        ],
+    )
+    def test_a_run_takes_the_place_of_exactly_its_blocks(self, by_blocks, runs):
+        expected: dict[str, str] = {}
+        for keys in runs:
+            order = by_blocks.order(*keys)
+            by_blocks.target(order).write(by_blocks.compute(order), marker=data(order))
+            expected |= dict.fromkeys(order.asset.partitioning.keys(order.blocks), order.run)
+            assert by_blocks.blocks() == sorted(expected.items())
+
+
 def one_of(targets: Sequence[Target]) -> Target:
     """The target of an asset with one outlet."""
     (only,) = targets

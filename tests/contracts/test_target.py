@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.writes import Append
 from sparkassets.ports import RunOrder
 from tests.builders import asset
-from tests.contracts.target_contract import TargetContract, one_of
+from tests.contracts.target_contract import BlocksContract, TargetContract, one_of
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget, Result
 
 
@@ -36,7 +38,31 @@ class FakeTable:
         return len(self.engine.data("log"))
 
 
-class TestFake(TargetContract):
+class FakeBlocks(FakeTable):
+    """A table in memory by day, region and store."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        dimensions = (SegmentPartition("region", ("de", "nl")), SegmentPartition("store", ("a", "b")))
+        time = TimePartition("day", "UTC", column="day")
+        self.asset = replace(asset("log"), partitioning=Partitioning(time, dimensions))
+
+    def order(self, *keys: str) -> RunOrder:
+        blocks = PartitionSet.union(map(self.asset.partitioning.parse, keys))
+        return replace(super().order(), blocks=blocks)
+
+    def blocks(self) -> list[tuple[str, str]]:
+        found: dict[str, str] = {}
+        for commit in self.engine.data("log"):
+            found |= dict.fromkeys(self.asset.partitioning.keys(commit.order.blocks), commit.order.run)
+        return sorted(found.items())
+
+
+class TestFake(TargetContract, BlocksContract):
     @pytest.fixture
     def table(self):
         return FakeTable()
+
+    @pytest.fixture
+    def by_blocks(self):
+        return FakeBlocks()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, TimePartition
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import (
     AssetSpec,
@@ -52,6 +53,12 @@ def table(name: str, folder: Path, *, by: str | None = None, zone: str = "UTC", 
     )
 
 
+def segmented(asset: AssetSpec, **keys: Sequence[str]) -> AssetSpec:
+    """The asset by these segments too, columns and keys, behind its time."""
+    dimensions = tuple(SegmentPartition(column, tuple(sorted(given))) for column, given in keys.items())
+    return replace(asset, partitioning=replace(asset.partitioning, segments=dimensions), strategy=DateRange())
+
+
 def sql(text: str, *inlets: str, after: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The body and the inlets of an asset."""
     read = {name: ReadAfter(column) for name, column in (after or {}).items()}
@@ -69,13 +76,14 @@ def order(
     asset: AssetSpec,
     *sources: AssetSpec,
     pins: Mapping[str, Pin] | None = None,
-    keys: str | None = None,
+    keys: str | Sequence[str] | None = None,
     **more: Any,
 ) -> RunOrder:
-    """A run of ``asset`` over the partitions ``keys`` (``A..B``); inlets are pinned to what is there now."""
+    """A run of ``asset`` over the partitions ``keys`` (``A..B``, or a list); inlets are pinned to what is there now."""
     blocks = EVERYTHING
     if keys is not None:
-        blocks = PartitionSet.union(asset.partitioning.parse(each) for each in keys.split(","))
+        each = keys.split(",") if isinstance(keys, str) else keys
+        blocks = PartitionSet.union(map(asset.partitioning.parse, each))
     token = next(_numbers)
     given = {
         "token": token,

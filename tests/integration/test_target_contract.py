@@ -12,7 +12,7 @@ from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from sparkassets.ports import Computation, RunOrder, Target
 from sparkassets.spark import SparkOutlets
-from tests.contracts.target_contract import TargetContract, data, fence
+from tests.contracts.target_contract import BlocksContract, TargetContract, data, fence
 from tests.integration import orders
 from tests.integration.orders import sql, target
 
@@ -40,11 +40,31 @@ class PathTable:
         return len(orders.rows(self.spark, self.asset))
 
 
+class PathBlocks(PathTable):
+    """A table at a path by day, region and store."""
+
+    def __init__(self, engine, spark, folder: Path, *, commit: str) -> None:
+        super().__init__(engine, spark, folder, commit=commit)
+        rows = sql("SELECT day, region, store, '{{ run_id }}' AS run FROM {{ partitions }}")
+        asset = orders.table("log", folder, by="day", commit=commit, **rows)
+        self.asset = orders.segmented(asset, region=["de", "nl"], store=["a", "b"])
+
+    def order(self, *keys: str) -> RunOrder:
+        return orders.order(self.asset, keys=keys)
+
+    def blocks(self) -> list[tuple[str, str]]:
+        return orders.rows(self.spark, self.asset, "concat_ws(',', day, region, store)", "run")
+
+
 @pytest.mark.parametrize("commit", ["auto", "spark"])
-class TestAtAPath(TargetContract):
+class TestAtAPath(TargetContract, BlocksContract):
     @pytest.fixture
     def table(self, engine, spark, tmp_path, commit):
         return PathTable(engine, spark, tmp_path, commit=commit)
+
+    @pytest.fixture
+    def by_blocks(self, engine, spark, tmp_path, commit):
+        return PathBlocks(engine, spark, tmp_path, commit=commit)
 
     def test_it_is_committed_to_by_whom_the_asset_says(self, table, commit):
         self.write(table, table.order())

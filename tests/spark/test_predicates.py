@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import (
+    EVERYTHING,
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    SegmentPartition,
+    TimePartition,
+)
 from sparkassets.errors import RunError
-from sparkassets.spark.predicates import inside
+from sparkassets.spark.predicates import belonging, inside
 
 
 def of(by, zone, kind, *keys):
@@ -63,3 +72,94 @@ def test_hours_in_utc_may_be_wall_clock():
     assert of("hour", "UTC", "timestamp_ntz", "2013-01-01T05") == (
         "(`d``y` >= TIMESTAMP_NTZ'2013-01-01T05:00:00' AND `d``y` < TIMESTAMP_NTZ'2013-01-01T06:00:00')"
     )
+
+
+DAYS = TimePartition("day", "UTC", column="day")
+STORES, REGIONS = SegmentPartition("store", ("1", "2", "3")), SegmentPartition("Region", ("de", "nl's"))
+
+
+class Schema:
+    """What is asked of a schema of Spark's, which tests without Spark do not have."""
+
+    def __init__(self, **kinds):
+        self.fields = [
+            SimpleNamespace(name=name, dataType=SimpleNamespace(simpleString=lambda k=k: k))
+            for name, k in kinds.items()
+        ]
+        self.names = list(kinds)
+
+
+SCHEMA = Schema(day="date", store="int", region="string", cents="double")
+
+
+def belongs(partitioning, *keys, schema=SCHEMA):
+    parts = PartitionSet.union(map(partitioning.parse, keys))
+    return belonging(schema, parts, partitioning=partitioning, owner="x")
+
+
+def test_segments_are_one_list_of_values_of_their_column():
+    stores = Partitioning(None, (STORES,))
+    assert belongs(stores, "1", "3") == "`store` IN (1, 3)"
+    assert belongs(stores, "*") == "`store` IN (1, 2, 3)"
+    assert belongs(stores) == "false"
+    assert belonging(SCHEMA, EVERYTHING, partitioning=stores, owner="x") is None
+
+
+def test_equal_times_of_a_product_are_told_together():
+    both = Partitioning(DAYS, (STORES,))
+    first = "((`day` >= DATE'2025-01-01' AND `day` < DATE'2025-01-03'))"
+    assert belongs(both, "2025-01-01..2025-01-02") == f"{first} AND (`store` IN (1, 2, 3))"
+    assert belongs(both, "2025-01-01..2025-01-02,1", "2025-01-05,2", "2025-01-01..2025-01-02,3") == (
+        f"({first} AND (`store` IN (1, 3))) OR "
+        "(((`day` >= DATE'2025-01-05' AND `day` < DATE'2025-01-06')) AND (`store` IN (2)))"
+    )
+
+
+def test_dimensions_of_segments_are_told_together_as_far_as_they_are_a_product():
+    grid = Partitioning(None, (STORES, REGIONS))
+    assert belongs(grid, "*,*") == "(`store` IN (1, 2, 3)) AND (`region` IN ('de', 'nl\\'s'))"
+    assert belongs(grid, "1,*", "2,de", "3,de") == (
+        "((`store` IN (1)) AND (`region` IN ('de', 'nl\\'s'))) OR ((`store` IN (2, 3)) AND (`region` IN ('de')))"
+    )
+
+
+def test_all_but_some_leaves_out_rows_without_a_segment():
+    both = Partitioning(DAYS, (STORES,))
+    parts = PartitionSet.span(0, 86400) - both.parse("*,2")
+    assert belonging(SCHEMA, parts, partitioning=both, owner="x") == (
+        "((`day` >= DATE'1970-01-01' AND `day` < DATE'1970-01-02'))"
+        " AND (`store` IS NOT NULL) AND (NOT (`store` IN (2)))"
+    )
+
+
+def test_time_without_a_column_tells_nothing():
+    assert belongs(Partitioning(TimePartition("day", "UTC"), (STORES,)), "2025-01-01,1") is None
+
+
+@pytest.mark.parametrize(
+    ("dimension", "message"),
+    [
+        (
+            SegmentPartition("cents", ("1",)),
+            (
+                "the column 'cents' of x is DOUBLE, which cannot hold segments\n"
+                "  hint: make it STRING, a whole number, DECIMAL, DATE or BOOLEAN"
+            ),
+        ),
+        (SegmentPartition("stor", ("1",)), "x has no column 'stor'\n  hint: did you mean 'store'?"),
+        (
+            SegmentPartition("store", ("1", "north")),
+            "the column 'store' of x is INT, which has no value for the segment 'north'",
+        ),
+    ],
+)
+def test_columns_that_cannot_hold_the_segments(dimension, message):
+    with pytest.raises(RunError) as error:
+        belongs(Partitioning(None, (dimension,)), "*")
+    assert str(error.value) == message
+
+
+def test_a_number_that_is_written_in_another_way_is_told():
+    priced = Partitioning(None, (SegmentPartition("price", ("1.50",)),))
+    with pytest.raises(RunError, match=r"DECIMAL\(9,2\), which has no value for the segment '1.50'\n  hint: .* '1.5'$"):
+        belongs(priced, "*", schema=Schema(price="decimal(9,2)"))

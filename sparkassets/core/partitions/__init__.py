@@ -1,5 +1,6 @@
 """Partitions: the one value for a set of them and its algebra; dimensions, keys, and what depends on what."""
 
+from sparkassets.core.partitions.chunks import Slot
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.dependency import Dependency
 from sparkassets.core.partitions.grains import YEARS, By, PartitionError
@@ -29,6 +30,7 @@ __all__ = [
     "Segment",
     "SegmentPartition",
     "SegmentValue",
+    "Slot",
     "StampedPartitions",
     "StampedRanges",
     "TimePartition",

@@ -14,6 +14,9 @@ from sparkassets.core.partitions.sets import PartitionSet
 Row = tuple[Segment, RangeSet]
 """A tuple of segments and whole partitions of its time."""
 
+Slot = tuple[int, int, Segment]
+"""One partition: start and end, Unix seconds, and its tuple of segments."""
+
 _STARTS, _ENDS = 1, 0
 
 
@@ -49,13 +52,12 @@ def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Ite
         yield chunk.result()
 
 
-def single(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[PartitionSet]:
+def single(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[Slot]:
     """The partitions of ``rows`` one by one, in the order of `chunks`."""
-    for start, end, segment in merge(*(_slots(segment, ranges, time=time) for segment, ranges in rows)):
-        yield PartitionSet.by_segment({segment: RangeSet.span(start, end)})
+    return merge(*(_slots(segment, ranges, time=time) for segment, ranges in rows))
 
 
-def _slots(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) -> Iterator[tuple[int, int, Segment]]:
+def _slots(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) -> Iterator[Slot]:
     for start, end in ranges.pairs() if time is None else time.slots(ranges):
         yield start, end, segment
 

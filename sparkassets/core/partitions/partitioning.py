@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions.chunks import Row, chunks, single
+from sparkassets.core.partitions.chunks import Row, Slot, chunks, single
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.lifting import Segment
@@ -158,11 +158,21 @@ class Partitioning:
     def each(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, each as a set, oldest first."""
         if self.segments:
-            yield from single(self.by_tuple(parts), time=self.time)
+            for start, end, segment in self.slots(parts):
+                yield PartitionSet.by_segment({segment: RangeSet.span(start, end)})
         elif self.time is not None:
             yield from (PartitionSet.span(start, end) for start, end in self.time.slots(parts.time))
         elif parts.is_everything:
             yield EVERYTHING
+
+    def slots(self, parts: PartitionSet) -> Iterator[Slot]:
+        """The partitions that lie in ``parts`` wholly, oldest first; all time is that of one without a time.
+
+        >>> stores = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a", "b")),))
+        >>> list(stores.slots(PartitionSet.span(0, 86400)))
+        [(0, 86400, ('a',)), (0, 86400, ('b',))]
+        """
+        return single(self.by_tuple(parts), time=self.time)
 
     def stretches(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, neighbours together, oldest first; one for each label."""

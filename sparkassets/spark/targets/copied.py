@@ -32,7 +32,7 @@ def with_copied(
     there = read_files(rows.sparkSession, table, files, path=path_of(work.asset))
     if there is None:
         return None
-    staying = there.filter(f"NOT coalesce(({work.blocks.predicate}), false)").select("*", _mark(copied=True))
+    staying = work.blocks.staying(there).select("*", _mark(copied=True))
     return rows.select("*", _mark(copied=False)).unionByName(staying)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
+from sparkassets.core.partitions import SegmentPartition
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.staged import NULL_FOLDER
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
-from sparkassets.spark.blocks import Blocks, blocks_of, refuse_unfit_column
+from sparkassets.spark.blocks import Blocks, blocks_of
 from sparkassets.spark.failures import condition, is_conflict, run_error
-from sparkassets.spark.predicates import LAID_OUT
 from sparkassets.spark.schemas import declared_schema, refuse_undeclared, refuse_unwritable
 from sparkassets.spark.violations import violation
 from sparkassets.spark.writes.landing import Landing
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from sparkassets.spark.table import TargetTable
+
+_DAYS: Final = frozenset({"date", "string"})
+"""Types of a column of days, or longer slots, by which a new table is laid out in folders."""
+_MOST_FOLDERS = 1000
+"""Of more segments a folder each would hold too little."""
+_LONGEST_NAME = 255
+"""Of a folder, in bytes."""
 
 
 @frozen
@@ -60,7 +70,8 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
     """Refuses columns that do not fit, before any row is computed.
 
     Raises:
-        RunError: With every difference to the declared columns, or else to the target.
+        RunError: With every difference to the declared columns, or else to the target; or with what keeps rows from
+            telling which block they are of.
     """
     asset = order.asset
     refuse_unwritable(asset.name, schema)
@@ -68,7 +79,7 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
         refuse_undeclared(asset.name, schema, declared_schema(session, asset.columns))
     if table is not None and not table.bare:
         mode_of(asset).refuse_misfit(order, schema, table)
-    refuse_unfit_column(asset, schema)
+    blocks_of(order, schema)
 
 
 def planned(order: RunOrder, frame: DataFrame, *, schema: StructType, table: TargetTable | None) -> PlannedWrite:
@@ -95,12 +106,20 @@ def _first(frame: DataFrame, blocks: Blocks | None, *, remade: bool) -> Landing:
 
 
 def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
-    partition = asset.partitioning.time
-    if partition is None or partition.column is None or partition.by == "hour" or len(schema) == 1:
-        return []  # Delta refuses a table that has nothing but its folders' columns
-    column = partition.column.lower()
-    return [
-        field.name
-        for field in schema.fields
-        if field.name.lower() == column and field.dataType.simpleString() in LAID_OUT
-    ]
+    """The columns of its partitions, that of time first, but for hours, and for segments that are no good folders."""
+    time, segments = asset.partitioning.time, asset.partitioning.segments
+    fields = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in schema.fields}
+    layout = []
+    if time is not None and time.column is not None and time.by != "hour":
+        name, kind = fields.get(time.column.lower(), ("", ""))
+        layout += [name] if kind in _DAYS else []
+    if prod(len(each.keys) for each in segments) <= _MOST_FOLDERS:
+        good = (each.column.lower() for each in segments if _are_folders(each))
+        layout += [fields[column][0] for column in good if column in fields]
+    return layout if len(layout) < len(schema) else []  # Delta refuses a table of nothing but its folders' columns
+
+
+def _are_folders(dimension: SegmentPartition) -> bool:
+    """Whether each segment can be a folder's name, which then means just that segment."""
+    named = (f"{dimension.column}={quote(segment, safe='')}" for segment in dimension.keys)
+    return not {"", NULL_FOLDER} & {*dimension.keys} and all(len(name) <= _LONGEST_NAME for name in named)

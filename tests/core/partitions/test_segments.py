@@ -87,6 +87,8 @@ def test_partitions_are_counted_listed_and_cut_as_they_are(drawn, most):
     parts, singles = made(partitioning, some), [made(partitioning, [each]) for each in some]
     assert partitioning.count(parts) == len(some)
     assert list(partitioning.each(parts)) == singles
+    known = [(key, None if partitioning.time is None else at) for at, _, key in partitioning.slots(parts)]
+    assert known == some
     assert partitioning.cover(parts) == partitioning.inside(parts) == parts
     whole = not partitioning.is_partitioned
     if not whole:
