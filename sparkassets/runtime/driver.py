@@ -22,7 +22,7 @@ from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
 from sparkassets.core.journal.state import ClaimState, EventRef, LastRun, State
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.patterns import PathPattern
+from sparkassets.core.patterns import FileSlot, PathPattern
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Status, Summary
@@ -587,12 +587,13 @@ def _previous(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[d
 
 def _files(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) -> dict[str, Any]:
     """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
-    time = source.partitioning.time
-    if parts.is_everything or time is None or source.storage is None:
+    partitioning = source.partitioning
+    if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
         return dict(position)
-    pattern = PathPattern.parse(source.storage.path)
+    pattern = PathPattern.parse(source.storage.path, partitioning.segment_columns)
+    slots = {key: FileSlot.of_key(key, partitioning) for key in position}
     return {
-        key: value
-        for key, value in position.items()
-        if parts.overlaps(PartitionSet.span(*pattern.extent(int(key), time)))
+        key: position[key]
+        for key, slot in slots.items()
+        if slot is not None and parts.overlaps(slot.parts(pattern, partitioning))
     }

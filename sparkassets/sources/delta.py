@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, TimePartition
+from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import PartitionColumns, columns_of
@@ -71,8 +72,7 @@ class DeltaObserver:
         if asset.storage is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         try:
-            known = coverage & asset.partitioning.known
-            return _Look(asset, asset.storage.path, table_id, version, cursor, known).observation()
+            return _Look(asset, asset.storage.path, table_id, version, cursor, coverage).observation()
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
@@ -133,7 +133,7 @@ class _Look:
         return Observation(
             asset=self.asset.name,
             changed=held,
-            removed=self.coverage - held if parts and reason is not None else NOTHING,
+            removed=self._covered() - held if parts and reason is not None else NOTHING,
             whole=reason is not None or parts is None,
             table_id=_id(table),
             version=table.version(),
@@ -172,8 +172,10 @@ class _Look:
         parts = self._parts(columns)
         changes, added = Changes(), NOTHING
         if parts and files:
-            changes = parts.between(commits, seen=seen, version=version, coverage=self.coverage)
-            left = self._left_out(parts, version, grew=all(file.added for file in files))
+            grew = all(file.added for file in files)
+            covered = NOTHING if grew else self._covered()
+            changes = parts.between(commits, seen=seen, version=version, coverage=covered)
+            left = self._left_out(parts, version, grew=grew)
         if parts and self.cursor.get("keys") != self._keys():
             table = self._open(version)
             added = parts.held(table) - self.coverage  # of segments that were not known
@@ -295,14 +297,21 @@ class _Look:
     def _keys(self) -> str | None:
         """Differs where other segments are known."""
         segments = self.asset.partitioning.segments
-        if not segments:
-            return None
-        text = json.dumps([each.keys for each in segments])
-        return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=_DIGEST_SIZE).hexdigest()
+        return _digest(segments) if segments else None
+
+    def _covered(self) -> PartitionSet:
+        """What was held before of the segments that are known now."""
+        return self.coverage & self.asset.partitioning.known
 
 
 def _id(table: DeltaTable) -> str:
     return str(table.metadata().id)
+
+
+@lru_cache(maxsize=64)
+def _digest(segments: Sequence[SegmentPartition]) -> str:
+    text = json.dumps([each.keys for each in segments])
+    return blake2b(text.encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
 def _no_slot(partition: TimePartition) -> str:

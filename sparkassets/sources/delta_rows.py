@@ -7,9 +7,9 @@ that are not told of the other row groups. Data files never change, so what was 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import TimePartition
@@ -29,8 +29,8 @@ Rows = Mapping[Cell, int | None]
 """How many rows of a file lie in each partition (None: some); those that name none are in none."""
 
 _THREADS = 16
-_REMEMBERED = 20_000
-"""Files; a year of hourly micro-batches is half of it."""
+_REMEMBERED = 500_000
+"""Partitions of files, and files: a year of hourly micro-batches is a fraction of it."""
 
 _Counted = Mapping[tuple[Values, Span], int]
 """The rows of a file by their values, whichever segments are known."""
@@ -62,9 +62,9 @@ class DataFiles:
         same = tuple(None if each is None or not each.exact or each.nulls else each.low for each in part.segments)
         wanted = _Wanted(self.told.columns, self.told.partitioning.time, span, same)
         try:
-            if kept is None:
-                return _remembered(self.root, path, wanted)
-            return _read(self.root, path, wanted, kept)
+            if kept is not None:
+                return _read(self.root, path, wanted, kept)
+            return remembered.get((self.root, path, wanted), lambda: _read(self.root, path, wanted, None))
         except OSError as error:
             return error
 
@@ -97,9 +97,39 @@ class _Wanted:
     same: tuple[str | None, ...]
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _remembered(root: str, path: str, wanted: _Wanted) -> tuple[_Counted, frozenset[str]]:
-    return _read(root, path, wanted, None)
+class _Memory:
+    """What was read of files, as much of the latest as there is room for; threads may share it."""
+
+    def __init__(self, room: int) -> None:
+        self._room = self._free = room
+        self._lock = Lock()
+        self._read: dict[object, tuple[_Counted, frozenset[str]]] = {}
+
+    def get(self, key: object, read: Callable[[], tuple[_Counted, frozenset[str]]]) -> tuple[_Counted, frozenset[str]]:
+        """What is remembered under ``key``, or else what ``read`` gives."""
+        with self._lock:
+            found = self._read.pop(key, None)
+            if found is not None:
+                self._read[key] = found
+                return found
+        made = read()
+        with self._lock:
+            if key not in self._read:
+                self._read[key] = made
+                self._free -= len(made[0]) + 1
+            while self._free < 0:
+                oldest = next(iter(self._read))
+                self._free += len(self._read.pop(oldest)[0]) + 1
+        return made
+
+    def clear(self) -> None:
+        """Forgets all."""
+        with self._lock:
+            self._read.clear()
+            self._free = self._room
+
+
+remembered = _Memory(_REMEMBERED)
 
 
 def _read(root: str, path: str, wanted: _Wanted, kept: Array | None) -> tuple[_Counted, frozenset[str]]:

@@ -1,4 +1,4 @@
-"""What is new, changed or gone among the files of a source, by slot of its partition."""
+"""What is new, changed or gone among the files of a source, by its partitions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any
 
-from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, RangeSet, TimePartition
-from sparkassets.core.patterns import PathPattern, fingerprint
+from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, Segment
+from sparkassets.core.patterns import FileSlot, PathPattern, fingerprint
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import SourceError
@@ -23,18 +23,34 @@ _AHEAD = 24 * 3600
 
 
 @frozen
-class _Slot:
+class _Files:
     """The files of one slot; ``time`` is Unix seconds, half-open, empty for a source without partitions."""
 
+    segment: Segment
     time: tuple[int, int]
     files: list[File] = field(default_factory=list)
+
+
+@frozen
+class _Ignored:
+    """The paths of files that are left out.
+
+    Attributes:
+        unnamed: They should tell a partition and do not.
+        beyond: Their time is outside the years of partitions.
+        others: Their segment is not among the known ones.
+    """
+
+    unnamed: list[str] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
 
 
 class FileObserver:
     """Compares a fingerprint of each slot's files with the one seen before.
 
-    The cursor's keys are the slots' starts (Unix seconds as text), or ``""`` for a source without partitions; its
-    values are fingerprints. A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty
+    The cursor's keys are those of the slots (`FileSlot`), or ``""`` for a source without partitions; its values are
+    fingerprints. A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty
     CSV or JSON file is not there.
     """
 
@@ -51,7 +67,7 @@ class FileObserver:
         """The slots whose set of files differs from the cursor's; None when none does and nothing is to be noted.
 
         ``extra`` counts the ``files`` in what changed, the partitions left alone until they are quiet (``unsettled``),
-        and names the first files of which the path tells no time (``ignored``, ``ignored_count``): these are skipped.
+        and names the first files whose path tells no partition (``ignored``, ``ignored_count``): these are skipped.
 
         Raises:
             SourceError: The folder is not there, or cannot be listed; or a file can never be read.
@@ -59,15 +75,15 @@ class FileObserver:
         del table_id, version, coverage  # the cursor knows every slot
         if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
-        pattern = PathPattern.parse(asset.storage.path)
+        partitioning = asset.partitioning
+        pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
         files = list_files(pattern)
         if files is None:
             from sparkassets.sources.missing import missing_root
 
             note = missing_root(asset.name, pattern, seen=bool(cursor))
             return Observation(asset=asset.name, changed=NOTHING, notes=(note,))
-        partition = asset.partitioning.time
-        slots, ignored, beyond = _group(pattern, partition, files)
+        slots, ignored = _group(pattern, partitioning, files)
         unsettled = _unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
@@ -76,36 +92,39 @@ class FileObserver:
         extra: dict[str, Any] = {"files": sum(len(slots[key].files) for key in news)}
         if unsettled:
             extra["unsettled"] = len(unsettled)
-        if left := sorted([*ignored, *beyond]):
+        if left := sorted([*ignored.unnamed, *ignored.beyond, *ignored.others]):
             extra |= {"ignored": [writable(path) for path in left[:_NAMED]], "ignored_count": len(left)}
-        notes = _notes(asset, empty=empty, ignored=ignored, beyond=beyond, unsettled=len(unsettled))
+        notes = _notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled))
         if not (news or gone or notes):
             return None
-        present = RangeSet.of(slot.time for slot in slots.values())
+        present = PartitionSet.of_slots((slot.segment, slot.time) for slot in slots.values())
+        slots_gone = (FileSlot.of_key(key, partitioning) for key in gone if partitioning.is_partitioned)
+        were = PartitionSet.union(slot.parts(pattern, partitioning) for slot in slots_gone if slot is not None)
         return Observation(
             asset=asset.name,
-            changed=PartitionSet.of_time(slots[key].time for key in news),
-            removed=PartitionSet(_time_of(gone, pattern, partition) - present),
-            whole=partition is None and bool(news or gone),
+            changed=PartitionSet.of_slots((slots[key].segment, slots[key].time) for key in news),
+            removed=(were & partitioning.known) - present,
+            whole=not partitioning.is_partitioned and bool(news or gone),
             cursor=news | dict.fromkeys(gone),
             extra=extra,
             notes=notes,
         )
 
 
-def _notes(
-    asset: AssetSpec, *, empty: Sequence[str], ignored: Sequence[str], beyond: Sequence[str], unsettled: int
-) -> tuple[str, ...]:
+def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettled: int) -> tuple[str, ...]:
     """What is left out, and why."""
     by = asset.partitioning.time.by if asset.partitioning.time is not None else "partition"
+    columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
     notes = []
     if empty:
         notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_some(empty)}")
-    if ignored:
-        notes.append(f"{_count(len(ignored), 'file')} whose name tells no {by} left out: {_some(ignored)}")
-    if beyond:
+    if names := ignored.unnamed:
+        notes.append(f"{_count(len(names), 'file')} whose name tells no {by} left out: {_some(names)}")
+    if names := ignored.beyond:
         years = f"of the years {YEARS[0]} to {YEARS[-1]}"
-        notes.append(f"{_count(len(beyond), 'file')} of no {by} {years} left out: {_some(beyond)}")
+        notes.append(f"{_count(len(names), 'file')} of no {by} {years} left out: {_some(names)}")
+    if names := ignored.others:
+        notes.append(f"{_count(len(names), 'file')} of no segment of {columns} left out: {_some(names)}")
     if unsettled:
         notes.append(f"{_count(unsettled, by)} not settled yet")
     return tuple(notes)
@@ -119,7 +138,7 @@ def _some(paths: Sequence[str]) -> str:
     return few([writable(path) for path in paths], most=_NAMED)
 
 
-def _unsettled(asset: AssetSpec, slots: Mapping[str, _Slot], now: datetime) -> set[str]:
+def _unsettled(asset: AssetSpec, slots: Mapping[str, _Files], now: datetime) -> set[str]:
     """The keys of the slots that still change.
 
     Raises:
@@ -141,7 +160,7 @@ def _unsettled(asset: AssetSpec, slots: Mapping[str, _Slot], now: datetime) -> s
     return {key for key, slot in slots.items() if any(changed > quiet for _, _, changed in slot.files)}
 
 
-def _without_empty(asset: AssetSpec, slots: dict[str, _Slot], unsettled: Collection[str]) -> list[str]:
+def _without_empty(asset: AssetSpec, slots: dict[str, _Files], unsettled: Collection[str]) -> list[str]:
     """Takes the files that hold no rows out of ``slots``, and what is left without any; returns their paths, sorted.
 
     Raises:
@@ -177,31 +196,29 @@ def _check_readable(name: str, kind: str, files: Sequence[File]) -> None:
 
 
 def _group(
-    pattern: PathPattern, partition: TimePartition | None, files: Sequence[File]
-) -> tuple[dict[str, _Slot], list[str], list[str]]:
-    """The files by slot; the sorted paths of those that should tell one and do not; and of those beyond the years."""
-    slots: dict[str, _Slot] = {}
-    ignored: list[str] = []
-    beyond: list[str] = []
-    by_text: dict[str, list[File]] = {}
+    pattern: PathPattern, partitioning: Partitioning, files: Sequence[File]
+) -> tuple[dict[str, _Files], _Ignored]:
+    """The files by the key of their slot, and those that are in none, sorted."""
+    slots: dict[str, _Files] = {}
+    ignored = _Ignored()
+    by_text: dict[tuple[Segment | None, str], list[File]] = {}
     for file in files:
         text = pattern.match(file[0])
         if text is not None:
-            by_text.setdefault(text, []).append(file)
+            by_text.setdefault((pattern.segment(file[0]), text), []).append(file)
         elif pattern.resembles(file[0]):
-            ignored.append(file[0])
-    for text, members in by_text.items():
-        if partition is None:
-            slots.setdefault("", _Slot((0, 0))).files.extend(members)
-        elif (time := pattern.slot(text, partition)) is None:
-            left = beyond if pattern.is_beyond(text) else ignored
-            left += [path for path, _, _ in members]
+            ignored.unnamed.append(file[0])
+    known = [frozenset(each.keys) for each in partitioning.segments]
+    for (segment, text), members in by_text.items():
+        found = pattern.time(text, partitioning)
+        if segment is None or not all(key in keys for key, keys in zip(segment, known, strict=True)):
+            ignored.others.extend(path for path, _, _ in members)
+        elif found is None:
+            left = ignored.beyond if pattern.is_beyond(text) else ignored.unnamed
+            left.extend(path for path, _, _ in members)
         else:
-            slots.setdefault(str(time[0]), _Slot(time)).files.extend(members)
-    return slots, sorted(ignored), sorted(beyond)
-
-
-def _time_of(keys: Sequence[str], pattern: PathPattern, partition: TimePartition | None) -> RangeSet:
-    if partition is None:
-        return RangeSet()
-    return RangeSet.of(pattern.extent(int(key), partition) for key in keys if key)
+            key = FileSlot(segment, None if partitioning.time is None else found[0]).key
+            slots.setdefault(key, _Files(segment, found)).files.extend(members)
+    for paths in (ignored.unnamed, ignored.beyond, ignored.others):
+        paths.sort()
+    return slots, ignored

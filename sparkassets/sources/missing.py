@@ -58,7 +58,7 @@ def missing_storage(project: ProjectSpec) -> tuple[Problem, ...]:
             if asset.source.kind == "delta":
                 missing_table(asset.name, asset.storage.path)
             elif asset.source.kind != "events":
-                pattern = PathPattern.parse(asset.storage.path)
+                pattern = PathPattern.parse(asset.storage.path, asset.partitioning.segment_columns)
                 root = Path(local_path(pattern.root) or "")
                 if not root.exists():
                     missing_root(asset.name, pattern, seen=False)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.patterns import PathPattern, fingerprint
+from sparkassets.core.patterns import FileSlot, PathPattern, fingerprint
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.files import list_files, rowless
@@ -19,6 +19,7 @@ from sparkassets.spark.failures import run_error
 from sparkassets.spark.schemas import declared_schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 _GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
@@ -36,19 +37,14 @@ class FoundFile:
         path: As Spark reads and names it, with its scheme.
         relative: To the pattern's root.
         changed: Nanoseconds since 1970.
-        start: Of its slot, Unix seconds; None for a source without partitions.
+        slot: Where it belongs.
     """
 
     path: str
     relative: str
     size: int
     changed: int
-    start: int | None
-
-    @property
-    def key(self) -> str:
-        """Its slot's key in the cursor of the source."""
-        return "" if self.start is None else str(self.start)
+    slot: FileSlot
 
 
 @frozen
@@ -72,12 +68,12 @@ class PinnedFiles:
         """
         if self.asset.storage is None:
             raise SourceError(f"the source {self.asset.name!r} has no path")
-        pattern = PathPattern.parse(self.asset.storage.path)
+        pattern = _pattern(self.asset, self.asset.storage.path)
         found = list_files(pattern)
         if found is None:
             raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
         files = (self._file(pattern, *each) for each in found)
-        kept = (file for file in files if file is not None and (self.seen is None or file.key in self.seen))
+        kept = (file for file in files if file is not None and (self.seen is None or file.slot.key in self.seen))
         return sorted(kept, key=lambda file: file.path)
 
     def check(self, files: Sequence[FoundFile]) -> None:
@@ -88,7 +84,7 @@ class PinnedFiles:
         """
         groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
         for file in files:
-            groups[file.key].append((file.relative, file.size, file.changed))
+            groups[file.slot.key].append((file.relative, file.size, file.changed))
         seen = self.seen or {}
         differing = [key for key in seen if key not in groups or fingerprint(groups[key]) != seen[key]]
         if differing:
@@ -99,38 +95,40 @@ class PinnedFiles:
             )
 
     def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
-        text, partition, source = pattern.match(relative), self.asset.partitioning.time, self.asset.source
+        text, partitioning, source = pattern.match(relative), self.asset.partitioning, self.asset.source
         if text is None or (source is not None and rowless(source.kind, size)):
             return None
-        start = None
-        if partition is not None and pattern.field is not None:
-            slot = pattern.slot(text, partition)
-            if slot is None or not self.parts.overlaps(PartitionSet.span(*slot)):
-                return None
-            start = slot[0]
+        segment, time = pattern.segment(relative), pattern.time(text, partitioning)
+        if segment is None or time is None:
+            return None
+        if partitioning.is_partitioned and not self.parts.overlaps(PartitionSet.of_slots([(segment, time)])):
+            return None
+        slot = FileSlot(segment, None if partitioning.time is None else time[0])
         root = _root(pattern)
         path = root if root.endswith(f"/{relative}") and not pattern.is_pattern else f"{root}/{relative}"
-        return FoundFile(path, relative, size, changed, start)
+        return FoundFile(path, relative, size, changed, slot)
 
     def _named(self, keys: Sequence[str]) -> str:
-        partition = self.asset.partitioning.time
-        if partition is None:
+        partitioning = self.asset.partitioning
+        if not partitioning.is_partitioned:
             return ""
-        shown = ", ".join(partition.key(int(key)) for key in sorted(keys)[:_SHOWN])
+        slots = [FileSlot.of_key(key, partitioning) for key in sorted(keys)[:_SHOWN]]
+        shown = ", ".join(slot.named(partitioning) for slot in slots if slot is not None)
         return f": {shown}" + (", …" if len(keys) > _SHOWN else "")
 
 
 def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
-    """The rows of these files, with the pattern's field as a column: a date, or for hours an instant.
+    """The rows of these files, with the pattern's fields as columns.
 
-    A column of that name in the files themselves gives way to it, as Spark's own partition columns do.
+    That of time is a date, or for hours an instant; those of segments are strings, or of their declared types. Columns
+    of these names in the files themselves give way to them, as to Spark's own partition columns.
 
     Raises:
         RunError: The files do not fit the declared columns, or nothing tells the columns of no files.
     """
     try:
         frame = _rows(session, files, asset=asset, source=source)
-        return _with_field(session, frame, files, asset=asset)
+        return _with_fields(session, frame, files, asset=asset)
     except (RunError, SourceError):
         raise
     except Exception as error:
@@ -138,7 +136,8 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
 
 
 def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
-    declared = {name: kind for name, kind in asset.columns.items() if name != _field_name(asset)}
+    fields = _fields(asset)
+    declared = {name: kind for name, kind in asset.columns.items() if name not in fields}
     if not files:
         if not declared:
             raise RunError(
@@ -183,8 +182,12 @@ def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, st
     """Makes columns of folders such as ``country=nl`` in a source that is a folder, as Spark does for the folder."""
     if asset.storage is None or not any("/" in file.relative for file in files):
         return {}
-    pattern = PathPattern.parse(asset.storage.path)
+    pattern = _pattern(asset, asset.storage.path)
     return {} if pattern.is_pattern else {"basePath": _root(pattern)}
+
+
+def _pattern(asset: AssetSpec, path: str) -> PathPattern:
+    return PathPattern.parse(path, asset.partitioning.segment_columns)
 
 
 def _root(pattern: PathPattern) -> str:
@@ -199,32 +202,56 @@ def _options(source: SourceSpec) -> dict[str, str]:
     return {**csv, **strict, **source.options}
 
 
-def _with_field(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
     from pyspark.sql import functions as sql
 
-    name, partition = _field_name(asset), asset.partitioning.time
-    if name is None or partition is None:
+    fields = _fields(asset)
+    if not fields:
         return frame
-    own = [sqltext.name(column) for column in frame.columns if column.lower() != name.lower()]
-    starts = {file.start or 0 for file in files}
-    if len(starts) <= 1:
-        only = partition_values.literal(partition, starts.pop()) if starts else "NULL"
-        kind = "TIMESTAMP" if partition.by == "hour" else "DATE"
-        return frame.selectExpr(*own, f"CAST({only} AS {kind}) AS {sqltext.name(name)}")
+    names = {name.lower() for name in fields}
+    own = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
+    slots = {file.slot for file in files}
+    if len(slots) <= 1:
+        literals = _literals(slots.pop() if slots else None, asset)
+        constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
+        return frame.selectExpr(*own, *constants)
     import pyarrow as pa
 
     paths = pa.array([_SCHEME.sub("", file.path) for file in files])
-    values = [partition_values.value(partition, file.start or 0) for file in files]
-    kinds = partition_values.arrow_type(partition)
-    slots = session.createDataFrame(pa.table({_PATH: paths, name: pa.array(values, kinds)}))
+    table = session.createDataFrame(pa.table({_PATH: paths, **_values([file.slot for file in files], asset)}))
     encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
     read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
     unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))
-    return (
-        frame.select(*own, read_from.alias(_PATH))
-        .join(sql.broadcast(slots), _PATH, "left")
-        .select(*own, sql.coalesce(sql.col(sqltext.name(name)), unlisted).alias(name))
-    )
+    told = [
+        sql.coalesce(sql.col(sqltext.name(name)), unlisted).cast(kind.lower()).alias(name)
+        for name, kind in fields.items()
+    ]
+    return frame.select(*own, read_from.alias(_PATH)).join(sql.broadcast(table), _PATH, "left").select(*own, *told)
+
+
+def _literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
+    """SQL of the value of each field; of no slot NULL."""
+    fields, time = _fields(asset), asset.partitioning.time
+    if slot is None:
+        return dict.fromkeys(fields, "NULL")
+    texts = map(sqltext.text, slot.segment)
+    segments = dict(zip(asset.partitioning.segment_columns, texts, strict=True))
+    if time is None or slot.start is None:
+        return segments
+    return {next(iter(fields)): partition_values.literal(time, slot.start), **segments}
+
+
+def _values(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
+    """The values of each field, in the order of ``slots``."""
+    import pyarrow as pa
+
+    fields, time = _fields(asset), asset.partitioning.time
+    columns = enumerate(asset.partitioning.segment_columns)
+    segments = {column: pa.array([slot.segment[index] for slot in slots], pa.string()) for index, column in columns}
+    if time is None:
+        return segments
+    starts = [partition_values.value(time, slot.start or 0) for slot in slots]
+    return {next(iter(fields)): pa.array(starts, partition_values.arrow_type(time)), **segments}
 
 
 def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: SparkSession, asset: AssetSpec) -> None:
@@ -236,6 +263,13 @@ def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: S
             raise RunError(f"the column {field.name!r} of {asset.name!r} is declared as {wanted}, but it is {found}")
 
 
-def _field_name(asset: AssetSpec) -> str | None:
-    fields = PathPattern.parse(asset.storage.path).fields if asset.storage is not None else ()
-    return fields[0] if fields else None
+def _fields(asset: AssetSpec) -> dict[str, str]:
+    """The types of the columns that the path's fields are, that of time first."""
+    if asset.storage is None:
+        return {}
+    partitioning = asset.partitioning
+    pattern = _pattern(asset, asset.storage.path)
+    segments = {each.name: asset.columns.get(each.name, "STRING") for each in pattern.segments}
+    if pattern.field is None or partitioning.time is None:
+        return segments
+    return {pattern.field.name: "TIMESTAMP" if partitioning.time.by == "hour" else "DATE", **segments}

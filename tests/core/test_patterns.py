@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.partitions import TimePartition
-from sparkassets.core.patterns import PathPattern, PatternError, fingerprint, hidden
+from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
+from sparkassets.core.patterns import FileSlot, PathPattern, PatternError, fingerprint, hidden
 
 UTC_DAYS = TimePartition("day", "UTC", column="day")
 NEW_YORK_HOURS = TimePartition("hour", "America/New_York")
@@ -83,7 +83,10 @@ def test_parses(text, root, fields, is_pattern):
         ("l/{day}/{day}.csv", "the path has the field {day} twice\n  hint: write '*' where it repeats"),
         (
             "l/{day}/{hour}.csv",
-            "the path has the fields {day} and {hour}; more than one field is not supported yet",
+            (
+                "the path has the fields {day} and {hour}, but at most one field is time\n"
+                "  hint: a field of segments has the name of a dimension's column; write '*' for what does not matter"
+            ),
         ),
         (
             "l/a**/b",
@@ -432,3 +435,107 @@ def test_a_fingerprint_tells_sets_of_files_apart(one, other):
 
 def test_a_fingerprint_is_short_and_stays_the_same_between_versions():
     assert fingerprint([("a.csv", 1, 2)]) == "d2b4476905c57b5c"
+
+
+# --------------------------------------------------------------------------- segments
+
+REGIONS = SegmentPartition("region", ("de", "nl"))
+TENANTS = SegmentPartition("tenant", ("a",))
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "time", "segment"),
+    [
+        ("l/{region}/{day:%Y%m%d}/*.csv", "l/nl/20130105/a.csv", "20130105", ("nl",)),
+        ("l/{day:%Y/%m/%d}/{region}.csv", "l/2013/01/05/n.l.csv", "2013/01/05", ("n.l",)),
+        ("l/{tenant}-{region}_{day}.csv", "l/a-b-nl_x_2013-01-05.csv", "2013-01-05", ("nl_x", "a-b")),
+        ("l/{region}{day:%Y%m%d}.csv", "l/nl20130105.csv", "20130105", ("nl",)),
+        ("l/region={region}/*", "l/region=a%2Fb%20c/x", "", ("a/b c",)),
+        ("l/region={region}/*", "l/region=__HIVE_DEFAULT_PARTITION__/x", "", None),
+        ("l/{region}/*", "l/__HIVE_DEFAULT_PARTITION__/x", "", ("__HIVE_DEFAULT_PARTITION__",)),
+        ("l/{region}/*", "l/100%25/x", "", ("100%25",)),
+        ("l/**/{region}/{tenant}/*.csv", "l/x/y/nl/a/1.csv", "", ("nl", "a")),
+        ("l/{region}", "l/nl/1.csv", "", ("nl",)),
+        ("l/{region}/{day}.csv", "l/nl/x.csv", None, ()),
+    ],
+)
+def test_a_path_tells_its_segments(text, path, time, segment):
+    pattern = PathPattern.parse(text, ["region", "tenant"])
+    assert (pattern.match(path), pattern.segment(path)) == (time, segment)
+    assert pattern.resembles(path)
+
+
+segment_texts = st.text("aé-_.=%2 ", min_size=1, max_size=6)
+
+
+@given(segment_texts, segment_texts, st.dates(date(1000, 1, 1), date(8999, 12, 31)))
+def test_what_a_path_is_made_of_is_read_from_it(region, tenant, day):
+    pattern = PathPattern.parse("in/{region}/x{tenant}/{day:%Y%m%d}.csv", ["tenant", "region"])
+    path = f"in/{region}/x{tenant}/{day:%Y%m%d}.csv".replace(f"{day:%Y%m%d}", f"{day.year:04d}{day:%m%d}")
+    assert pattern.fields == ("day", "tenant", "region")
+    assert pattern.segment(path) == (tenant, region)
+    assert pattern.match(path) == f"{day.year:04d}{day:%m%d}"
+
+
+@given(st.tuples(st.text(max_size=5), st.text(max_size=5)), st.none() | st.integers(-(10**10), 10**10))
+def test_the_key_of_a_slot_is_read_back(segment, start):
+    partitioning = Partitioning(UTC_DAYS if start is not None else None, (REGIONS, TENANTS))
+    slot = FileSlot(segment, start)
+    assert FileSlot.of_key(slot.key, partitioning) == slot
+    assert FileSlot.of_key(slot.key, Partitioning(partitioning.time, (REGIONS,))) is None
+    assert FileSlot.of_key("", partitioning) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "l/{region:%Y}/*.csv",
+            "the field '{region:%Y}' has a format, but 'region' is a column of segments\n  hint: write {region}",
+        ),
+        (
+            "l/{region}*.csv",
+            ("nothing in the path tells where {region} ends and * begins\n  hint: write what stands between them"),
+        ),
+        (
+            "l/{tenant}{region}.csv",
+            (
+                "nothing in the path tells where {tenant} ends and {region} begins\n"
+                "  hint: write what stands between them"
+            ),
+        ),
+        ("l/{region}/{region}.csv", "the path has the field {region} twice\n  hint: write '*' where it repeats"),
+    ],
+)
+def test_refuses_segments_that_cannot_be_told(text, expected):
+    with pytest.raises(PatternError) as error:
+        PathPattern.parse(text, ["region", "tenant"])
+    assert message(error) == expected
+
+
+def test_every_dimension_of_segments_has_a_field():
+    pattern = PathPattern.parse("l/{region}/*.csv", ["region", "tenant"])
+    pattern.check_segments([REGIONS])
+    with pytest.raises(PatternError) as error:
+        pattern.check_segments([REGIONS, TENANTS])
+    assert message(error) == (
+        "the path 'l/{region}/*.csv' does not say which tenant a file belongs to\n"
+        "  hint: write {tenant} where a segment such as 'a' stands in it"
+    )
+
+
+@given(st.integers(0, 400), st.sampled_from(["{day:%Y%m%d}", "{day:%Y%m%d%H}", "{day}"]), st.booleans())
+def test_a_slot_holds_the_partitions_that_its_names_tell(hour, field, segmented):
+    """Around a change of clocks: a format has no offset, so that a repeated hour's files are of both."""
+    by = "hour" if field != "{day:%Y%m%d}" else "day"
+    time = TimePartition(by, "America/New_York", column="day")
+    partitioning = Partitioning(time, (REGIONS,) if segmented else ())
+    pattern = PathPattern.parse(f"in/{{region}}/{field}.csv", ["region"])
+    start = time.floor(1730000000 + 3600 * hour)
+    path = pattern.render(start, time).replace("*", "nl", 1).replace("??", "00")
+    found = pattern.time(pattern.match(path), partitioning)
+    segment = pattern.segment(path) if segmented else ()
+    slot = FileSlot(segment, found[0])
+    assert slot.parts(pattern, partitioning) == PartitionSet.of_slots([(segment, found)])
+    assert slot.parts(pattern, partitioning).covers(PartitionSet.of_slots([(segment, (start, time.next(start)))]))
+    assert slot.named(partitioning) == ",".join([time.key(found[0]), *segment])

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import date, datetime
 
 import pytest
 
-from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, TimePartition
-from sparkassets.core.patterns import fingerprint
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, SegmentPartition, TimePartition
+from sparkassets.core.patterns import FileSlot, fingerprint
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location, RunError, SourceError
@@ -85,6 +86,29 @@ def test_hours_are_instants(engine, tmp_path):
     files = seen(source, tmp_path, {"2013-01-01T06": ["2013010106.json"], "2013-01-01T07": ["2013010107.json"]})
     run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
     assert computed(engine, run) == [(1, datetime(2013, 1, 1, 5)), (2, datetime(2013, 1, 1, 6))]  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(("keys", "expected"), [("*", [0, 1, 2]), ("*,de", [0, 1]), ("2013-01-01,de,7", [0])])
+def test_fields_of_segments_are_columns(engine, tmp_path, keys, expected):
+    """Strings, or of their declared type; files of other partitions, and of others than the known, are not read."""
+    source = landing(tmp_path, "region={region}/{shop}_{day:%Y%m%d}.csv", columns={"n": "int", "shop": "int"})
+    dimensions = SegmentPartition("region", ("a b", "de")), SegmentPartition("shop", ("12", "7"))
+    partitioning = Partitioning(source.partitioning.time, dimensions)
+    source = replace(source, partitioning=partitioning)
+    drawn = [("de", "7", 1), ("de", "7", 2), ("a b", "12", 1), ("xx", "7", 1)]
+    names = [f"region={region.replace(' ', '%20')}/{shop}_2013010{day}.csv" for region, shop, day in drawn]
+    put(tmp_path, {name: f"n\n{number}\n" for number, name in enumerate(names)})
+    found = {}
+    for number in expected:
+        region, shop, day = drawn[number]
+        stat, start = (tmp_path / names[number]).stat(), partitioning.time.parse_key(f"2013-01-0{day}")[0]
+        key = FileSlot((region, shop), start).key
+        found[key] = fingerprint([(names[number], stat.st_size, stat.st_mtime_ns)])
+    pin = Pin(source.uri, 1, parts=partitioning.parse(keys))
+    copy = table("copy", tmp_path / "w", **sql(COPY, "landing"))
+    run = order(copy, source, pins={"landing": pin}, files={"landing": found})
+    rows = [(number, date(2013, 1, drawn[number][2]), drawn[number][0], int(drawn[number][1])) for number in expected]
+    assert sorted(computed(engine, run)) == rows
 
 
 def test_a_column_of_that_name_in_the_files_gives_way(engine, tmp_path):

@@ -271,7 +271,7 @@ def test_what_files_held_that_are_gone_is_all_that_their_bounds_allow(path):
     (gone,) = _adds(path, 0)
     DeltaTable(path).delete("day = '2013-01-03'")
     Path(path, gone["path"]).unlink()
-    delta_rows._remembered.cache_clear()
+    delta_rows.remembered.clear()
     seen = source.look()
     assert source.keys(seen.removed) == ["2013-01-03,de"]
     assert source.keys(seen.changed) == ["2013-01-01,de"]
@@ -279,6 +279,20 @@ def test_what_files_held_that_are_gone_is_all_that_their_bounds_allow(path):
     assert seen.extra["reason"] == (
         "files are gone and do not tell what they held; they do in a table partitioned by 'day' and 'region'"
     )
+
+
+def test_what_was_read_of_files_takes_no_more_room_than_there_is(path, monkeypatch):
+    monkeypatch.setattr(delta_rows, "remembered", delta_rows._Memory(5))
+    reads = []
+    real = delta_rows._read
+    monkeypatch.setattr(delta_rows, "_read", lambda *given: (reads.append(given), real(*given))[1])
+    for regions in (("de", "nl"), ("de", "be"), ("nl", "be")):
+        add(path, *((1, region) for region in regions))
+    source = delta(path)
+    assert source.keys(source.look().changed) == ["2013-01-01,de", "2013-01-01,nl"]
+    assert len(reads) == 3
+    assert delta(path).look().changed == source.coverage
+    assert 3 < len(reads) <= 6
 
 
 def test_hours_of_a_local_clock_are_counted_by_segment(path):

@@ -1,19 +1,19 @@
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from sparkassets.core.partitions import Partitioning, TimePartition
+from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.errors import SourceError
 from sparkassets.files import list_files, listing
 from sparkassets.files.stores import open_store
-from tests.sources.looks import Source, write
+from tests.depth import examples
+from tests.sources.looks import DAYS, Source, write
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -517,39 +517,100 @@ def test_spaces_and_percent_signs_in_a_folder_are_just_characters(tmp_path):
 
 # --------------------------------------------------------------------------- any sequence of changes
 
-NAMES = st.tuples(st.integers(1, 4), st.sampled_from("ab"))
+NAMES = st.tuples(st.integers(1, 4), st.sampled_from(["de", "nl", "zz"]), st.sampled_from("ab"))
 STEPS = st.lists(st.one_of(st.tuples(st.just("write"), NAMES), st.tuples(st.just("delete"), NAMES)), max_size=6)
+REGIONS = SegmentPartition("region", ("de", "nl"))
+SHAPES = {
+    "day": ("{day:%Y%m%d}/*.csv", Partitioning(DAYS)),
+    "region": ("region={region}/**/*.csv", Partitioning(None, (REGIONS,))),
+    "region and day": ("{region}/{day}-*.csv", Partitioning(DAYS, (REGIONS,), 1)),
+    "day and region": ("{day:%Y/%m/%d}/*_{region}.csv", Partitioning(DAYS, (REGIONS,))),
+}
+FILES = {
+    "day": "2013010{day}/{region}{name}.csv",
+    "region": "region={region}/{day}/{name}.csv",
+    "region and day": "{region}/2013-01-0{day}-{name}.csv",
+    "day and region": "2013/01/0{day}/{name}_{region}.csv",
+}
+KEYS = {
+    "day": "2013-01-0{day}",
+    "region": "{region}",
+    "region and day": "{region},2013-01-0{day}",
+    "day and region": "2013-01-0{day},{region}",
+}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(STEPS, max_size=5))
-def test_the_observations_add_up_to_what_is_there(tmp_path, rounds):
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(SHAPES)), st.lists(STEPS, max_size=5))
+def test_the_observations_add_up_to_what_is_there(tmp_path, shape, rounds):
     root = tmp_path / "landing"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
-    source, clock, before = Source(f"{root}/{{day:%Y%m%d}}/*.csv"), 0, {}
+    text, partitioning = SHAPES[shape]
+    source, clock, before, there = Source(f"{root}/{text}", partition=partitioning), 0, {}, {}
     for steps in rounds:
-        for verb, (day, name) in steps:
-            path = root / f"2013010{day}/{name}.csv"
+        for verb, (day, region, name) in steps:
+            path = FILES[shape].format(day=day, region=region, name=name)
             if verb == "write":
                 clock += 1
-                write(root, path.relative_to(root))
-                os.utime(path, (clock, clock))
+                os.utime(write(root, path), (clock, clock))
+                there[path] = KEYS[shape].format(day=day, region=region), clock
             else:
-                path.unlink(missing_ok=True)
-        after = _by_day(root)
+                (root / path).unlink(missing_ok=True)
+                there.pop(path, None)
+        after = {}
+        for path, (key, changed) in there.items():
+            after.setdefault(key, set()).add((path, changed))
+        left_out = [path for path, (key, _) in there.items() if "zz" in key]
+        after = {key: files for key, files in after.items() if "zz" not in key}
         seen = source.look()
         changed = source.keys(seen.changed) if seen else []
         removed = source.keys(seen.removed) if seen else []
-        assert changed == [day for day in sorted(after) if after[day] != before.get(day)]
-        assert removed == [day for day in sorted(before) if day not in after]
-        assert source.keys(source.coverage) == sorted(after)
+        assert sorted(changed) == [key for key in sorted(after) if after[key] != before.get(key)]
+        assert sorted(removed) == [key for key in sorted(before) if key not in after]
+        assert sorted(source.keys(source.coverage)) == sorted(after)
+        assert len(source.notes) == bool(left_out)
         before = after
 
 
-def _by_day(root):
-    days = {}
-    for path in Path(root).glob("*/*.csv"):
-        day = f"{datetime.strptime(path.parent.name, '%Y%m%d').replace(tzinfo=UTC):%Y-%m-%d}"
-        days.setdefault(day, set()).add((path.name, path.stat().st_mtime_ns))
-    return days
+def test_files_of_other_segments_are_named_and_skipped(landing):
+    uri, root = landing
+    for name in ("region=de/20130105/a.csv", "region=be/20130105/a.csv", "region=de/9999/a.csv"):
+        write(root, name)
+    write(root, "region=__HIVE_DEFAULT_PARTITION__/20130105/a.csv")
+    source = Source(uri + "/region={region}/{day:%Y%m%d}/*.csv", partition=Partitioning(DAYS, (REGIONS,)))
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-05,de"]
+    assert seen.extra["ignored_count"] == 3
+    unnamed, others = source.notes
+    assert unnamed == "1 file whose name tells no day left out: region=de/9999/a.csv"
+    assert others == (
+        "2 files of no segment of 'region' left out: region=__HIVE_DEFAULT_PARTITION__/20130105/a.csv,"
+        " region=be/20130105/a.csv"
+    )
+    assert source.look() is None
+
+
+def test_segments_that_come_to_be_known_are_news_of_theirs_alone(landing):
+    uri, root = landing
+    for name in ("de/20130105.csv", "be/20130105.csv"):
+        write(root, name)
+    path = uri + "/{region}/{day:%Y%m%d}.csv"
+    source = Source(path, partition=Partitioning(DAYS, (REGIONS,)))
+    source.look()
+    more = Partitioning(DAYS, (SegmentPartition("region", ("be", "de", "nl")),))
+    source.asset = Source(path, partition=more).asset
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-05,be"], [])
+    assert source.look() is None
+
+
+def test_other_dimensions_are_other_partitions(landing):
+    uri, root = landing
+    write(root, "de/20130105.csv")
+    source = Source(uri + "/*/{day:%Y%m%d}.csv", partition=Partitioning(DAYS))
+    source.look()
+    source.asset = Source(uri + "/{region}/*.csv", partition=Partitioning(None, (REGIONS,))).asset
+    seen = source.look()
+    assert source.keys(seen.changed) == ["de"]
+    assert not seen.removed

@@ -74,6 +74,11 @@ class Partitioning:
             found.insert(self.time_at, f"by {self.time.by} in {self.time.timezone}")
         return ", ".join(found)
 
+    @property
+    def segment_columns(self) -> tuple[str, ...]:
+        """The columns of the dimensions of segments, in the order of a tuple."""
+        return tuple(each.column for each in self.segments)
+
     def same_grid(self, other: Partitioning) -> bool:
         """Whether the partitions of both are the same, but for the keys that are known."""
         if not self._same_columns(other):

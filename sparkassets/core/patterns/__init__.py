@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from sparkassets.core.patterns.fields import PatternError, TimeField
+from sparkassets.core.patterns.fields import PatternError, SegmentField, TimeField
 from sparkassets.core.patterns.files import fingerprint, hidden
 from sparkassets.core.patterns.paths import PathPattern, local_slot
+from sparkassets.core.patterns.slots import FileSlot
 
-__all__ = ["PathPattern", "PatternError", "TimeField", "fingerprint", "hidden", "local_slot"]
+__all__ = [
+    "FileSlot",
+    "PathPattern",
+    "PatternError",
+    "SegmentField",
+    "TimeField",
+    "fingerprint",
+    "hidden",
+    "local_slot",
+]

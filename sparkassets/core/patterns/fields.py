@@ -1,4 +1,4 @@
-"""The time field of a path: ``{day}`` or ``{day:%Y%m%d}``, read and written as naive local time."""
+"""The fields of a path: of time, ``{day}`` or ``{day:%Y%m%d}``, as naive local time; of segments, ``{region}``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from functools import cache
+from urllib.parse import unquote
 
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
@@ -23,6 +24,7 @@ _DETERMINE: Mapping[str, tuple[str, ...]] = {
 }
 """Sets of directives, any order, that tell a slot of the grain; a finer time tells it too."""
 _KEY = r"\d{4}(?:-(?:\d{2}(?:-\d{2}(?:T\d{2}(?:[+-]\d{2}:\d{2})?)?)?|W\d{2}|Q[1-4]))?"
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -92,6 +94,31 @@ class TimeField:
             [_digits(part[1], when) if part[0] == "%" else part for part in self.parts] for when in (first, last)
         )
         return "".join(a if a == b else "?" * len(a) for a, b in zip(low, high, strict=True))
+
+
+@frozen
+class SegmentField:
+    """``{name}``, a column of segments: a folder's name or a file's, or a part of one.
+
+    Attributes:
+        of_folder: Whether ``name=`` stands before it, as Spark names folders: then it is written as Spark does.
+    """
+
+    name: str
+    of_folder: bool = False
+
+    regex = "[^/]+"
+    globs = ("*",)
+
+    def segment(self, text: str) -> str | None:
+        """The segment that ``text`` names; None for the folder of no value.
+
+        >>> SegmentField("region").segment("a%2Fb"), SegmentField("region", of_folder=True).segment("a%2Fb")
+        ('a%2Fb', 'a/b')
+        """
+        if not self.of_folder:
+            return text
+        return None if text == _NO_VALUE else unquote(text)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A path with one time field and globs: ``*`` and ``?`` within a name, ``**`` for folders of any depth.
+"""A path with fields and globs: ``*`` and ``?`` within a name, ``**`` for folders of any depth.
 
 A folder that the whole pattern matches stands for the files in it, as in Spark.
 """
@@ -6,15 +6,23 @@ A folder that the whole pattern matches stands for the files in it, as in Spark.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 
 from sparkassets.core.instants import DAY, local_seconds, offsets
-from sparkassets.core.partitions import YEARS, PartitionError, TimePartition
-from sparkassets.core.patterns.fields import PatternError, TimeField
+from sparkassets.core.partitions import (
+    YEARS,
+    PartitionError,
+    Partitioning,
+    RangeSet,
+    Segment,
+    SegmentPartition,
+    TimePartition,
+)
+from sparkassets.core.patterns.fields import PatternError, SegmentField, TimeField
 
 _EXAMPLES = {
     "hour": ("%Y%m%d%H", "2013-01-05T06"),
@@ -28,8 +36,8 @@ _GLOBS = {"*": "[^/]*", "?": "[^/]", "**/": "(?:[^/]+/)*"}
 _FILE_IN_FOLDER = "(?:/[^/]+)?"
 _HOUR = 3600
 
-Token = str | TimeField
-"""A piece of a pattern: literal text, ``*``, ``?``, ``**/``, or the field."""
+Token = str | TimeField | SegmentField
+"""A piece of a pattern: literal text, ``*``, ``?``, ``**/``, or a field."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class PathPattern:
         root: The longest folder prefix without a pattern; for a path without a pattern the path itself.
         tokens: What follows the root and its slash.
         field: The time field, if there is one.
+        segments: The fields of segments, in the order of the columns that were given.
 
     >>> pattern = PathPattern.parse("landing/{day:%Y%m%d}/*.csv")
     >>> pattern.root, pattern.fields, pattern.match("landing/20130105/a.csv")
@@ -51,17 +60,22 @@ class PathPattern:
     root: str
     tokens: tuple[Token, ...]
     field: TimeField | None
+    segments: tuple[SegmentField, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> PathPattern:
+    def parse(cls, text: str, segments: Collection[str] = ()) -> PathPattern:
         """Reads a pattern.
+
+        Args:
+            text: As it was written.
+            segments: Columns of segments: their fields have no format.
 
         Raises:
             PatternError: With the offending piece, and what is expected.
         """
         if not text:
             raise PatternError("the path is empty")
-        tokens = tuple(_tokens(text.rstrip("/") or "/"))
+        tokens = tuple(_tokens(text.rstrip("/") or "/", segments))
         literal = 0
         while literal < len(tokens) and _is_literal(tokens[literal]):
             literal += 1
@@ -73,12 +87,15 @@ class PathPattern:
             raise PatternError(f"the path {text!r} must name its bucket or container; a pattern may follow it")
         relative = (*([rest] if rest else []), *tokens[literal:])
         _check_brackets(text, relative)
-        return cls(text, root or slash or ".", relative, _one_field(tokens))
+        named = {token.name: token for token in tokens if isinstance(token, SegmentField)}
+        found = tuple(named[name] for name in segments if name in named)
+        return cls(text, root or slash or ".", relative, _one_field(tokens), found)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of the fields; at most one for now."""
-        return () if self.field is None else (self.field.name,)
+        """Names of the fields, that of time first."""
+        time = () if self.field is None else (self.field.name,)
+        return (*time, *(each.name for each in self.segments))
 
     @property
     def is_pattern(self) -> bool:
@@ -87,7 +104,7 @@ class PathPattern:
 
     @cached_property
     def regex(self) -> str:
-        """Finds the end of a matching file's path; group 1 is the field's text. Empty without a pattern.
+        """Finds the end of a matching file's path; group 1 is the time field's text. Empty without a pattern.
 
         For Python's ``search`` and Spark's ``regexp_extract`` alike.
         """
@@ -98,12 +115,25 @@ class PathPattern:
         return re.compile(_regex(self.tokens) + _FILE_IN_FOLDER)
 
     @cached_property
+    def _segmented(self) -> re.Pattern[str]:
+        """The same with a group for each field of segments."""
+        named = (
+            f"(?P<{token.name}>{token.regex})"
+            if isinstance(token, SegmentField)
+            else _regex([token]).replace("(", "(?:", 1)
+            if isinstance(token, TimeField)
+            else _regex([token])
+            for token in self.tokens
+        )
+        return re.compile("".join(named) + _FILE_IN_FOLDER)
+
+    @cached_property
     def _loose(self) -> re.Pattern[str]:
         return re.compile(_regex(self._globs) + _FILE_IN_FOLDER)
 
     @cached_property
     def _globs(self) -> tuple[str, ...]:
-        """The tokens with anything at all in place of the field."""
+        """The tokens with anything at all in place of the fields."""
         spread = ((token,) if isinstance(token, str) else token.globs for token in self.tokens)
         return tuple(chain.from_iterable(spread))
 
@@ -141,7 +171,7 @@ class PathPattern:
         return "**/" in self.tokens
 
     def match(self, path: str) -> str | None:
-        """The field's text in a file's path, ``""`` without a field; None where the path does not match.
+        """The time field's text in a file's path, ``""`` without one; None where the path does not match.
 
         Args:
             path: Whole, or relative to ``root``.
@@ -152,6 +182,19 @@ class PathPattern:
         if found is None:
             return None
         return found[1] if self.field else ""
+
+    def segment(self, path: str) -> Segment | None:
+        """The tuple of segments in a path that matches; None where one of them is no value.
+
+        >>> pattern = PathPattern.parse("landing/{region}/{day:%Y%m%d}/*.csv", ["region"])
+        >>> pattern.segment("landing/nl/20130105/a.csv"), pattern.match("landing/nl/20130105/a.csv")
+        (('nl',), '20130105')
+        """
+        found = self._segmented.fullmatch(self._relative(path)) if self.segments else None
+        if found is None:
+            return ()
+        segment = tuple(each.segment(found[each.name]) for each in self.segments)
+        return None if None in segment else tuple(each for each in segment if each is not None)
 
     def resembles(self, path: str) -> bool:
         """Whether the path would match if anything could stand for the field: a misnamed file."""
@@ -194,6 +237,19 @@ class PathPattern:
                 hint=f"write {{{name}:{form}}}, or {{{name}}} for {key}",
             )
 
+    def check_segments(self, partitions: Sequence[SegmentPartition]) -> None:
+        """Refuses a pattern that does not tell the segments of each of these dimensions.
+
+        Raises:
+            PatternError: Which column has no field, and how it can be written.
+        """
+        for each in partitions:
+            if each.column not in self.fields:
+                raise PatternError(
+                    f"the path {self.text!r} does not say which {each.column} a file belongs to",
+                    hint=f"write {{{each.column}}} where a segment such as {each.keys[0]!r} stands in it",
+                )
+
     def slot(self, text: str, partition: TimePartition) -> tuple[int, int] | None:
         """The time of a file by its field's text, Unix seconds, half-open; None when the text names no slot.
 
@@ -205,6 +261,13 @@ class PathPattern:
             return _parsed(partition, text)
         local = self.field.local(text)
         return None if local is None else local_slot(partition, local)
+
+    def time(self, text: str, partitioning: Partitioning) -> tuple[int, int] | None:
+        """`slot` by the dimension of time; all time where there is none but segments, and none of no partitions."""
+        if partitioning.time is not None:
+            return self.slot(text, partitioning.time)
+        always = RangeSet.always()
+        return (always.first, always.last) if partitioning.segments else (0, 0)
 
     def is_beyond(self, text: str) -> bool:
         """Whether a text without a slot names a time all the same, outside the years of partitions."""
@@ -233,7 +296,10 @@ class PathPattern:
             written = self.field.write(first, first if partition.by == "hour" else after - timedelta(seconds=1))
         else:
             written = partition.key(start)
-        relative = "".join(written if isinstance(token, TimeField) else token for token in self.tokens)
+        relative = "".join(
+            written if isinstance(token, TimeField) else "*" if isinstance(token, SegmentField) else token
+            for token in self.tokens
+        )
         return relative if self.root == "." else f"{self.root.rstrip('/')}/{relative}"
 
 
@@ -278,7 +344,7 @@ def _is_literal(token: Token) -> bool:
     return isinstance(token, str) and token not in _GLOBS
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str, segments: Collection[str]) -> Iterator[Token]:
     position = 0
     for found in re.finditer(r"\*\*/|\*+|\?|\{[^{}]*\}|[{}]", text):
         if found.start() > position:
@@ -294,20 +360,48 @@ def _tokens(text: str) -> Iterator[Token]:
                 f"'**' in the path {text!r} is not a folder of its own",
                 hint="write '/**/' for folders of any depth, '*' for any name",
             )
-        yield TimeField.parse(piece) if piece[0] == "{" else piece
+        yield _field(piece, segments, before=text[: found.start()]) if piece[0] == "{" else piece
     if position < len(text):
         yield text[position:]
 
 
+def _field(piece: str, segments: Collection[str], *, before: str) -> TimeField | SegmentField:
+    field = TimeField.parse(piece)
+    if field.name not in segments:
+        return field
+    if field.parts:
+        raise PatternError(
+            f"the field '{piece}' has a format, but {field.name!r} is a column of segments",
+            hint=f"write {{{field.name}}}",
+        )
+    return SegmentField(field.name, of_folder=before.endswith(f"{field.name}="))
+
+
 def _one_field(tokens: Sequence[Token]) -> TimeField | None:
+    names = [token.name for token in tokens if not isinstance(token, str)]
     fields = [token for token in tokens if isinstance(token, TimeField)]
-    names = [field.name for field in fields]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise PatternError(f"the path has the field {{{twice}}} twice", hint="write '*' where it repeats")
     if len(fields) > 1:
-        listed = " and ".join(f"{{{name}}}" for name in names)
-        raise PatternError(f"the path has the fields {listed}; more than one field is not supported yet")
+        listed = " and ".join(f"{{{field.name}}}" for field in fields)
+        raise PatternError(
+            f"the path has the fields {listed}, but at most one field is time",
+            hint="a field of segments has the name of a dimension's column; write '*' for what does not matter",
+        )
+    _check_ends(tokens)
     return fields[0] if fields else None
+
+
+def _check_ends(tokens: Sequence[Token]) -> None:
+    """Refuses a field of segments of which nothing tells where it begins or ends."""
+    for first, second in pairwise(tokens):
+        pieces = [f"{{{each.name}}}" if not isinstance(each, str) else each for each in (first, second)]
+        open_ = [isinstance(each, SegmentField) or each in {"*", "?"} for each in (first, second)]
+        if all(open_) and not (isinstance(first, str) and isinstance(second, str)):
+            raise PatternError(
+                f"nothing in the path tells where {pieces[0]} ends and {pieces[1]} begins",
+                hint="write what stands between them",
+            )
 
 
 def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
@@ -319,5 +413,10 @@ def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
 
 def _regex(tokens: Sequence[Token]) -> str:
     return "".join(
-        f"({token.regex})" if isinstance(token, TimeField) else _GLOBS.get(token, re.escape(token)) for token in tokens
+        token.regex
+        if isinstance(token, SegmentField)
+        else f"({token.regex})"
+        if isinstance(token, TimeField)
+        else _GLOBS.get(token, re.escape(token))
+        for token in tokens
     )

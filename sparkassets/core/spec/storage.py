@@ -151,7 +151,8 @@ def storage_uses(
             appended = asset.write is not None and asset.write.only_adds
             places.append(StorageUse("target", path, shown, asset.name, appended))
         else:
-            pattern = PathPattern.parse(path) if asset.source.kind != "delta" else None
+            segments = asset.partitioning.segment_columns
+            pattern = PathPattern.parse(path, segments) if asset.source.kind != "delta" else None
             fixed = pattern.root if pattern is not None else path
             places.append(StorageUse("source", fixed, shown, asset.name, pattern=pattern))
     return places
