@@ -93,6 +93,7 @@ class _Holding:
         """``told`` tells the partitions of the files."""
         self._parts = parts
         self._told = told
+        self._together = parts.by_time()
         self._usual = _HoldingTime(parts.time)
         self._known: dict[_Told, tuple[_HoldingTime, bool]] = {}
 
@@ -115,7 +116,11 @@ class _Holding:
             return _HoldingTime(self._parts.time), False
         if part.segment is not None and not any(each is None or each.nulls for each in part.segments):
             return _HoldingTime(self._parts.at(part.segment)), True
-        times = [time for segment, time in self._parts.apart if self._told.may_be(segment, part)]
+        times = [
+            time
+            for time, segments in self._together.items()
+            if any(self._told.may_be(segment, part) for segment in segments)
+        ]
         return _HoldingTime(RangeSet.union([self._parts.time, *times])), False
 
 

@@ -103,10 +103,7 @@ class _Told:
 
     def of_some(self, parts: PartitionSet) -> Iterator[str]:
         """The rows of the tuples that stand apart."""
-        together = defaultdict(list)
-        for segment, ranges in parts.apart:
-            together[ranges].append(segment)
-        for ranges, segments in together.items():
+        for ranges, segments in parts.by_time().items():
             if ranges:
                 yield _all([*self._time(ranges), self._among(self._segments, segments)])
 

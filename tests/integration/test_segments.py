@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -247,6 +248,48 @@ def test_a_run_knows_its_blocks(engine, spark, daily, tmp_path):
     )
     computed = engine.compute(order(typed, keys=["7"]), attempt=1)
     assert (computed.frame.dtypes, computed.context.partitions[0].start) == ([("seg", "int")], None)
+
+
+def plan_of(spark, frame):
+    """With all conditions, however long."""
+    spark.conf.set("spark.sql.maxMetadataStringLength", "10000")
+    try:
+        return frame._jdf.queryExecution().executedPlan().toString()
+    finally:
+        spark.conf.unset("spark.sql.maxMetadataStringLength")
+
+
+@pytest.mark.parametrize("layout", [["day", "warehouse"], ["warehouse"], []])
+@pytest.mark.parametrize("deletes", ["true", "false"])
+def test_spark_reads_of_an_inlet_what_the_blocks_need(engine, spark, tmp_path, layout, deletes):
+    """A table with deletion vectors is Delta's to read."""
+    source = segmented(table("dwh_daily_spend", tmp_path, by="day"), warehouse=["eng", "mkt", "x"])
+    spark.sql(
+        f"CREATE TABLE delta.`{source.storage.path}` (day DATE, warehouse STRING, cost DOUBLE) USING delta "
+        + (f"PARTITIONED BY ({', '.join(layout)}) " if layout else "")
+        + f"TBLPROPERTIES ('delta.enableDeletionVectors' = '{deletes}')"
+    )
+    for day in (1, 2, 3):
+        found = [(date(2025, 3, day), name, 24.0 * day) for name in ("eng", "mkt", "x")]
+        save(spark.createDataFrame(found, "day date, warehouse string, cost double").coalesce(1), source)
+    frame = engine.compute(pinned(source, hourly(tmp_path), ["2025-03-01T05..2025-03-01T06,*"]), attempt=1).frame
+    assert sorted((row.warehouse, row.cost) for row in frame.collect()) == [
+        ("eng", 1),
+        ("eng", 1),
+        ("mkt", 1),
+        ("mkt", 1),
+    ]
+    plan = plan_of(spark, frame)
+    assert len(frame.inputFiles()) == (2 if layout else 1)
+    told = re.search(r"PartitionFilters: \[(.*?)\], PushedFilters: \[(.*?)\], Read", plan)
+    assert told is not None
+    if deletes == "false" and layout:  # whole files: nothing is left to be asked
+        return
+    pruned, pushed = told.groups()
+    assert ("day" in pruned) == ("day" in layout)
+    assert (re.search(r"warehouse#\d+ IN \(eng,mkt\)", pruned) is not None) == ("warehouse" in layout)
+    assert ("In(warehouse, [eng,mkt])" in pushed) == ("warehouse" not in layout)
+    assert ("GreaterThanOrEqual(day,2025-03-01)" in pushed) == ("day" not in layout)
 
 
 @pytest.mark.parametrize("commit", ["auto", "spark"])

@@ -93,6 +93,18 @@ class PartitionSet:
         """The time of one tuple; of an asset by time alone of the empty one."""
         return value_at((self.time, self.apart), segment) if self.apart else self.time
 
+    def by_time(self) -> dict[RangeSet, list[Segment]]:
+        """The tuples that stand apart by their time, each list ascending.
+
+        >>> day = RangeSet.span(0, 9)
+        >>> PartitionSet.by_segment({("nl",): day, ("de",): day}).by_time() == {day: [("de",), ("nl",)]}
+        True
+        """
+        found: defaultdict[RangeSet, list[Segment]] = defaultdict(list)
+        for segment, time in self.apart:
+            found[time].append(segment)
+        return found
+
     def overlaps(self, other: PartitionSet) -> bool:
         """Whether something is in both."""
         return self.time.overlaps(other.time) or (bool(self.apart or other.apart) and bool(self & other))
