@@ -26,7 +26,16 @@ def few(words: Sequence[str], most: int = FEW, *, of: int | None = None) -> str:
     ('a, b, c and 2 more', 'a, b, c and 2 more')
     """
     rest = (len(words) if of is None else of) - most
-    return ", ".join(words[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return series(words[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def series(words: Sequence[str]) -> str:
+    """The words one after the other, with semicolons between where they hold commas themselves.
+
+    >>> series(["2025-01-01", "2025-01-03"]), series(["2025-01-01,nl", "2025-01-03,de"])
+    ('2025-01-01, 2025-01-03', '2025-01-01,nl; 2025-01-03,de')
+    """
+    return ("; " if any("," in word for word in words) else ", ").join(words)
 
 
 def joined(*words: str) -> str:

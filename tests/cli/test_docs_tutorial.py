@@ -1,4 +1,4 @@
-"""The tutorial without Spark: whatever is decided, from the plan to the backfill, is printed as the page says.
+"""The tutorials without Spark: whatever is decided, from the plan to the backfill, is printed as the page says.
 
 What runs print, rows included, is compared where there is Spark: tests/integration/test_docs_tutorial.py.
 """
@@ -11,20 +11,22 @@ import pytest
 from tests.documents import agrees, blocks, printed, steps
 
 pytestmark = pytest.mark.usefixtures("engine")
+COMPUTES = re.compile(r"sparkassets (run|backfill(?!.*--dry-run))")
 
 
-def test_every_decision_is_printed_as_told(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["docs/tutorial.md", "docs/segments.md"])
+def test_every_decision_is_printed_as_told(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     compared = 0
-    for block in blocks("docs/tutorial.md"):
+    for block in blocks(name):
         if block.path is not None:
             Path(block.path).write_text(block.text)
         for command, told in steps(block) if block.language == "console" else ():
             if "look.py" in command:
                 continue
             found = printed(command)
-            if command != "sparkassets run":
+            if not COMPUTES.match(command):
                 assert agrees(re.sub(r"\d+ rows", "… rows", told), found), f"$ {command}\n{found}"
                 compared += command.startswith("sparkassets")
     assert compared > 5

@@ -1,4 +1,4 @@
-"""The tutorial, followed to the letter: its commands print what the page says."""
+"""The tutorials, followed to the letter: their commands print what the pages say."""
 
 import re
 import sys
@@ -14,11 +14,12 @@ STARTING = re.compile(r"^\S+ starting Spark\n", re.MULTILINE)
 """There is a session already."""
 
 
-def test_every_command_prints_what_is_told(spark, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["docs/tutorial.md", "docs/segments.md"])
+def test_every_command_prints_what_is_told(name, spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
-    for block in blocks("docs/tutorial.md"):
+    for block in blocks(name):
         if block.path is not None:
             Path(block.path).write_text(block.text)
         for command, told in steps(block) if block.language == "console" else ():

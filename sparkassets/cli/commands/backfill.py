@@ -20,7 +20,9 @@ from sparkassets.core.documents.plan import plan_document
 @click.command("backfill")
 @click.argument("asset", type=AssetName())
 @project_option
-@click.option("--partition", metavar="A..B", help="Which partitions, by key, inclusive; or a single KEY.")
+@click.option(
+    "--partition", metavar="A..B", help="Which partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT."
+)
 @click.option(
     "--interval",
     metavar="A..B",

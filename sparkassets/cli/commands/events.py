@@ -20,7 +20,7 @@ from sparkassets.core.documents.events import event_document
 from sparkassets.core.instants import zoned
 from sparkassets.core.journal.announce import no_number
 from sparkassets.core.journal.specs import fold_spec
-from sparkassets.core.phrases import few
+from sparkassets.core.phrases import few, series
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
 @command.command("add")
 @click.argument("target", type=AssetName(), metavar="ASSET_OR_URI", required=False)
 @project_option
-@click.option("--partition", metavar="A..B", help="What was updated, by key, inclusive; or a single KEY.")
+@click.option(
+    "--partition", metavar="A..B", help="What was updated: A..B (inclusive) or KEY; of a product KEY,SEGMENT."
+)
 @click.option(
     "--extra",
     "extras",
@@ -194,7 +196,7 @@ def _row(event: Event, project: ProjectSpec) -> Row:
         str(event["seq"]),
         zoned(datetime.fromisoformat(event["at"]), project.timezone, seconds=True),
         event["asset"] or event["uri"],
-        ", ".join(event["partitions"]),
+        series(event["partitions"]),
         extra,
         ", ".join(event["triggered"]),
         ", ".join(event["included_in"]),

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 @click.command("explain")
 @click.argument("asset", type=AssetName())
 @project_option
-@click.option("--partition", metavar="A..B", help="Only these partitions, by key, inclusive; or a single KEY.")
+@click.option(
+    "--partition",
+    metavar="A..B",
+    help="Only these partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT.",
+)
 @at_option
 @json_option
 def command(folder: Path, asset: str, partition: str | None, at: str | None, as_json: bool) -> int:

@@ -54,6 +54,11 @@ class Partitioning:
         return self.time is not None and bool(self.segments)
 
     @property
+    def timeless(self) -> Partitioning:
+        """The product of its other dimensions."""
+        return Partitioning(None, self.segments)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that hold the dimensions, in the order of a key; time may have none."""
         found: list[str | None] = [each.column for each in self.segments]

@@ -78,7 +78,7 @@ def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, 
     own = bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=own)
     source = compile_source(at, keys)
     pattern = compile_pattern(at, keys)
-    partition = compile_partition(at, keys, within=own, source=source, pattern=pattern)
+    partitioning = compile_partition(at, keys, within=own, source=source, pattern=pattern)
     place = _place(keys, project, source)
     return AssetDraft(
         name=keys.asset,
@@ -88,7 +88,7 @@ def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, 
         storage=place,
         uri=_uri(at, keys, place),
         source=source,
-        partition=partition,
+        partitioning=partitioning,
         seconds=_seconds(at, keys, project),
     )
 

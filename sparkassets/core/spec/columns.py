@@ -44,16 +44,18 @@ def _columns(draft: AssetDraft, body: Body, tables: Tables | None) -> KnownColum
 
 
 def _with_partition(draft: AssetDraft, columns: list[str]) -> list[str]:
-    """With the one that its path gives."""
-    partition = draft.partition.column if draft.partition else None
-    return columns if partition is None or partition in columns else [*columns, partition]
+    """With those of its partition, of which its path may give one."""
+    return [*columns, *(each for each in draft.partitioning.columns if each not in columns)]
 
 
 def check_own(draft: AssetDraft, body: Body) -> None:
-    """Refuses a SELECT without the column that holds the partition: none of its rows could be told a block."""
-    column = draft.partition.column if draft.partition else None
-    selected = columns_of(body.sql.template.text) if body.sql is not None and column else None
-    if column is None or not selected or not draft.sure("partition"):
+    """Refuses a SELECT without a column that holds the partition: none of its rows could be told a block."""
+    if body.sql is None or not draft.partitioning.columns or not draft.sure("partition"):
         return
-    if refused := KnownColumns.selected(draft.name, selected).refuse(column):
-        (draft.at / "partition" / "column").problem(f"{refused[0]}, by which it is partitioned", hint=refused[1])
+    selected = columns_of(body.sql.template.text)
+    at, known = draft.at / "partition", KnownColumns.selected(draft.name, selected or ())
+    listed = isinstance(draft.keys.partition, list)
+    for number, column in enumerate(draft.partitioning.columns if selected else ()):
+        if refused := known.refuse(column):
+            place = (at / number if listed else at) / "column"
+            place.problem(f"{refused[0]}, by which it is partitioned", hint=refused[1])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from sparkassets.core.partitions import TimePartition
+from sparkassets.core.partitions import UNPARTITIONED, Partitioning
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.files import AssetFile, ProjectFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
@@ -58,7 +58,7 @@ class AssetDraft:
     storage: StorageLocation | None = None
     uri: str = ""
     source: SourceSpec | None = None
-    partition: TimePartition | None = None
+    partitioning: Partitioning = UNPARTITIONED
     seconds: Mapping[str, int] = field(default_factory=dict)
 
     @property

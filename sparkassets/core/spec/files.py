@@ -134,7 +134,7 @@ class InletMap(_Map):
         default=None,
         description=(
             "Whether an update makes stale what was computed from it. ignore is the default for an inlet without "
-            "partitions where the asset has some, and for an aligned one."
+            "partitions where the asset has some, for one without time where it has time, and for an aligned one."
         ),
     )
     on_removed: Maybe[Literal["keep", "rerun"]] = Field(
@@ -229,6 +229,17 @@ class PartitionMap(_Map):
     end: Maybe[InstantText] = Field(default=None, description="None is wanted from there on; the asset's by default.")
 
 
+class SegmentsMap(_Map):
+    """A partition by segments."""
+
+    segments: Annotated[
+        list[Annotated[str, Expected("text")]],
+        Field(json_schema_extra={"minItems": 1, "uniqueItems": True}),
+        a_list("a list of keys such as [de, nl]"),
+    ] = Field(description="The keys that are wanted: texts, each a value of the column.")
+    column: Text = Field(description="Column that holds them, by which the segments of two assets match.")
+
+
 class DateRangeMap(_Map):
     """Options of the strategy."""
 
@@ -240,12 +251,52 @@ class DateRangeMap(_Map):
     )
 
 
+class SegmentOptionsMap(_Map):
+    """Options of the strategy."""
+
+    max_partitions_per_run: Count = Field(default=366, description="What is due beyond that is another run.")
+
+
+class SegmentStrategyMap(_Map):
+    """A strategy of segments alone, with options."""
+
+    segments: Annotated[SegmentOptionsMap, a_map("a map of its options")] = Field(
+        description="The missing and stale segments, as few runs as the cap allows."
+    )
+
+
 class StrategyMap(_Map):
     """A strategy with options."""
 
     date_range: Annotated[DateRangeMap, a_map("a map of its options")] = Field(
         description="What is missing or stale in a range of time, as few runs as the cap allows."
     )
+
+
+def partition_map(value: object) -> type[BaseModel]:
+    """What describes a dimension of partitions, by its keys."""
+    return SegmentsMap if isinstance(value, dict) and "segments" in value else PartitionMap
+
+
+def strategy_map(value: object) -> type[BaseModel]:
+    """What describes a strategy with options, by its keys."""
+    return SegmentStrategyMap if isinstance(value, dict) and "segments" in value else StrategyMap
+
+
+def _kind_of_partition(value: object) -> str | None:
+    kind = kind_of(value)
+    return "<segments>" if kind == "<map>" and partition_map(value) is SegmentsMap else kind
+
+
+def _kind_of_strategy(value: object) -> str | None:
+    kind = kind_of(value)
+    return "<segments>" if kind == "<map>" and strategy_map(value) is SegmentStrategyMap else kind
+
+
+_Dimension = Annotated[
+    Annotated[PartitionMap, Tag("<map>")] | Annotated[SegmentsMap, Tag("<segments>")],
+    by_kind("{by: day, column: day} or {segments: [de, nl], column: region}", _kind_of_partition),
+]
 
 
 def _kind_of_schedule(value: object) -> str | None:
@@ -299,20 +350,37 @@ class AssetFile(_Map):
     ] = Field(default=None, description="When it is considered; by default whenever an inlet is updated.")
     partition: Maybe[
         Annotated[
-            Annotated[PartitionText, Tag("<text>")] | Annotated[PartitionMap, Tag("<map>")],
-            by_kind("none, or a map such as {by: day, column: day}"),
-        ]
-    ] = Field(default=None, description="The slices that are tracked and computed on their own; @daily is {by: day}.")
-    strategy: Maybe[
-        Annotated[
-            Annotated[Literal["full_refresh", "every_instance", "latest_only", "date_range"], Tag("<text>")]
-            | Annotated[StrategyMap, Tag("<map>")],
-            by_kind("full_refresh, every_instance, latest_only, date_range or {date_range: {…}}"),
+            Annotated[PartitionText, Tag("<text>")]
+            | Annotated[PartitionMap, Tag("<map>")]
+            | Annotated[SegmentsMap, Tag("<segments>")]
+            | Annotated[list[_Dimension], Field(json_schema_extra={"minItems": 1}), Tag("<list>")],
+            by_kind(
+                "none, a map such as {by: day, column: day} or {segments: [de, nl], column: region}, or a list of maps",
+                _kind_of_partition,
+            ),
         ]
     ] = Field(
         default=None,
         description=(
-            "Which blocks a run processes; date_range with a partition, latest_only with a `read`, else full_refresh."
+            "The slices that are tracked and computed on their own; @daily is {by: day}. A list is the product of its "
+            "dimensions, at most one of them time."
+        ),
+    )
+    strategy: Maybe[
+        Annotated[
+            Annotated[Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"], Tag("<text>")]
+            | Annotated[StrategyMap, Tag("<map>")]
+            | Annotated[SegmentStrategyMap, Tag("<segments>")],
+            by_kind(
+                "full_refresh, every_instance, latest_only, date_range, segments or {date_range: {…}}",
+                _kind_of_strategy,
+            ),
+        ]
+    ] = Field(
+        default=None,
+        description=(
+            "Which blocks a run processes; date_range with a partition, segments where that has no time, latest_only "
+            "with a `read`, else full_refresh."
         ),
     )
     write: Maybe[Literal["replace", "append"]] = Field(

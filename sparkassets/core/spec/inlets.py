@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Final
 
 from sparkassets.core.columns import KnownColumns
 from sparkassets.core.instants import Duration, InstantError
 from sparkassets.core.partitions import (
+    Dependency,
     Overlap,
     PartitionError,
+    Partitioning,
     PartitionMapping,
     RangeSet,
     TimePartition,
     WindowMapping,
 )
+from sparkassets.core.phrases import listing
 from sparkassets.core.spec.bodies import Mention
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
@@ -112,11 +114,16 @@ class _Inlet:
     def compile(self, *, waits_only: bool, location: Location) -> InletSpec:
         """The inlet, with problems where its options do not fit."""
         options = self.options
-        down, up = self.draft.partition, self.other.partition
+        down, up = self.draft.partitioning, self.other.partitioning
         sure = self.draft.sure(*_PARTITION_KEYS) and self.other.sure(*_PARTITION_KEYS)
-        mapping = self._mapping(down, up) if sure and down and up else None
+        need = Dependency(None, down, up)
+        if sure and Dependency(Overlap(), down, up).is_mapped:
+            need = Dependency(self._mapping(), down, up)
+            self._check_mapped(need)
+        elif sure:
+            self._check_unmapped()
         if sure:
-            self._check_unmapped(down, up)
+            self._check_dimensions(down, up)
         aligned = options.partitions == "aligned"
         if aligned and options.window is not None:
             (self.at / "window").key_problem("'window' has no meaning beside 'partitions: aligned'")
@@ -124,14 +131,14 @@ class _Inlet:
             (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
         if options.read and self.columns and (refused := self.columns.refuse(options.read.after)):
             (self.at / "read" / "after").problem(refused[0], hint=refused[1])
-        unpartitioned_inlet = down is not None and up is None
+        bare = down.is_partitioned and (not up.is_partitioned or (down.time is not None and up.time is None))
         return InletSpec(
             name=self.other.name,
             uri=self.other.uri,
-            mapping=None if aligned else mapping,
-            require=self._require(down, up, mapping),
+            mapping=None if aligned else need.mapping,
+            require=self._require(need),
             read=ReadAfter(options.read.after) if options.read else None,
-            on_update=options.on_update or ("ignore" if unpartitioned_inlet or aligned else "rerun"),
+            on_update=options.on_update or ("ignore" if bare or aligned else "rerun"),
             waits_only=waits_only,
             aligned=aligned,
             fresh_within=self._duration("fresh_within", options.fresh_within),
@@ -160,55 +167,71 @@ class _Inlet:
         source = self.other.source
         return "keep" if source and source.kind in ("csv", "json", "parquet") else "rerun"
 
-    def _mapping(self, down: TimePartition, up: TimePartition) -> PartitionMapping | None:
+    def _mapping(self) -> PartitionMapping | None:
+        """How time maps; None where it is wrong."""
         window = self.options.window
-        mapping: PartitionMapping
         try:
             if window is None:
-                mapping = Overlap()
-            elif isinstance(window, str):
-                mapping = WindowMapping.trailing(Duration.parse(window))
-            else:
-                low, high = window
-                mapping = WindowMapping(Duration.parse(low), Duration.parse(high))
+                return Overlap()
+            if isinstance(window, str):
+                return WindowMapping.trailing(Duration.parse(window))
+            low, high = window
+            return WindowMapping(Duration.parse(low), Duration.parse(high))
         except (PartitionError, InstantError) as error:
             (self.at / "window").problem(str(error.args[0]), hint=error.hint)
             return None
-        if not _meets(mapping, down, up):
+
+    def _check_mapped(self, need: Dependency) -> None:
+        """Refuses partitions that never meet."""
+        if need.mapping is None:
+            return
+        if not need.up(need.consumer.known).overlaps(need.inlet.known):
+            message = f"no segment of {self.draft.name!r} is one of {self.other.name!r}"
+            self.at.key_problem(message, hint="compare the lists of segments of the two assets")
+        elif need.consumer.time and need.inlet.time and not _meets(need.mapping, need.consumer.time, need.inlet.time):
             message = (
                 f"no partition of {self.draft.name!r} between its start and end maps to one of {self.other.name!r}"
             )
             self.at.key_problem(message, hint="compare start and end of the two assets")
-        return mapping
 
-    def _check_unmapped(self, down: TimePartition | None, up: TimePartition | None) -> None:
-        """Refuses options that speak of mapped partitions where there are none."""
-        if down and up:
-            return
-        lacks = self.draft.name if down is None else self.other.name
-        if self.options.window is not None:
-            (self.at / "window").key_problem(f"'window' maps partitions, but asset {lacks!r} has none")
-        if self.options.on_removed is not None:
-            (self.at / "on_removed").key_problem(
-                f"'on_removed' is about mapped partitions, but asset {lacks!r} has none"
+    def _check_dimensions(self, down: Partitioning, up: Partitioning) -> None:
+        """Refuses a window where no time is mapped; warns where segments are named unlike on both sides."""
+        timeless = [each for each in (self.draft, self.other) if each.partitioning.time is None]
+        if self.options.window is not None and timeless and down.is_partitioned and up.is_partitioned:
+            message = f"'window' maps partitions by time, but those of asset {timeless[0].name!r} have none"
+            (self.at / "window").key_problem(message)
+        if down.segments and up.segments and not Dependency(Overlap(), down.timeless, up.timeless).is_mapped:
+            ours, theirs = (listing([each.column for each in one.segments], last="and") for one in (down, up))
+            message = (
+                f"the segments of {self.draft.name!r} are by {ours}, those of {self.other.name!r} by {theirs}: "
+                f"each partition reads all segments of {self.other.name!r}"
             )
-        require = self.options.require
-        if isinstance(require, RequireMap) or (require == "all" and up):
-            (self.at / "require").key_problem(f"'require' counts mapped partitions, but asset {lacks!r} has none")
+            self.at.warning(message, hint="dimensions match by column; name it alike where the same is meant")
 
-    def _require(
-        self, down: TimePartition | None, up: TimePartition | None, mapping: PartitionMapping | None
-    ) -> Require:
+    def _check_unmapped(self) -> None:
+        """Refuses options that speak of mapped partitions where there are none."""
+        bare = next((each for each in (self.draft, self.other) if not each.partitioning.is_partitioned), None)
+        if bare is not None:
+            why = f"but asset {bare.name!r} has none"
+        else:
+            why = f"but {self.draft.name!r} and {self.other.name!r} share no dimension"
+        if self.options.window is not None and bare is not None:
+            (self.at / "window").key_problem(f"'window' maps partitions, {why}")
+        if self.options.on_removed is not None:
+            (self.at / "on_removed").key_problem(f"'on_removed' is about mapped partitions, {why}")
+        require = self.options.require
+        if isinstance(require, RequireMap) or (require == "all" and self.other.partitioning.is_partitioned):
+            (self.at / "require").key_problem(f"'require' counts mapped partitions, {why}")
+
+    def _require(self, need: Dependency) -> Require:
         require = self.options.require
         if not isinstance(require, RequireMap):
-            return Require(require or ("any" if up and not down else "all"))
-        if mapping and down and up:
-            most = _most_mapped(mapping, down, up)
-            if require.at_least > most:
-                message = f"{require.at_least} partitions of {self.other.name!r} can never be there"
-                (self.at / "require" / "at_least").problem(
-                    f"{message}: at most {most} map to one of {self.draft.name!r}"
-                )
+            counts = need.consumer.is_partitioned or not need.inlet.is_partitioned
+            return Require(require or ("all" if counts else "any"))
+        most = need.most(_SAMPLE, _SAMPLED_BLOCKS)
+        if most is not None and require.at_least > most:
+            message = f"{require.at_least} partitions of {self.other.name!r} can never be there"
+            (self.at / "require" / "at_least").problem(f"{message}: at most {most} map to one of {self.draft.name!r}")
         return Require("at_least", require.at_least)
 
 
@@ -222,9 +245,3 @@ def _meets(mapping: PartitionMapping, down: TimePartition, up: TimePartition) ->
         last = RangeSet.span(down.end - 1, down.end)
         return up.floor(mapping.up(last, down=down, up=up).last - 1) >= up.start
     return True
-
-
-def _most_mapped(mapping: PartitionMapping, down: TimePartition, up: TimePartition) -> int:
-    """The most inlet partitions that one block can need."""
-    blocks = islice(down.slots(down.cover(_SAMPLE)), _SAMPLED_BLOCKS)
-    return max(up.count(mapping.up(RangeSet.span(*block), down=down, up=up)) for block in blocks)

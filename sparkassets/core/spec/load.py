@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkassets.core.columns import KnownColumns
-from sparkassets.core.partitions import UNPARTITIONED, Partitioning
 from sparkassets.core.spec.bare import bare_names
 from sparkassets.core.spec.bodies import Body, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
@@ -19,6 +18,7 @@ from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.storage import overlaps, storage_uses
 from sparkassets.core.spec.strategy import compile_strategy
+from sparkassets.core.spec.times import Bounds
 from sparkassets.core.spec.twins import warn_of_twins
 from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Once
@@ -97,7 +97,8 @@ def _compile(
         strategy, write = compile_strategy(draft, inlets)
         _check_template(draft, body, inlets, schedule, files, columns)
         check_own(draft, body)
-    partition = draft.partition
+    partitioning = draft.partitioning
+    within = partitioning.time or (Bounds(own.timezone) if partitioning.is_partitioned else own)
     return AssetSpec(
         name=draft.name,
         uri=draft.uri,
@@ -111,7 +112,7 @@ def _compile(
         source=draft.source,
         inlets=inlets,
         schedule=schedule,
-        partitioning=Partitioning(partition) if partition else UNPARTITIONED,
+        partitioning=partitioning,
         strategy=strategy,
         write=write,
         schema=keys.schema_change,
@@ -119,8 +120,8 @@ def _compile(
         body=body.compiled,
         params=keys.params,
         timezone=own.timezone,
-        start=partition.start if partition else own.start,
-        end=partition.end if partition else own.end,
+        start=within.start,
+        end=within.end,
         paused=keys.paused,
         retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
         retry_delay_seconds=draft.seconds["retry_delay"],
@@ -144,7 +145,7 @@ def _check_template(
         asset=draft.name,
         columns=columns,
         params=draft.keys.params,
-        dimensions=(draft.partition.column,) if draft.partition and draft.partition.column else (),
+        dimensions=draft.partitioning.columns,
         events=_awaited(inlets, schedule, files) if draft.sure("schedule", "inlets") else None,
         watermarked=any(inlet.read for inlet in inlets.values()),
     )

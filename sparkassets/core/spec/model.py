@@ -81,7 +81,7 @@ class InletSpec:
     Attributes:
         name: The asset that is read.
         uri: Its dataset.
-        mapping: Which inlet time a block needs; None where the consumer or the inlet has no partitions.
+        mapping: Which inlet time a block needs; None where nothing maps their partitions, and all of it is read.
         read: None reads all of the mapped partitions.
         waits_only: Listed in the YAML, but neither the SQL nor the function's arguments name it.
         aligned: Its run of the same tick, or the last one before, is what is read (DESIGN section 5, Cron to cron).

@@ -15,9 +15,7 @@ KEYS: Final = frozenset(
         "on_code_change",
         "inlets.*.validations",
         "inlets.*.read.overlap",
-        "partition.segments",
         "partition.offset",
-        "strategy.segments",
         "write.upsert",
         "write.publish",
         "state.catalog",
@@ -29,13 +27,12 @@ VALUES: Final = {
     "inlets.*.read": frozenset({"changes"}),
     "partition": frozenset({"auto"}),
     "partition.by": frozenset({"auto"}),
-    "strategy": frozenset({"segments"}),
+    "partition.segments": frozenset({"runtime"}),
     "write": frozenset({"upsert", "publish"}),
 }
 
 KINDS: Final = {
     ("inlets.*.partitions", "<map>"): "a map of partitions",
-    ("partition", "<list>"): "a list of partition dimensions",
     ("params", "<list>"): "a list of params",
 }
 

@@ -1,16 +1,19 @@
-"""The partition of an asset: its grain and zone, and the column that holds it."""
+"""The partition of an asset: its dimensions of time and of segments, and the columns that hold them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, cast
 
-from sparkassets.core.partitions import By, TimePartition
+from sparkassets.core.partitions import By, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.spec.document import At
-from sparkassets.core.spec.files import AssetFile
+from sparkassets.core.spec.files import AssetFile, PartitionMap, SegmentsMap
 from sparkassets.core.spec.model import SourceSpec
+from sparkassets.core.spec.segments import check_keys, check_types
 from sparkassets.core.spec.times import Bounds, bounds
 from sparkassets.core.suggestions import did_you_mean
+from sparkassets.frozen import frozen
 
 _SHORT: Final = {
     "@hourly": "hour",
@@ -22,10 +25,23 @@ _SHORT: Final = {
 }
 
 
+@frozen
+class _Dimension:
+    """One dimension, and where it is written.
+
+    Attributes:
+        listed: The keys of segments, in the order of the file.
+    """
+
+    at: At
+    found: TimePartition | SegmentPartition
+    listed: tuple[str, ...] = ()
+
+
 def compile_partition(
     at: At, keys: AssetFile, *, within: Bounds, source: SourceSpec | None, pattern: PathPattern | None
-) -> TimePartition | None:
-    """The partition; None where the asset has none, or where it cannot be told.
+) -> Partitioning:
+    """The partitioning; what is wrong with it becomes problems, and it is then as far as it can be told.
 
     Args:
         at: The asset.
@@ -34,33 +50,79 @@ def compile_partition(
         source: How others write it, if they do.
         pattern: Its path, for a source of files.
     """
-    written = keys.partition
     field = pattern.field.name if pattern and pattern.field else None
-    if written is None or written == "none":
-        partition = None
-    elif isinstance(written, str):
-        partition = TimePartition(cast("By", _SHORT[written]), within.timezone, field, within.start, within.end)
-    else:
-        inner = bounds(at / "partition", timezone=written.timezone, start=written.start, end=written.end, outer=within)
-        column = written.column or field
-        partition = TimePartition(written.by, inner.timezone, column, inner.start, inner.end)
+    dimensions = _dimensions(at / "partition", keys, within=within, field=field)
+    _check_product(at / "partition", keys, dimensions)
+    partitioning = _product(dimensions)
     if at.document.failed.isdisjoint({"partition", "path", "source"}):
         if pattern:
-            _check_pattern(at, pattern, partition)
-        if partition and partition.start is not None and partition.end is not None:
-            _check_bounds(at, partition, partition.start, partition.end)
-        if partition:
-            _check_column(at, keys, partition, source=source, field=field)
-    return partition
+            _check_pattern(at, pattern, partitioning.time)
+            _refuse_in_files(dimensions)
+        for dimension in dimensions:
+            if isinstance(dimension.found, TimePartition):
+                _check_time(dimension.at, dimension.found, source)
+            _check_declared(dimension, keys, field=field)
+    return partitioning
 
 
-def _check_bounds(at: At, partition: TimePartition, start: int, end: int) -> None:
-    """A partition belongs when it begins at ``start`` or after, and before ``end``."""
-    if start < end and partition.ceil(start) >= end:
-        (at / "partition").problem(
+def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -> list[_Dimension]:
+    written = keys.partition
+    if written is None or written == "none":
+        return []
+    if isinstance(written, str):
+        time = TimePartition(cast("By", _SHORT[written]), within.timezone, field, within.start, within.end)
+        return [_Dimension(at, time)]
+    if isinstance(written, list):
+        return [_dimension(at / index, each, within=within, field=field) for index, each in enumerate(written)]
+    return [_dimension(at, written, within=within, field=field)]
+
+
+def _dimension(at: At, written: PartitionMap | SegmentsMap, *, within: Bounds, field: str | None) -> _Dimension:
+    if isinstance(written, SegmentsMap):
+        check_keys(at / "segments", written.segments)
+        known = SegmentPartition(written.column, tuple(sorted(set(written.segments))))
+        return _Dimension(at, known, tuple(written.segments))
+    inner = bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=within)
+    return _Dimension(at, TimePartition(written.by, inner.timezone, written.column or field, inner.start, inner.end))
+
+
+def _product(dimensions: Sequence[_Dimension]) -> Partitioning:
+    """The product; of several dimensions of time, which is wrong, the first counts."""
+    found = [dimension.found for dimension in dimensions]
+    times = [(each, number) for number, each in enumerate(found) if isinstance(each, TimePartition)]
+    segments = tuple(each for each in found if isinstance(each, SegmentPartition))
+    return Partitioning(times[0][0], segments, times[0][1]) if times else Partitioning(None, segments)
+
+
+def _check_product(at: At, keys: AssetFile, dimensions: Sequence[_Dimension]) -> None:
+    """Refuses a list without dimensions, with two of time, and with two of one column."""
+    if not dimensions and isinstance(keys.partition, list):
+        at.problem("the list of dimensions is empty", hint="write partition: none, or leave it out")
+    times = [dimension.at for dimension in dimensions if isinstance(dimension.found, TimePartition)]
+    for another in times[1:]:
+        another.problem("at most one dimension of a product is time; the first is above")
+    columns: dict[str, str] = {}
+    for dimension in dimensions:
+        column = dimension.found.column
+        if column is None:
+            continue
+        if (first := columns.setdefault(column.lower(), column)) is not column:
+            same = "" if column == first else f", which to Spark is {first!r}"
+            (dimension.at / "column").problem(f"another dimension has the column {column!r}{same}, too")
+
+
+def _check_time(at: At, partition: TimePartition, source: SourceSpec | None) -> None:
+    """A partition belongs when it begins at ``start`` or after, and before ``end``; its rows are told by a column."""
+    start, end = partition.start, partition.end
+    if start is not None and end is not None and start < end and partition.ceil(start) >= end:
+        at.problem(
             f"no partition by {partition.by} begins between start and end, so that nothing is wanted",
             hint="a partition belongs when it begins at its start or after, and before its end",
         )
+    if partition.column is None and (source is None or source.kind == "delta"):
+        why = "reading a partition of a Delta table" if source else "'replace' works by block and"
+        message = f"the partition has no column: {why} needs the column that holds it"
+        at.problem(message, hint=f"write partition: {{by: {partition.by}, column: <column>}}")
 
 
 def _check_pattern(at: At, pattern: PathPattern, partition: TimePartition | None) -> None:
@@ -70,14 +132,21 @@ def _check_pattern(at: At, pattern: PathPattern, partition: TimePartition | None
         (at / "path").problem(str(error.args[0]), hint=error.hint)
 
 
-def _check_column(
-    at: At, keys: AssetFile, partition: TimePartition, *, source: SourceSpec | None, field: str | None
-) -> None:
-    column = partition.column
-    if column is None and (source is None or source.kind == "delta"):
-        why = "reading a partition of a Delta table" if source else "'replace' works by block and"
-        message = f"the partition has no column: {why} needs the column that holds it"
-        (at / "partition").problem(message, hint=f"write partition: {{by: {partition.by}, column: <column>}}")
-    elif column and keys.columns and column != field and column not in keys.columns:
-        place = at / "partition" / "column"
+def _refuse_in_files(dimensions: Sequence[_Dimension]) -> None:
+    for dimension in dimensions:
+        if isinstance(dimension.found, SegmentPartition):
+            message = "segments of a source of files are not supported yet: no path tells which of them a file holds"
+            dimension.at.problem(message)
+
+
+def _check_declared(dimension: _Dimension, keys: AssetFile, *, field: str | None) -> None:
+    """Refuses a column that is not declared, and segments that it cannot hold."""
+    column = dimension.found.column
+    if column is None or not keys.columns or column == field:
+        return
+    if column not in keys.columns:
+        place = dimension.at / "column"
         place.problem(f"'columns' has no {column!r}, the partition's column", hint=did_you_mean(column, keys.columns))
+    elif dimension.listed:
+        place = dimension.at / "segments"
+        check_types(place, dimension.listed, column=column, declared=keys.columns[column])

@@ -22,9 +22,12 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`read` of an inlet": files.ReadMap,
     "`schedule` as a map": files.ScheduleMap,
     "`schedule` by a timetable of an installed package": files.RegisteredMap,
-    "`partition` as a map": files.PartitionMap,
+    "`partition` by time": files.PartitionMap,
+    "`partition` by segments": files.SegmentsMap,
     "`strategy` as a map": files.StrategyMap,
     "`date_range` of a strategy": files.DateRangeMap,
+    "`strategy` of segments alone as a map": files.SegmentStrategyMap,
+    "`segments` of a strategy": files.SegmentOptionsMap,
 }
 _HEAD: Final = """\
 # Every key

@@ -64,7 +64,8 @@ def _default(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
         return Schedule(condition=condition, text=condition.text(), default=True)
     if inlets and draft.sure("schedule", "partition", "inlets"):
         message = f"nothing ever triggers asset {draft.name!r}: the updates of all its inlets are ignored"
-        hint = "an inlet without partitions has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule"
+        bare = "an inlet without time or partitions"
+        hint = f"{bare} has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule"
         (draft.at / "asset").problem(message, hint=hint)
     return Schedule(default=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, Final, TypeVar
 
@@ -19,20 +19,21 @@ from sparkassets.frozen import frozen
 
 M = TypeVar("M", bound=BaseModel)
 
-_MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel]]]] = {
+_MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[object], type[BaseModel]]]]] = {
     files.AssetFile: {
         "": files.AssetFile,
         "inlets.*": files.InletMap,
         "inlets.*.require": files.RequireMap,
         "inlets.*.read": files.ReadMap,
         "schedule": files.ScheduleMap,
-        "partition": files.PartitionMap,
-        "strategy": files.StrategyMap,
+        "partition": files.partition_map,
+        "strategy": files.strategy_map,
         "strategy.date_range": files.DateRangeMap,
+        "strategy.segments": files.SegmentOptionsMap,
     },
     files.ProjectFile: {"": files.ProjectFile, "defaults": files.DefaultsMap},
 }
-"""Which model describes the map at a path."""
+"""Which model describes the map at a path, or which function tells by its keys."""
 
 _WORDS: Final = {
     "string_type": "text",
@@ -120,17 +121,24 @@ def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _F
     key = str(path[-1])
     if refused := refused_key(_general(path)):
         return _Finding(path, refused, at_key=True)
-    known = files.keys_of(_MAPS[model][_general(path[:-1])])
+    described = _MAPS[model][_general(path[:-1])]
+    inner = described if isinstance(described, type) else described(_value(data, path[:-1]))
+    if inner is files.SegmentsMap and key in files.keys_of(files.PartitionMap):
+        product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
+        return _Finding(path, f"{key!r} belongs to a partition by time, not beside 'segments'", product, at_key=True)
+    known = files.keys_of(inner)
     hint = did_you_mean(key, known)
     meant = nearest(key, known) if len(path) == 1 else None
     return _Finding(path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant)
 
 
 def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_Finding]:
-    """Nothing where a key that is refused already explains it."""
+    """Nothing where a key or a value that is refused already explains it."""
     beside = _value(data, path[:-1])
-    if isinstance(beside, dict) and any(refused_key(_general((*path[:-1], key))) for key in beside):
-        return
+    for key, value in beside.items() if isinstance(beside, dict) else ():
+        general = _general((*path[:-1], key))
+        if refused_key(general) or refused_value(general, value, kind_of(value)):
+            return
     message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
     yield _Finding(path[:-1], message, unreliable=str(path[0]))
 
@@ -155,15 +163,20 @@ def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], da
         hint = "in YAML 1.2 only true and false are booleans"
     elif words.startswith(("text", "a Spark")) and isinstance(value, int | float):
         hint = "put it in quotes"
+    elif value is None and _general(path[:-1]) == "partition.segments":
+        hint = "NULL is in no segment"
     return _Finding(path, f"{_subject(path)} is {shown(value)}; expected {words}", hint)
 
 
 def _general(path: Path) -> str:
-    """The path as the tables write it.
+    """The path as the tables write it: an item of a product is a partition as one that stands alone.
 
-    >>> _general(("inlets", "flights", "read", "after"))
-    'inlets.*.read.after'
+    >>> _general(("inlets", "flights", "read", "after")), _general(("partition", 1, "by"))
+    ('inlets.*.read.after', 'partition.by')
     """
+    match path:
+        case ("partition", int(), *rest):
+            path = ("partition", *rest)
     steps = [str(step) for step in path]
     if len(steps) > 1 and steps[0] == "inlets":
         steps[1] = "*"
@@ -181,6 +194,8 @@ def _subject(path: Path) -> str:
             return f"inlet {last!r}"
         case ["inlets", inlet]:
             return f"{last!r} of inlet {inlet!r}"
+        case [*_, int()]:
+            return f"{last!r} in {_subject(tuple(before))}"
     return f"{last!r} in {before[-1]!r}"
 
 
@@ -193,6 +208,8 @@ def _owner(path: Path, model: type[BaseModel], data: dict[str, Any]) -> str:
             return f"asset {name!r}" if isinstance(name, str) else "this asset"
         case ("inlets", inlet):
             return f"inlet {inlet!r}"
+        case (*_, int()) as item:
+            return _subject(item)
         case (*_, parent):
             return repr(parent)
     raise AssertionError(path)

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
-from sparkassets.core.spec.files import StrategyMap
+from sparkassets.core.spec.files import SegmentStrategyMap, StrategyMap
 from sparkassets.core.spec.model import InletSpec
-from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Strategy
+from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
 from sparkassets.core.writes import WRITES, Replace, Write
 
-Name = Literal["full_refresh", "every_instance", "latest_only", "date_range"]
+Name = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
 
 _REFUSED: Final[Mapping[tuple[str, str], str]] = {
     ("every_instance", "replace"): "every run would destroy what the runs before it wrote",
     ("full_refresh", "append"): "every run would append all rows once more",
     ("date_range", "append"): "a partition that is computed again would be there twice",
+    ("segments", "append"): "a segment that is computed again would be there twice",
     ("latest_only", "replace"): "a run has only what is new and would destroy what is there",
 }
 """Why a strategy does not go with a write."""
@@ -41,25 +43,30 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tupl
             return LatestOnly(), write
         case "date_range":
             return _date_range(draft), write
+        case "segments":
+            return _segments(draft), write
 
 
 def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Name:
     given = draft.keys.strategy
     if given is not None:
-        return "date_range" if isinstance(given, StrategyMap) else given
-    if draft.partition or not draft.sure("partition"):
-        return "date_range"
+        return (
+            given if isinstance(given, str) else "segments" if isinstance(given, SegmentStrategyMap) else "date_range"
+        )
+    if draft.partitioning.is_partitioned or not draft.sure("partition"):
+        return _of_partitions(draft)
     return "latest_only" if any(inlet.read for inlet in inlets.values()) else "full_refresh"
+
+
+def _of_partitions(draft: AssetDraft) -> Name:
+    """What computes partitions such as those of the asset."""
+    return "segments" if draft.partitioning.is_partitioned and draft.partitioning.time is None else "date_range"
 
 
 def _check_needs(draft: AssetDraft, name: Name, inlets: Mapping[str, InletSpec]) -> None:
     at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
     reads = [each for each, inlet in inlets.items() if inlet.read]
-    if name == "date_range" and draft.partition is None:
-        hint = "write partition: {by: day, column: <column>}"
-        at.problem("strategy 'date_range' needs a partition by time", hint=hint)
-    if name != "date_range" and draft.partition is not None:
-        at.problem(f"strategy {name!r} with a partition is not supported yet; expected no partition, or 'date_range'")
+    _check_partition(draft, at, name)
     if name == "latest_only" and not reads:
         hint = "write inlets: {<asset>: {read: {after: <column>}}}"
         at.problem("strategy 'latest_only' needs an inlet that is read above a watermark", hint=hint)
@@ -67,6 +74,23 @@ def _check_needs(draft: AssetDraft, name: Name, inlets: Mapping[str, InletSpec])
         for inlet in reads:
             message = f"'read' needs strategy 'latest_only', but asset {draft.name!r} has {name!r}"
             (draft.at / "inlets" / inlet / "read").key_problem(message)
+
+
+def _check_partition(draft: AssetDraft, at: At, name: Name) -> None:
+    """Refuses a strategy of partitions that the asset does not have, and one of another kind of partitions."""
+    partitioned, fitting = draft.partitioning.is_partitioned, _of_partitions(draft)
+    if name == "date_range" and draft.partitioning.time is None:
+        hint = "write partition: {by: day, column: <column>}"
+        instead = f"{draft.name!r} has segments alone: write 'segments', or leave it out"
+        at.problem("strategy 'date_range' needs a partition by time", hint=instead if partitioned else hint)
+    elif name == "segments" and not partitioned:
+        hint = "write partition: {segments: [<key>, …], column: <column>}"
+        at.problem("strategy 'segments' needs a partition by segments", hint=hint)
+    elif name == "segments" and fitting != name:
+        message = f"strategy 'segments' is of segments alone, but the partition of asset {draft.name!r} has time"
+        at.problem(message, hint=f"write {fitting!r}, or leave it out")
+    elif partitioned and name != fitting:
+        at.problem(f"strategy {name!r} with a partition is not supported yet; expected no partition, or {fitting!r}")
 
 
 def _check_write(draft: AssetDraft, name: Name) -> None:
@@ -84,6 +108,11 @@ def _check_write(draft: AssetDraft, name: Name) -> None:
         if draft.keys.strategy is None and name == "full_refresh":
             hint += "; an inlet with 'read: {after: <column>}' makes it 'latest_only', which appends"
         (draft.at / "write").problem(f"strategy {name!r} cannot {write!r}: {reason}", hint=hint)
+
+
+def _segments(draft: AssetDraft) -> Segments:
+    given = draft.keys.strategy
+    return Segments(given.segments.max_partitions_per_run) if isinstance(given, SegmentStrategyMap) else Segments()
 
 
 def _date_range(draft: AssetDraft) -> DateRange:

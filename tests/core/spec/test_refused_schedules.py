@@ -701,7 +701,7 @@ inlets: {flights: {on_update: ignore}}
 a.yml:1:8: nothing ever triggers asset 'a': the updates of all its inlets are ignored
     asset: a
            ^
-  hint: an inlet without partitions has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule
+  hint: an inlet without time or partitions has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule
 """,
             id="nothing_that_triggers",
         ),

@@ -65,7 +65,7 @@ strategy: date_rang
 write: insert
 """,
             """\
-a.yml:2:11: 'strategy' is 'date_rang'; expected full_refresh, every_instance, latest_only or date_range
+a.yml:2:11: 'strategy' is 'date_rang'; expected full_refresh, every_instance, latest_only, date_range or segments
     strategy: date_rang
               ^^^^^^^^^
   hint: did you mean 'date_range'?

@@ -1,0 +1,97 @@
+"""Products of time and segments are planned, told and backfilled as time alone is."""
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.core.journal.announce import announced
+from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
+from sparkassets.core.planner.backfill import plan_backfill
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.status import asset_status, grid, stretches
+from sparkassets.core.strategies import Segments
+from sparkassets.errors import InputError
+from tests.builders import Story, asset, project, source
+
+REGIONS = SegmentPartition("region", ("de", "nl"))
+DAYS = Partitioning(TimePartition("day", "UTC", "day"), (REGIONS,))
+HOURS = Partitioning(TimePartition("hour", "UTC", "hour"), (REGIONS,))
+ALONE = Partitioning(None, (REGIONS,))
+
+
+def story(consumer=HOURS, **more):
+    orders = replace(source("orders"), partitioning=DAYS)
+    sums = replace(asset("sums", "orders"), partitioning=consumer, **more)
+    return Story(project(orders, sums), now="2025-02-01")
+
+
+def backfilled(told, key, *, force=False):
+    sums = told.project.assets["sums"]
+    plan = plan_backfill(told.context(), sums, sums.partitioning.parse(key), force=force)
+    return [sums.partitioning.told(run.blocks) for run in plan.runs], [wait.reason for wait in plan.waiting]
+
+
+def test_hours_of_a_day_of_one_segment():
+    told = story()
+    told.observed("orders", "2025-01-01,nl")
+    (run,) = told.plan().runs
+    assert HOURS.labels(run.blocks) == ["2025-01-01T00..2025-01-01T23,nl"]
+    assert run.reason == "24 partitions missing"
+    assert run.request.pins["orders"].parts == DAYS.parse("2025-01-01,nl")
+    told.run("sums")
+    told.observed("orders", "2025-01-01")
+    (run,) = told.plan().runs
+    assert run.reason == "24 partitions missing, 24 stale: orders changed"
+    assert HOURS.told(run.blocks) == ["2025-01-01T00..2025-01-01T23,*"]
+
+
+def test_a_product_at_a_glance():
+    told = story()
+    told.observed("orders", "2025-01-01,nl", "2025-01-02")
+    sums = told.project.assets["sums"]
+    status = asset_status(told.context(), sums)
+    assert (status.missing, status.current) == (72, 0)
+    told.run("sums")
+    assert asset_status(told.context(), sums).covered == (
+        "2025-01-01T00..2025-01-02T23,nl",
+        "2025-01-02T00..2025-01-02T23,de",
+    )
+    assert dict(grid(told.context(), sums))["2025-01-02T05,de"] == "current"
+    tree = repr(explain(told.context(), sums, sums.partitioning.parse("*,de")))
+    assert "24 partitions current: 2025-01-02T00..2025-01-02T23,de" in tree
+    assert "48" not in tree
+
+
+def test_segments_alone_are_told_in_their_order():
+    told = story(ALONE, strategy=Segments())
+    told.observed("orders", "2025-01-01,nl")
+    told.run("sums")
+    told.observed("orders", "2025-01-02,de")
+    found = [(ALONE.labels(parts), status) for parts, status in stretches(told.context(), told.project.assets["sums"])]
+    assert found == [(["de"], "missing"), (["nl"], "current")]
+
+
+def test_a_run_of_segments_has_at_most_so_many():
+    told = story(ALONE, strategy=Segments(max_partitions_per_run=1))
+    told.observed("orders", "2025-01-01")
+    assert [ALONE.labels(run.blocks) for run in told.run_all()] == [["de"], ["nl"]]
+
+
+def test_a_star_in_place_of_time_is_all_that_is_wanted_or_there():
+    told = story()
+    assert backfilled(told, "*,nl") == ([], [])
+    told.observed("orders", "2025-01-01..2025-01-02,nl", "2025-01-02,de")
+    assert backfilled(told, "*,nl") == ([["2025-01-01T00..2025-01-02T23,nl"]], [])
+    assert backfilled(told, "*") == ([["2025-01-01T00..2025-01-02T23,nl", "2025-01-02T00..2025-01-02T23,de"]], [])
+    told.run("sums")
+    assert backfilled(told, "*,nl") == ([], ["up to date (--force computes it again)"])
+    assert backfilled(told, "*,nl", force=True) == ([["2025-01-01T00..2025-01-02T23,nl"]], [])
+
+
+def test_an_event_has_no_star_in_place_of_time():
+    told = story()
+    with pytest.raises(InputError, match="'\\*,nl' is all time of 'orders', and no event brings that"):
+        announced(told.project, "orders", partition="*,nl")
+    assert announced(told.project, "orders", partition="2025-01-01").parts == DAYS.known & PartitionSet.span(
+        1735689600, 1735776000
+    )

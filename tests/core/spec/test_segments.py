@@ -1,0 +1,106 @@
+"""Partitions by segments and products as they are compiled, with what follows from them."""
+
+import pytest
+
+from sparkassets.core.partitions import Overlap, Partitioning, SegmentPartition, TimePartition
+from sparkassets.core.spec.model import Require
+from sparkassets.core.strategies import DateRange, Segments
+from tests.core.spec.in_memory import compiled
+
+SHOPS = "[{by: hour, column: hour}, {segments: ['1', '-2'], column: shop}]"
+REGIONS = SegmentPartition("region", ("de", "nl"))
+FLIGHTS = """
+asset: flights
+source: delta
+path: flights
+partition: [{by: day, column: day}, {segments: [nl, de], column: region}]
+"""
+RATES = "asset: rates\nsource: delta\npath: rates\npartition: {segments: [de, nl], column: Region}"
+
+
+def project(text, **more):
+    files = {"a.yml": f"asset: a\n{text}", "a.sql": "SELECT *", "flights.yml": FLIGHTS, "rates.yml": RATES}
+    return compiled({**files, **more})
+
+
+def one(text):
+    return project(text).assets["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "partitioning", "strategy"),
+    [
+        ("partition: {segments: [nl, de], column: region}", Partitioning(None, (REGIONS,)), Segments()),
+        ("partition: [{segments: [nl, de], column: region}]", Partitioning(None, (REGIONS,)), Segments()),
+        (
+            "partition: {segments: [nl, de], column: region}\nstrategy: {segments: {max_partitions_per_run: 7}}",
+            Partitioning(None, (REGIONS,)),
+            Segments(7),
+        ),
+        (
+            "partition: {segments: [nl, de], column: region}\nstrategy: segments\nstart: 2025-01-01",
+            Partitioning(None, (REGIONS,)),
+            Segments(),
+        ),
+        (
+            "partition: [{segments: [de, nl], column: region}, {by: hour, column: hour}]\nstrategy: date_range",
+            Partitioning(TimePartition("hour", "UTC", "hour"), (REGIONS,), 1),
+            DateRange(),
+        ),
+        (
+            f"partition: {SHOPS}\ncolumns: {{hour: timestamp, shop: INT}}",
+            Partitioning(TimePartition("hour", "UTC", "hour"), (SegmentPartition("shop", ("-2", "1")),)),
+            DateRange(),
+        ),
+    ],
+)
+def test_dimensions_in_the_order_of_the_list(text, partitioning, strategy):
+    found = one(text)
+    assert (found.partitioning, found.strategy) == (partitioning, strategy)
+    assert found.start is None
+
+
+@pytest.mark.parametrize("kind", ["string", "VARCHAR(3)", "date"])
+def test_columns_that_hold_such_keys(kind):
+    assert one(f"partition: {{segments: [2025-01-01], column: d}}\ncolumns: {{d: {kind}}}").partitioning.segments
+
+
+BOTH = "[{by: day, column: day}, {segments: [de, nl], column: region}]"
+
+
+@pytest.mark.parametrize(
+    ("partition", "flights", "rates"),
+    [
+        (BOTH, (Overlap(), "rerun"), (Overlap(), "ignore")),
+        ("{by: day, column: day}", (Overlap(), "rerun"), (None, "ignore")),
+        ("{segments: [de], column: region}", (Overlap(), "rerun"), (Overlap(), "rerun")),
+        ("{segments: [de], column: land}", (None, "rerun"), (None, "rerun")),
+        ("none", (None, "rerun"), (None, "rerun")),
+    ],
+)
+def test_inlets_are_mapped_by_the_dimensions_that_both_have(partition, flights, rates):
+    inlets = one(f"partition: {partition}\ninlets: [flights, rates]").inlets
+    assert (inlets["flights"].mapping, inlets["flights"].on_update) == flights
+    assert (inlets["rates"].mapping, inlets["rates"].on_update) == rates
+
+
+def test_a_count_goes_by_all_segments_of_a_dimension_that_only_the_inlet_has():
+    found = one("partition: {by: day, column: day}\ninlets: {flights: {require: {at_least: 2}}}")
+    assert found.inlets["flights"].require == Require("at_least", 2)
+
+
+def test_segments_that_are_named_unlike_are_probably_not_meant():
+    found = project(f"partition: {BOTH.replace('region', 'land')}\ninlets: [flights]").warnings
+    (warning,) = found
+    assert str(warning) == (
+        "a.yml:3:10: the segments of 'a' are by land, those of 'flights' by region: each partition reads all segments "
+        "of 'flights'\n"
+        "    inlets: [flights]\n"
+        "             ^^^^^^^\n"
+        "  hint: dimensions match by column; name it alike where the same is meant"
+    )
+
+
+def test_a_template_knows_the_columns_of_all_dimensions():
+    sql = "SELECT day, '{{ partition.region }}' AS region FROM {{ inlets.flights }}"
+    assert project(f"partition: {BOTH}", **{"a.sql": sql}).assets["a"].inlets["flights"].mapping == Overlap()
