@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, cast
 
 from sparkassets.core.partitions import By, Partitioning, SegmentPartition, TimePartition
@@ -56,12 +56,11 @@ def compile_partition(
     partitioning = _product(dimensions)
     if at.document.failed.isdisjoint({"partition", "path", "source"}):
         if pattern:
-            _check_pattern(at, pattern, partitioning.time)
-            _refuse_in_files(dimensions)
+            _check_pattern(at, pattern, partitioning)
         for dimension in dimensions:
             if isinstance(dimension.found, TimePartition):
                 _check_time(dimension.at, dimension.found, source)
-            _check_declared(dimension, keys, field=field)
+            _check_declared(dimension, keys, fields=pattern.fields if pattern else ())
     return partitioning
 
 
@@ -125,24 +124,18 @@ def _check_time(at: At, partition: TimePartition, source: SourceSpec | None) -> 
         at.problem(message, hint=f"write partition: {{by: {partition.by}, column: <column>}}")
 
 
-def _check_pattern(at: At, pattern: PathPattern, partition: TimePartition | None) -> None:
+def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> None:
     try:
-        pattern.check(partition)
+        pattern.check(partitioning.time)
+        pattern.check_segments(partitioning.segments)
     except PatternError as error:
         (at / "path").problem(str(error.args[0]), hint=error.hint)
 
 
-def _refuse_in_files(dimensions: Sequence[_Dimension]) -> None:
-    for dimension in dimensions:
-        if isinstance(dimension.found, SegmentPartition):
-            message = "segments of a source of files are not supported yet: no path tells which of them a file holds"
-            dimension.at.problem(message)
-
-
-def _check_declared(dimension: _Dimension, keys: AssetFile, *, field: str | None) -> None:
-    """Refuses a column that is not declared, and segments that it cannot hold."""
+def _check_declared(dimension: _Dimension, keys: AssetFile, *, fields: Collection[str]) -> None:
+    """Refuses a column that is neither declared nor a field of the path, and segments that it cannot hold."""
     column = dimension.found.column
-    if column is None or not keys.columns or column == field:
+    if column is None or not keys.columns or (column in fields and column not in keys.columns):
         return
     if column not in keys.columns:
         place = dimension.at / "column"

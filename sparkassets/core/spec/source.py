@@ -6,7 +6,7 @@ from typing import Final
 
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.spec.document import At
-from sparkassets.core.spec.files import AssetFile
+from sparkassets.core.spec.files import AssetFile, SegmentsMap
 from sparkassets.core.spec.model import SourceKind, SourceSpec
 from sparkassets.core.spec.times import seconds
 
@@ -57,13 +57,18 @@ def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
         return None
     if _kind(keys) in FILE_KINDS:
         try:
-            return PathPattern.parse(keys.path)
+            return PathPattern.parse(keys.path, _segment_columns(keys))
         except PatternError as error:
             (at / "path").problem(str(error.args[0]), hint=error.hint)
     elif mark := next((each for each in _PATTERN_MARKS if each in keys.path), None):
         message = f"the path of a table cannot vary, but holds {mark!r}"
         (at / "path").text_problem(keys.path.index(mark), message, width=1)
     return None
+
+
+def _segment_columns(keys: AssetFile) -> list[str]:
+    written = keys.partition if isinstance(keys.partition, list) else [keys.partition]
+    return [each.column for each in written if isinstance(each, SegmentsMap)]
 
 
 def _kind(keys: AssetFile) -> SourceKind:

@@ -511,11 +511,40 @@ path: x/{day}.csv
 partition: [{by: day, column: day}, {segments: [de], column: region}]
 """,
             """\
-a.yml:4:37: segments of a source of files are not supported yet: no path tells which of them a file holds
-    partition: [{by: day, column: day}, {segments: [de], column: region}]
-                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+a.yml:3:7: the path 'x/{day}.csv' does not say which region a file belongs to
+    path: x/{day}.csv
+          ^^^^^^^^^^^
+  hint: write {region} where a segment such as 'de' stands in it
 """,
-            id="files",
+            id="files_without_a_field",
+        ),
+        pytest.param(
+            """\
+source: csv
+path: x/{region}/{day}.csv
+partition: {by: day, column: day}
+""",
+            """\
+a.yml:3:7: the path has the fields {region} and {day}, but at most one field is time
+    path: x/{region}/{day}.csv
+          ^^^^^^^^^^^^^^^^^^^^
+  hint: a field of segments has the name of a dimension's column; write '*' for what does not matter
+""",
+            id="a_field_without_a_dimension",
+        ),
+        pytest.param(
+            """\
+source: csv
+path: x/{shop}_*.csv
+partition: {segments: ['1', '01'], column: shop}
+columns: {id: bigint, shop: int}
+""",
+            """\
+a.yml:4:29: '01' is no value of the column 'shop', which is declared as 'int'
+    partition: {segments: ['1', '01'], column: shop}
+                                ^^^^
+""",
+            id="files_of_a_declared_type",
         ),
         pytest.param(
             """\

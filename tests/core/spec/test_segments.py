@@ -104,3 +104,15 @@ def test_segments_that_are_named_unlike_are_probably_not_meant():
 def test_a_template_knows_the_columns_of_all_dimensions():
     sql = "SELECT day, '{{ partition.region }}' AS region FROM {{ inlets.flights }}"
     assert project(f"partition: {BOTH}", **{"a.sql": sql}).assets["a"].inlets["flights"].mapping == Overlap()
+
+
+@pytest.mark.parametrize(
+    ("path", "partition", "columns", "partitioning"),
+    [
+        ("x/{region}/{day:%Y%m%d}.csv", BOTH, "", Partitioning(TimePartition("day", "UTC", "day"), (REGIONS,))),
+        ("x/region={region}/*", "{segments: [de, nl], column: region}", "{id: int}", Partitioning(None, (REGIONS,))),
+    ],
+)
+def test_fields_of_a_path_are_segments(path, partition, columns, partitioning):
+    found = one(f"source: csv\npath: {path}\npartition: {partition}" + (f"\ncolumns: {columns}" if columns else ""))
+    assert found.partitioning == partitioning
