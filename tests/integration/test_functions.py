@@ -97,7 +97,7 @@ def test_what_a_worker_raises_has_the_line_of_the_file(engine, flights, tasks, t
             raise ValueError(f"no {value}")
 
         def rows(flights):
-            return flights.limit(1).select(sql.udf(broken, "int")("day").alias("n"))
+            return flights.orderBy("day").limit(1).select(sql.udf(broken, "int")("day").alias("n"))
     """)
     run = order(table("report", tmp_path, **function(folder, "rows", "flights", inlets=["flights"])), flights)
     with pytest.raises(RunError) as error:
