@@ -36,6 +36,7 @@ STATUS_STYLES = {
     "running": "cyan",
     "open": "dim",
     "kept": "yellow",
+    "unlisted": "dim",
     "paused": "yellow",
     "never": "dim",
 }

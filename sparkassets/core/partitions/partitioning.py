@@ -118,6 +118,18 @@ class Partitioning:
             return EVERYTHING
         return PartitionSet.by_segment(dict.fromkeys(tuples(self.segments), _ALWAYS))
 
+    def unknown(self, parts: PartitionSet) -> PartitionSet:
+        """Those of ``parts`` whose segments are not known, or not any more.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", ("a", "b")),))
+        >>> stores.labels(stores.unknown(PartitionSet.by_segment(dict.fromkeys([("b",), ("c",)], _ALWAYS))))
+        ['c']
+        """
+        if not parts.apart:
+            return NOTHING
+        known = set(tuples(self.segments))
+        return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if segment not in known})
+
     # ----------------------------------------------------------------- sets of partitions
 
     def cover(self, parts: PartitionSet) -> PartitionSet:

@@ -75,6 +75,9 @@ def of_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> t
         which = prefixed(loss.blocks, asset.partitioning)
         found.append(advised(asset, loss) if loss.stuck else f"{which}{loss.reason}")
     found += [prefixed(note.blocks, asset.partitioning) + note.text for note in foreign(context, asset, state)]
+    if unlisted := asset.partitioning.unknown(asset.partitioning.inside(state.coverage)):
+        which = prefixed(unlisted, asset.partitioning)
+        found.append(f"{which}no segment of the list any more; its rows stay, and nothing computes them")
     return tuple(found)
 
 

@@ -20,7 +20,7 @@ from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
-PartitionStatus = Literal["current", "stale", "missing", "failed", "running", "there", "open", "kept"]
+PartitionStatus = Literal["current", "stale", "missing", "failed", "running", "there", "open", "kept", "unlisted"]
 
 
 @frozen
@@ -160,6 +160,7 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     yield "failed", state.failed_blocks
     yield "missing", found.missing
     yield "stale", found.all_stale
+    yield "unlisted", asset.partitioning.unknown(have)
     yield "kept", _kept(context, asset, have)
     yield "current", have
     yield "open", found.later

@@ -71,6 +71,21 @@ def test_segments_alone_are_told_in_their_order():
     assert found == [(["de"], "missing"), (["nl"], "current")]
 
 
+def test_a_key_that_left_the_list_keeps_its_rows_and_that_is_said():
+    told = story()
+    told.observed("orders", "2025-01-01")
+    told.run("sums")
+    orders, sums = told.project.assets.values()
+    told.change(orders, replace(sums, partitioning=replace(HOURS, segments=(SegmentPartition("region", ("nl",)),))))
+    assert not told.plan().runs
+    sums = told.project.assets["sums"]
+    assert asset_status(told.context(), sums).notes == (
+        "2025-01-01T00..2025-01-01T23,de: no segment of the list any more; its rows stay, and nothing computes them",
+    )
+    found = dict(grid(told.context(), sums))
+    assert (found["2025-01-01T05,de"], found["2025-01-01T05,nl"]) == ("unlisted", "current")
+
+
 def test_a_run_of_segments_has_at_most_so_many():
     told = story(ALONE, strategy=Segments(max_partitions_per_run=1))
     told.observed("orders", "2025-01-01")
