@@ -721,6 +721,20 @@ def test_a_deletion_vector_tells_the_days_of_the_rows_that_it_deletes(path, oper
     assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01", "2013-01-02", "2013-01-03"], [])
 
 
+def test_a_deletion_vector_tells_the_products_of_the_rows_that_it_deletes(path):
+    write_deltalake(path, cells((1, "de"), (1, "nl"), (2, "de"), (2, "de")))
+    source = delta(path, Partitioning(DAYS, (REGION,)))
+    source.look()
+    _delete_by_vector(path, 1, 1)
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == ([], ["2013-01-01,nl"])
+    _delete_by_vector(path, 2, 1, 3, before=[1])
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-02,de"], [])
+    again = delta(path, Partitioning(None, (REGION,)))
+    assert again.keys(again.look().changed) == ["de"]
+
+
 def test_a_file_all_of_whose_rows_are_deleted_by_a_vector_holds_no_day(path):
     add(path, 1, 1, 1, 1)
     add(path, 2)
