@@ -7,7 +7,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,14 @@ from deltalake import DeltaTable, Schema
 from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction
 
-from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
+from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location
 from sparkassets.sources import observer
 
 REPEATS = 7
 FIRST = date(1990, 1, 1)
+STATS = '{"numRecords":1,"minValues":{"x":1},"maxValues":{"x":1},"nullCount":{"x":0}}'
 
 
 @dataclass
@@ -133,11 +134,36 @@ def table(root: Path, count: int) -> None:
     report("a day was deleted", median(daily.look, before=lambda n: delete(path, days(count)[-1 - n])), base)
 
 
+def products(root: Path, count: int) -> None:
+    """A Delta table of ``count`` customers, a file a customer of one day."""
+    path, customers = str(root / f"products{count}"), [f"customer{number:06}" for number in range(count)]
+    fields = [Field("day", PrimitiveType("date")), Field("customer", PrimitiveType("string"))]
+    schema = Schema([*fields, Field("x", PrimitiveType("long"))])
+    DeltaTable.create(path, schema=schema, partition_by=["day", "customer"])
+    (day,) = days(1)
+
+    def add(names: list[str], name: str) -> None:
+        delta = DeltaTable(path)
+        parts = [({"day": day, "customer": each}, f"day={day}/customer={each}/{name}.parquet") for each in names]
+        adds = [AddAction(place, 1, values, 0, True, STATS) for values, place in parts]  # noqa: FBT003 - data changes
+        delta.create_write_transaction(adds, "append", delta.schema(), ["day", "customer"])
+
+    add(customers, "first")
+    DeltaTable(path).create_checkpoint()
+    base = median(lambda: len(DeltaTable(path).get_add_actions(flatten=True).column("path").to_pylist()))
+    daily = source(path, "delta")
+    dimensions = (SegmentPartition("customer", tuple(customers)),)
+    daily.asset = replace(daily.asset, partitioning=Partitioning(daily.asset.partitioning.time, dimensions))
+    daily.look()
+    print(f"Delta, {count:,} customers by day; opening the table and listing its files: {base:.0f} ms")
+    report("nothing new", median(daily.look), base)
+    report("one commit came", median(daily.look, before=lambda n: add(customers[:1], f"more{n}")), base)
+
+
 def commit(path: str, keys: list[str], name: str) -> None:
     """Appends one file a day, in the log alone: nothing here reads data."""
     delta = DeltaTable(path)
-    stats = '{"numRecords":1,"minValues":{"x":1},"maxValues":{"x":1},"nullCount":{"x":0}}'
-    adds = [AddAction(f"day={key}/{name}.parquet", 1, {"day": key}, 0, True, stats) for key in keys]  # noqa: FBT003 - data changes
+    adds = [AddAction(f"day={key}/{name}.parquet", 1, {"day": key}, 0, True, STATS) for key in keys]  # noqa: FBT003 - data changes
     delta.create_write_transaction(adds, "append", delta.schema(), ["day"])
 
 
@@ -154,6 +180,7 @@ def main() -> None:
         files(landing, 10_000)
         for count in (1_000, 10_000):
             table(Path(folder), count)
+        products(Path(folder), 100_000)
 
 
 if __name__ == "__main__":
