@@ -202,16 +202,17 @@ def _group(
     slots: dict[str, _Files] = {}
     ignored = _Ignored()
     by_text: dict[tuple[Segment | None, str], list[File]] = {}
+    known = [frozenset(each.keys) for each in partitioning.segments]
     for file in files:
         text = pattern.match(file[0])
         if text is not None:
-            by_text.setdefault((pattern.segment(file[0]), text), []).append(file)
+            segment = pattern.segment(file[0]) if known else ()
+            by_text.setdefault((segment, text), []).append(file)
         elif pattern.resembles(file[0]):
             ignored.unnamed.append(file[0])
-    known = [frozenset(each.keys) for each in partitioning.segments]
     for (segment, text), members in by_text.items():
         found = pattern.time(text, partitioning)
-        if segment is None or not all(key in keys for key, keys in zip(segment, known, strict=True)):
+        if segment is None or (known and not all(key in keys for key, keys in zip(segment, known, strict=True))):
             ignored.others.extend(path for path, _, _ in members)
         elif found is None:
             left = ignored.beyond if pattern.is_beyond(text) else ignored.unnamed

@@ -26,8 +26,10 @@ class FileSlot:
         >>> FileSlot((), 86400).key, FileSlot(("de", "a,b"), 86400).key, FileSlot(("",)).key
         ('86400', '86400,de,a%2Cb', '%')
         """
-        time = [] if self.start is None else [str(self.start)]
-        return ",".join([*time, *map(encoded, self.segment)])
+        time = "" if self.start is None else str(self.start)
+        if not self.segment:
+            return time
+        return ",".join([*([time] if time else []), *map(encoded, self.segment)])
 
     @classmethod
     def of_key(cls, key: str, partitioning: Partitioning) -> FileSlot | None:
