@@ -66,7 +66,7 @@ def days(*keys: str, by: str = "day", zone: str = "UTC") -> PartitionSet:
 def partitioned(by: str | None, zone: str = "UTC", segments: Segments = MappingProxyType({})) -> Partitioning:
     """By a grain of time, unless it is None, and by the segments of each column."""
     time = TimePartition(by, zone, column=by) if by else None  # type: ignore[arg-type]
-    return Partitioning(time, tuple(SegmentPartition(column, tuple(keys)) for column, keys in segments.items()))
+    return Partitioning(time, tuple(SegmentPartition(column, tuple(sorted(keys))) for column, keys in segments.items()))
 
 
 def source(

@@ -11,6 +11,7 @@ from sparkassets.core.partitions.mappings import PartitionMapping
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.partitioning import Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.remembered import remembered
 from sparkassets.core.partitions.segments import tuples
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
@@ -53,6 +54,7 @@ class Dependency:
         """Whether what the inlet has says which time of the consumer is meant, if the consumer has any."""
         return self.is_mapped and (self.consumer.time is None or self.inlet.time is not None)
 
+    @remembered
     def up(self, blocks: PartitionSet) -> PartitionSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole.
 
@@ -74,6 +76,7 @@ class Dependency:
         needed = blocks.lift(lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time))
         return carried(needed, self.consumer, self.inlet)
 
+    @remembered
     def down(self, changed: PartitionSet) -> PartitionSet:
         """The blocks that need an inlet partition which overlaps ``changed``.
 
@@ -131,7 +134,7 @@ class Dependency:
         """
         if not self.is_mapped or self.is_open:
             return None
-        first = next(tuples(self.consumer.segments))
+        first = tuples(self.consumer.segments)[0]
         some = PartitionSet(time) if not first else PartitionSet.by_segment({first: time})
         found = islice(self.consumer.each(self.consumer.cover(some)), blocks)
         return max(self.inlet.count(self.up(block)) for block in found)

@@ -8,9 +8,13 @@ from typing import Generic, TypeVar
 from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
 from sparkassets.core.partitions.lifting import Alone, Lifted, Segment, combined, value_at
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.remembered import MANY
 from sparkassets.core.partitions.sets import PartitionSet
 from sparkassets.core.partitions.stamped import StampedRanges
 from sparkassets.core.partitions.stamped_sets import StampedPartitions
+
+_SHARE = 8
+"""To touch one tuple takes as long as to copy so many."""
 
 V = TypeVar("V")
 G = TypeVar("G")
@@ -27,6 +31,10 @@ class _Growing(Generic[V, G]):
         self._grow, self._done = grow, done
         self._usual = grow(usual)
         self._touched: dict[Segment, G] = {}
+
+    def is_small_beside(self, parts: PartitionSet) -> bool:
+        """Whether so many tuples change that the whole is sooner made anew, where many have the same time."""
+        return len(parts.apart) >= MANY and len(parts.apart) * _SHARE > len(self._apart) + len(self._touched)
 
     def change(self, parts: PartitionSet, do: Callable[[G, RangeSet], None]) -> None:
         """Does that to the value of every tuple, with the tuple's time in ``parts``."""
@@ -45,7 +53,9 @@ class _Growing(Generic[V, G]):
     def result(self) -> Lifted[V]:
         """All of it, as a value."""
         usual = self._done(self._usual)
-        touched = tuple((segment, self._done(self._touched[segment])) for segment in sorted(self._touched))
+        same: dict[V, V] = {}
+        values = ((segment, self._done(self._touched[segment])) for segment in sorted(self._touched))
+        touched = tuple((segment, same.setdefault(value, value)) for segment, value in values)
         return combined(_newer, (usual, self._apart), (usual, touched), lefts=Alone.KEPT)
 
     def _touch(self, segment: Segment) -> None:
@@ -57,38 +67,50 @@ class GrowingPartitions:
     """A `PartitionSet` on its way."""
 
     def __init__(self, parts: PartitionSet) -> None:
-        self._growing = _Growing((parts.time, parts.apart), grow=GrowingRanges, done=GrowingRanges.result)
+        self._begin(parts)
 
     def add(self, parts: PartitionSet) -> None:
         """Adds what is in ``parts``."""
-        self._growing.change(parts, GrowingRanges.add)
+        if self._growing.is_small_beside(parts):
+            self._begin(self.result() | parts)
+        else:
+            self._growing.change(parts, GrowingRanges.add)
 
     def remove(self, parts: PartitionSet) -> None:
         """Takes away what is in ``parts``."""
-        self._growing.change(parts, GrowingRanges.remove)
+        if self._growing.is_small_beside(parts):
+            self._begin(self.result() - parts)
+        else:
+            self._growing.change(parts, GrowingRanges.remove)
 
     def result(self) -> PartitionSet:
-        """All of it, as a value.
+        """All of it, as a value: the same one where nothing changed.
 
         >>> growing = GrowingPartitions(PartitionSet.span(0, 5))
         >>> growing.add(PartitionSet.span(5, 9))
         >>> growing.result() == PartitionSet.span(0, 9)
         True
         """
-        return PartitionSet(*self._growing.result())
+        made = PartitionSet(*self._growing.result())
+        return self._before if made == self._before else made
+
+    def _begin(self, parts: PartitionSet) -> None:
+        self._before = parts
+        self._growing = _Growing((parts.time, parts.apart), grow=GrowingRanges, done=GrowingRanges.result)
 
 
 class GrowingStampedPartitions:
     """`StampedPartitions` on their way."""
 
     def __init__(self, marks: StampedPartitions) -> None:
-        self._growing = _Growing[StampedRanges, GrowingStamps](
-            (marks.time, marks.apart), grow=GrowingStamps, done=GrowingStamps.result
-        )
+        self._begin(marks)
 
     def overlay(self, parts: PartitionSet, stamp: int) -> None:
         """Stamps ``parts`` too; where both are, the greater stamp stays."""
-        self._growing.change(parts, lambda growing, ranges: growing.overlay(ranges, stamp))
+        if self._growing.is_small_beside(parts):
+            self._begin(self.result().overlay(parts, stamp))
+        else:
+            self._growing.change(parts, lambda growing, ranges: growing.overlay(ranges, stamp))
 
     def result(self) -> StampedPartitions:
         """All of it, as a value.
@@ -99,6 +121,11 @@ class GrowingStampedPartitions:
         7
         """
         return StampedPartitions(*self._growing.result())
+
+    def _begin(self, marks: StampedPartitions) -> None:
+        self._growing = _Growing[StampedRanges, GrowingStamps](
+            (marks.time, marks.apart), grow=GrowingStamps, done=GrowingStamps.result
+        )
 
 
 def _newer(_: V, new: V) -> V:

@@ -7,7 +7,7 @@ ascending, none of them equal to the rule; so that equal functions are equal val
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from operator import itemgetter
 from typing import Any, TypeVar, cast
@@ -55,15 +55,23 @@ def from_mapping(usual: A, values: Mapping[Segment, A]) -> Lifted[A]:
     return usual, tuple((segment, values[segment]) for segment in sorted(values) if values[segment] != usual)
 
 
-def mapped(f: Callable[[A], C], lifted: Lifted[A]) -> Lifted[C]:
-    """``f`` of the function's value, for every tuple.
+def of_all(value: A, segments: Sequence[Segment], *, usual: A) -> Lifted[A]:
+    """The function that is one value for these tuples, ascending, and else ``usual``.
 
-    >>> mapped(bool, (0, ((("be",), 2), (("nl",), 1))))
-    (False, ((('be',), True), (('nl',), True)))
+    >>> of_all(1, [("be",), ("nl",)], usual=0)
+    (0, ((('be',), 1), (('nl',), 1)))
     """
-    before, apart = lifted
-    usual = f(before)
-    return usual, tuple((segment, value) for segment, old in apart if (value := f(old)) != usual)
+    return usual, () if value == usual else tuple([(segment, value) for segment in segments])
+
+
+def mapped(f: Callable[[A], C], lifted: Lifted[A]) -> Lifted[C]:
+    """``f`` of the function's value, for every tuple; asked once for each value.
+
+    >>> mapped(str, (0, ((("be",), 2), (("nl",), 1))))
+    ('0', ((('be',), '2'), (('nl',), '1')))
+    """
+    usual = f(lifted[0])
+    return usual, tuple(_changed(lifted[1], f, usual))
 
 
 def combined(
@@ -74,7 +82,7 @@ def combined(
     lefts: Alone = Alone.ASKED,
     rights: Alone = Alone.ASKED,
 ) -> Lifted[C]:
-    """``f`` of both functions' values, for every tuple.
+    """``f`` of both functions' values, for every tuple; asked once for each pair of values.
 
     Args:
         f: Of two values.
@@ -89,33 +97,88 @@ def combined(
     usual = f(left[0], right[0])
     made: list[tuple[Segment, C]] = []
 
-    def add(segment: Segment, value: C) -> None:
-        if value != usual:
-            made.append((segment, value))
-
-    def alone(apart: Apart[Any], fate: Alone, one: Callable[[Any], C]) -> None:
+    def alone(apart: Apart[Any], low: int, high: int, fate: Alone, one: Callable[[Any], C]) -> None:
         if fate is Alone.KEPT:
-            made.extend(cast("Apart[C]", apart))
-        elif fate is Alone.ASKED:
-            for segment, value in apart:
-                add(segment, one(value))
+            made.extend(cast("Apart[C]", apart[low:high]))
+        elif fate is Alone.ASKED and low < high:
+            made.extend(_changed(apart[low:high], one, usual))
+
+    def mine_alone(low: int, high: int) -> None:
+        alone(left[1], low, high, lefts, lambda value: f(value, right[0]))
+
+    def others_alone(low: int, high: int) -> None:
+        alone(right[1], low, high, rights, lambda value: f(left[0], value))
 
     ours, theirs = left[1], right[1]
     i = j = 0
     while i < len(ours) and j < len(theirs):
         mine, other = ours[i][0], theirs[j][0]
         if mine == other:
-            add(mine, f(ours[i][1], theirs[j][1]))
-            i, j = i + 1, j + 1
+            count = _alike(ours, theirs, i, j)
+            made.extend(_joined(ours[i : i + count], theirs[j : j + count], f, usual))
+            i, j = i + count, j + count
         elif mine < other:
             low, i = i, bisect_left(ours, other, i + 1, key=_segment)
-            alone(ours[low:i], lefts, lambda value: f(value, right[0]))
+            mine_alone(low, i)
         else:
             low, j = j, bisect_left(theirs, mine, j + 1, key=_segment)
-            alone(theirs[low:j], rights, lambda value: f(left[0], value))
-    alone(ours[i:], lefts, lambda value: f(value, right[0]))
-    alone(theirs[j:], rights, lambda value: f(left[0], value))
+            others_alone(low, j)
+    mine_alone(i, len(ours))
+    others_alone(j, len(theirs))
     return usual, tuple(made)
 
 
+def _alike(ours: Apart[Any], theirs: Apart[Any], i: int, j: int) -> int:
+    """How many of the tuples from there on are the same in both."""
+    most = min(len(ours) - i, len(theirs) - j)
+    mine, others = [*map(_segment, ours[i : i + most])], [*map(_segment, theirs[j : j + most])]
+    if mine == others:
+        return most
+    return next(count for count, (one, other) in enumerate(zip(mine, others, strict=True)) if one != other)
+
+
+def _changed(apart: Apart[A], f: Callable[[A], C], usual: C) -> Sequence[tuple[Segment, C]]:
+    """``f`` of the values, where that is not the rule."""
+    values = [*map(_value, apart)]
+    keys = [*map(id, values)]
+    known = dict(zip(keys, values, strict=True))
+    return _answered(apart, keys, {key: (value, f(value)) for key, value in known.items()}, usual)
+
+
+def _joined(ours: Apart[A], theirs: Apart[B], f: Callable[[A, B], C], usual: C) -> Sequence[tuple[Segment, C]]:
+    """``f`` of both values for each of the same tuples, where that is not the rule."""
+    mine, others = [*map(_value, ours)], [*map(_value, theirs)]
+    keys = [*zip(map(id, mine), map(id, others), strict=True)]
+    known = dict(zip(keys, zip(mine, others, strict=True), strict=True))
+    answers = {key: (one, f(one, other)) for key, (one, other) in known.items()}
+    if all(answers[key][1] == other for key, (_, other) in known.items()) and usual not in others:
+        return cast("Apart[C]", theirs)
+    return _answered(ours, keys, answers, usual)
+
+
+def _answered(
+    apart: Apart[Any], keys: Sequence[Any], answers: Mapping[Any, tuple[Any, C]], usual: C
+) -> Sequence[tuple[Segment, C]]:
+    """The tuples with the answers to their keys, where these are not the rule.
+
+    Args:
+        apart: The tuples.
+        keys: One for each of them.
+        answers: What a tuple with that key has, and what it gets.
+        usual: The rule.
+    """
+    lost = {key for key, (_, answer) in answers.items() if answer == usual}
+    if len(lost) == len(answers):
+        return ()
+    stays = {key for key, (value, answer) in answers.items() if answer == value}
+    if len(stays) == len(answers) and not lost:
+        return apart
+    return [
+        pair if key in stays else (pair[0], answers[key][1])
+        for pair, key in zip(apart, keys, strict=True)
+        if key not in lost
+    ]
+
+
 _segment: Callable[[tuple[Segment, Any]], Segment] = itemgetter(0)
+_value: Callable[[tuple[Segment, Any]], Any] = itemgetter(1)

@@ -5,15 +5,19 @@ Everybody else asks it in terms of sets of partitions, and knows no dimension by
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import product
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions.chunks import Row, Slot, chunks, single
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.grains import PartitionError
-from sparkassets.core.partitions.lifting import Segment
+from sparkassets.core.partitions.lifting import Segment, of_all
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.remembered import remembered
 from sparkassets.core.partitions.segments import ALL, SegmentPartition, encoded, tuples
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
@@ -114,9 +118,7 @@ class Partitioning:
     @property
     def known(self) -> PartitionSet:
         """All partitions of the tuples that are known."""
-        if not self.segments:
-            return EVERYTHING
-        return PartitionSet.by_segment(dict.fromkeys(tuples(self.segments), _ALWAYS))
+        return self._of_known(_ALWAYS)
 
     def unknown(self, parts: PartitionSet) -> PartitionSet:
         """Those of ``parts`` whose segments are not known, or not any more.
@@ -132,6 +134,7 @@ class Partitioning:
 
     # ----------------------------------------------------------------- sets of partitions
 
+    @remembered
     def cover(self, parts: PartitionSet) -> PartitionSet:
         """Every partition that holds something of ``parts``.
 
@@ -145,6 +148,7 @@ class Partitioning:
             return parts.lift(lambda ranges: _ALWAYS if ranges else ranges)
         return parts.lift(lambda ranges: open_ended(time.cover, ranges))
 
+    @remembered
     def inside(self, parts: PartitionSet) -> PartitionSet:
         """Every partition that lies in ``parts`` wholly.
 
@@ -174,8 +178,12 @@ class Partitioning:
         >>> days.count(PartitionSet.span(0, 200_000)), UNPARTITIONED.count(EVERYTHING)
         (2, 1)
         """
-        time = self.time
-        return sum(1 if time is None else time.count(ranges) for _, ranges in self.by_tuple(parts))
+        time, rows = self.time, self.by_tuple(parts)
+        if time is None:
+            return len(rows)
+        times = {id(ranges): ranges for _, ranges in rows}  # many tuples have the same, which is counted once
+        tuples_of = Counter(id(ranges) for _, ranges in rows)
+        return sum(number * time.count(times[same]) for same, number in tuples_of.items())
 
     def each(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, each as a set, oldest first."""
@@ -318,8 +326,8 @@ class Partitioning:
         span = _ALWAYS
         if self.time is not None and (key := given.pop(self.time_at)) not in ("", ALL):
             span = RangeSet.span(*self.time.parse_keys(key))
-        meant = [SegmentPartition(each.column, each.parse(key)) for each, key in zip(self.segments, given, strict=True)]
-        return PartitionSet.by_segment(dict.fromkeys(tuples(meant), span))
+        meant = product(*(each.parse(key) for each, key in zip(self.segments, given, strict=True)))
+        return PartitionSet(*of_all(span, [*meant], usual=_NEVER))
 
     # ----------------------------------------------------------------- time
 
@@ -384,7 +392,7 @@ class Partitioning:
         """That time of all tuples that are known."""
         if not self.segments:
             return EVERYTHING if ranges == _ALWAYS else PartitionSet(ranges)
-        return PartitionSet.by_segment(dict.fromkeys(tuples(self.segments), ranges))
+        return _alike(self.segments, ranges)
 
     def by_tuple(self, parts: PartitionSet) -> Sequence[Row]:
         """The partitions that lie in ``parts`` wholly, by tuple, ascending; what all tuples have is of the known."""
@@ -408,7 +416,7 @@ class Partitioning:
             return None
         rows = self.by_tuple(parts)
         alike = len(rows) > 1 and all(ranges == rows[0][1] for _, ranges in rows)
-        return rows[0][1] if alike and [segment for segment, _ in rows] == list(tuples(self.segments)) else None
+        return rows[0][1] if alike and tuple(segment for segment, _ in rows) == tuples(self.segments) else None
 
     def _joined(self, time: str, segments: Iterable[str]) -> str:
         """The keys of all dimensions as one."""
@@ -422,3 +430,9 @@ UNPARTITIONED = Partitioning()
 """Of an asset without partitions."""
 
 _BOUNDS = (_ALWAYS.first, _ALWAYS.last)
+
+
+@lru_cache(maxsize=64)
+def _alike(segments: tuple[SegmentPartition, ...], ranges: RangeSet) -> PartitionSet:
+    """That time of all of their tuples, and of no other."""
+    return PartitionSet(*of_all(ranges, tuples(segments), usual=_NEVER))

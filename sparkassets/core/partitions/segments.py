@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Final
 from urllib.parse import quote, unquote
@@ -33,6 +33,10 @@ class SegmentPartition:
     column: str
     keys: tuple[str, ...]
 
+    def __hash__(self) -> int:
+        """By what tells most dimensions apart: there may be very many keys."""
+        return hash((self.column, len(self.keys), self.keys[:1], self.keys[-1:]))
+
     def same_column(self, other: SegmentPartition) -> bool:
         """Whether both are of the same column; Spark's names know no case."""
         return self.column.lower() == other.column.lower()
@@ -54,9 +58,10 @@ class SegmentPartition:
         return (segment,)
 
 
-def tuples(dimensions: Sequence[SegmentPartition]) -> Iterator[Segment]:
+@lru_cache(maxsize=64)
+def tuples(dimensions: tuple[SegmentPartition, ...]) -> tuple[Segment, ...]:
     """Every tuple of their segments, ascending; of no dimension the empty one."""
-    yield from product(*(each.keys for each in dimensions))
+    return tuple(product(*(each.keys for each in dimensions)))
 
 
 def encoded(segment: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from operator import and_, or_, sub
 
-from sparkassets.core.partitions.lifting import Alone, Segment, combined, from_mapping, mapped, value_at
+from sparkassets.core.partitions.lifting import Alone, Lifted, Segment, combined, from_mapping, mapped, value_at
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.remembered import MANY, Same, remembered
 from sparkassets.frozen import frozen
 
 _ALWAYS = RangeSet.always()
@@ -124,6 +125,8 @@ class PartitionSet:
         if not self.apart and not other.apart:
             time = self.time | other.time
             return self if time is self.time else other if time is other.time else PartitionSet(time)
+        if not self or not other:
+            return self or other
         lefts = _alone(other.time, never=Alone.KEPT, always=Alone.LOST)
         rights = _alone(self.time, never=Alone.KEPT, always=Alone.LOST)
         return self._combined(or_, other, lefts, rights)
@@ -140,6 +143,8 @@ class PartitionSet:
         if not self.apart and not other.apart:
             time = self.time - other.time
             return self if time is self.time else PartitionSet(time)
+        if not self or not other:
+            return self
         lefts = _alone(other.time, never=Alone.KEPT, always=Alone.LOST)
         rights = _alone(self.time, never=Alone.LOST, always=Alone.ASKED)
         return self._combined(sub, other, lefts, rights)
@@ -147,15 +152,16 @@ class PartitionSet:
     def _combined(
         self, f: Callable[[RangeSet, RangeSet], RangeSet], other: PartitionSet, lefts: Alone, rights: Alone
     ) -> PartitionSet:
-        ours, theirs = (self.time, self.apart), (other.time, other.apart)
-        return PartitionSet(*combined(f, ours, theirs, lefts=lefts, rights=rights))
+        if min(len(self.apart), len(other.apart)) >= MANY:
+            return _known(f, Same(self), Same(other), lefts, rights)
+        return _joined(f, self, other, lefts, rights)
 
     # ----------------------------------------------------------------- time
 
     def lift(self, f: Callable[[RangeSet], RangeSet]) -> PartitionSet:
         """``f`` of the time of every tuple, asked once for each; as it is, time alone costs nothing."""
         if self.apart:
-            return PartitionSet(*mapped(cache(f), (self.time, self.apart)))
+            return self._or(mapped(f, (self.time, self.apart)))
         time = f(self.time)
         return self if time is self.time else PartitionSet(time)
 
@@ -175,7 +181,7 @@ class PartitionSet:
         """
         if not self.apart and len(self.time.starts) < 2:  # noqa: PLR2004 - it is one stretch
             return self
-        return self.lift(lambda time: RangeSet.span(time.first, time.last) if len(time) > 1 else time)
+        return _lifted(_stretch, self)
 
     def heads(self) -> PartitionSet:
         """Of every range of every tuple its first second.
@@ -228,11 +234,46 @@ class PartitionSet:
         """
         return RangeSet.union(self._times()) if self.apart else self.time
 
+    def _or(self, made: Lifted[RangeSet]) -> PartitionSet:
+        """That set, itself where it is this one: what is the same set is quick to compare."""
+        return self if made == (self.time, self.apart) else PartitionSet(*made)
+
     def _times(self) -> Iterator[RangeSet]:
         """The time of all tuples that have any: of those that are not apart once."""
         if self.time:
             yield self.time
         yield from (time for _, time in self.apart if time)
+
+
+def _joined(
+    f: Callable[[RangeSet, RangeSet], RangeSet], left: PartitionSet, right: PartitionSet, lefts: Alone, rights: Alone
+) -> PartitionSet:
+    """``f`` of both, for every tuple; one of them, where it is that."""
+    made = combined(f, (left.time, left.apart), (right.time, right.apart), lefts=lefts, rights=rights)
+    found = left._or(made)  # noqa: SLF001  of this file
+    return found if found is left else right._or(made)  # noqa: SLF001  as above
+
+
+@lru_cache(maxsize=32)
+def _known(
+    f: Callable[[RangeSet, RangeSet], RangeSet],
+    left: Same[PartitionSet],
+    right: Same[PartitionSet],
+    lefts: Alone,
+    rights: Alone,
+) -> PartitionSet:
+    """`_joined`, of very large sets that come again."""
+    return _joined(f, left.value, right.value, lefts, rights)
+
+
+@remembered
+def _lifted(f: Callable[[RangeSet], RangeSet], parts: PartitionSet) -> PartitionSet:
+    return parts.lift(f)
+
+
+def _stretch(time: RangeSet) -> RangeSet:
+    """All time from its first to its last."""
+    return RangeSet.span(time.first, time.last) if len(time) > 1 else time
 
 
 def _alone(time: RangeSet, *, never: Alone, always: Alone) -> Alone:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions.remembered import Same
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.frozen import frozen
 
 
 def within(asset: AssetSpec) -> PartitionSet:
@@ -24,28 +24,15 @@ def within(asset: AssetSpec) -> PartitionSet:
 
 def possible(project: ProjectSpec) -> Mapping[str, PartitionSet]:
     """The partitions that each asset can ever have; of what nothing bounds, nothing is told."""
-    return _possible(_Same(project))
-
-
-@frozen
-class _Same:
-    """A project by its identity: it never changes, and comparing it would cost more than it saves."""
-
-    project: ProjectSpec
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.project is self.project
-
-    def __hash__(self) -> int:
-        return id(self.project)
+    return _possible(Same(project))
 
 
 @lru_cache(maxsize=4)
-def _possible(same: _Same) -> Mapping[str, PartitionSet]:
+def _possible(same: Same[ProjectSpec]) -> Mapping[str, PartitionSet]:
     """By asset, of those that are bounded; upstream first."""
     found: dict[str, PartitionSet] = {}
-    for asset in same.project.assets.values():
-        able, needs = within(asset), [same.project.dependency(asset, inlet) for inlet in asset.inlets.values()]
+    for asset in same.value.assets.values():
+        able, needs = within(asset), [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
         brought = [
             need.down(found.get(name, EVERYTHING))
             for name, need in zip(asset.inlets, needs, strict=True)

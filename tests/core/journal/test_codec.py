@@ -30,7 +30,7 @@ from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, project, source
 from tests.core.partitions import segmented
 
-STORES = {"store": ("be", "de, east", "")}
+STORES = {"store": ("", "be", "de, east")}
 PROJECT = project(
     source("s"),
     source("d", by=None),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
@@ -30,6 +30,7 @@ from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import InletSpec, ProjectSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Segments, asset, at, project, source
+from tests.depth import examples
 
 START, NOW, SIZE = at("2025-01-01"), at("2025-01-10"), 12
 GO = "x-go://go"
@@ -106,7 +107,8 @@ def told_by(step: tuple[Any, ...], claims: dict[str, tuple[int, ClaimEntry]], nu
             yield TargetEntry(name, name, Found("restored", "restored", lost, "t", 9, commits=commits))
         case "claim", name, blocks, some, others:
             left = EVERYTHING - blocks
-            uses = Consumption(dict.fromkeys(["a", GO], number), remaining={"a": left | some, GO: left | others})
+            remaining = {"a": left | some, GO: left | others} if name == "c" else {}
+            uses = Consumption(dict.fromkeys(remaining, number), remaining=remaining)
             own = blocks.lift(lambda time: ALWAYS if time else time)
             request = RunRequest(
                 name, "scheduled", blocks, consumption=uses, owes=some & own - blocks, gaps=others & own
@@ -212,14 +214,19 @@ def both(told: list[tuple[Any, ...]], key: tuple[str, ...], *, partly: bool = Fa
     return [known(fold(State("journal"), each, commit=1), key, partly=partly) for each in (numbered, own)]
 
 
-@settings(max_examples=100, deadline=None)
+generated = settings(
+    max_examples=examples(100), phases=[Phase.generate], deadline=None, derandomize=True, database=None
+)
+
+
+@generated
 @given(steps(sets.filter(bool)), st.sampled_from(KEYS))
 def test_each_tuple_is_folded_as_if_it_were_alone(told, key):
     folded, own = both(told, key)
     assert folded == own
 
 
-@settings(max_examples=100, deadline=None)
+@generated
 @given(steps(of_all), st.sampled_from(KEYS))
 def test_each_tuple_answers_events_as_if_it_were_alone(told, key):
     folded, own = both(told, key, partly=True)

@@ -1,0 +1,103 @@
+"""One asset of many segments, each with a year of days: the snapshot, one key changed, all keys changed.
+
+Milliseconds of CPU of one process, medians, beside the budgets. The source has the same partitions as the asset.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.entries import ObservedEntry
+from sparkassets.core.partitions import PartitionSet, RangeSet
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.strategies import DateRange
+from tests.builders import Story, asset, project, source
+
+KEYS, DAYS = 100_000, "2024-01-01..2024-12-30"
+REPEATS = 5
+HALF = RangeSet.span(1_704_067_200, 1_719_792_000)
+
+
+def many(keys: int) -> Story:
+    """A source and an asset of its partitions; all of them are there and computed."""
+    stores = {"store": [f"customer-{number:06}" for number in range(keys)]}
+    every = DateRange(max_partitions_per_run=1_000_000_000)
+    story = Story(project(source("s", segments=stores), asset("a", "s", segments=stores, strategy=every)))
+    story.observed("s", f"{DAYS},*")
+    story.run("a")
+    return story
+
+
+def milliseconds(work: Callable[[], object], *, before: Callable[[], object] = int) -> float:
+    """The median of repetitions; what is done ``before`` each is not measured."""
+    times = []
+    for _ in range(REPEATS):
+        before()
+        begin = time.process_time()
+        work()
+        times.append((time.process_time() - begin) * 1000)
+    return statistics.median(times)
+
+
+def anew(story: Story) -> Story:
+    """The same with a state that was read."""
+    story.state = decode(encode(story.state), journal_id="journal")
+    return story
+
+
+class Changes:
+    """Changes of a source and the plans that follow, each from the state in which nothing is due."""
+
+    def __init__(self, story: Story, changed: PartitionSet) -> None:
+        self.story, self.kept, self.changed = story, story.state, changed
+        self.planner = IncrementalPlanner(story.project)
+        self.back()
+
+    def back(self) -> None:
+        """Nothing is due."""
+        self.story.state = self.kept
+        assert not self.planner.plan(self.story.context()).runs
+
+    def fold(self) -> None:
+        """The change is in the journal."""
+        self.story.add(ObservedEntry("s", "x-s", self.changed))
+
+    def plan(self) -> None:
+        """What is due of it."""
+        (run,) = self.planner.plan(self.story.context()).runs
+        assert run.blocks == self.changed
+
+    def both(self) -> None:
+        """The change, and what is due of it."""
+        self.fold()
+        self.plan()
+
+
+def main() -> None:
+    """Prints the table."""
+    story = many(KEYS)
+    rows = encode(story.state)
+    one = story.project.assets["s"].partitioning.parse("2024-05-01,customer-050000")
+    half = story.state.assets["a"].coverage & PartitionSet(HALF)
+    new = story.project.assets["s"].partitioning.parse("2024-12-31,customer-050000")
+    first, another, all_keys = (Changes(story, changed) for changed in (one, new, half))
+    table = [
+        ("the snapshot is written", milliseconds(lambda: encode(story.state)), ""),
+        ("the snapshot is read", milliseconds(lambda: decode(rows, journal_id="journal")), "1,000"),
+        ("plan from nothing", milliseconds(lambda: plan(anew(story).context())), ""),
+        ("one key changed: fold", milliseconds(first.fold, before=first.back), ""),
+        ("one key changed: fold and plan", milliseconds(first.both, before=first.back), "20"),
+        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.back), ""),
+        ("all keys changed: fold and plan", milliseconds(all_keys.both, before=all_keys.back), "2,000"),
+    ]
+    print(f"{f'{KEYS:,} keys of a year of days':<40} {'milliseconds':>12} {'budget':>8}")
+    for name, taken, budget in table:
+        print(f"{name:<40} {taken:12.1f} {budget:>8}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Very large sets that come again: what is remembered of them is what is computed."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import (
+    Dependency,
+    Overlap,
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    SegmentPartition,
+    StampedPartitions,
+    TimePartition,
+    WindowMapping,
+    growing_sets,
+    remembered,
+)
+from sparkassets.core.partitions import sets as sets_
+from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingStampedPartitions
+from tests.core.partitions.segmented import assert_is, assert_is_canonical, bounded_sets, members, overlays, sets
+
+DAYS = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("a", ("be", "de")), SegmentPartition("b", ("x",))))
+WEEKS = Partitioning(TimePartition("week", "UTC"), (SegmentPartition("a", ("be", "de")),))
+mappings = st.sampled_from([Overlap(), WindowMapping.trailing(Duration.parse("2d"))])
+anything = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def everything_is_large(monkeypatch):
+    for module in (remembered, growing_sets, sets_):
+        monkeypatch.setattr(module, "MANY", 0)
+
+
+@anything
+@given(sets, sets)
+def test_the_algebra(everything_is_large, a, b):
+    for _ in range(2):
+        assert_is(a | b, members(a) | members(b))
+        assert_is(a & b, members(a) & members(b))
+        assert_is(a - b, members(a) - members(b))
+
+
+@given(sets, bounded_sets, mappings)
+def test_what_is_asked_of_partitionings(a, b, mapping):
+    both = Dependency(mapping, WEEKS, DAYS)
+    plain = [DAYS.cover(a), DAYS.inside(a), both.down(b), both.up(b & WEEKS.known)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remembered, "MANY", 0)
+        for _ in range(2):
+            assert [DAYS.cover(a), DAYS.inside(a), both.down(b), both.up(b & WEEKS.known)] == plain
+
+
+@anything
+@given(sets, st.lists(st.tuples(sets, st.booleans()), max_size=4), overlays)
+def test_what_grows(everything_is_large, begun, changes, marked):
+    growing, expected = GrowingPartitions(begun), begun
+    for parts, comes in changes:
+        (growing.add if comes else growing.remove)(parts)
+        expected = expected | parts if comes else expected - parts
+    assert growing.result() == expected
+    marks, plain = GrowingStampedPartitions(StampedPartitions()), StampedPartitions()
+    for parts, stamp in marked:
+        marks.overlay(parts, stamp)
+        plain = plain.overlay(parts, stamp)
+    assert marks.result() == plain
+    assert_is_canonical(marks.result())
+
+
+def many(count, *, since=0):
+    return PartitionSet.by_segment({(f"{number:05}",): RangeSet.span(since, 9) for number in range(count)})
+
+
+def test_the_same_sets_come_to_the_same_set():
+    a, b = many(2000), many(3000, since=5)
+    assert (a | b) is (a | b)
+    assert (a & a) is a
+    assert (a | many(10)) is a
+    assert (a & many(3000)) is a
+    growing = GrowingPartitions(a)
+    growing.add(many(10))
+    growing.add(many(1500))
+    assert growing.result() is a
+
+
+def test_a_dimension_of_very_many_keys_is_compared_by_all_of_them():
+    keys = tuple(map(str, range(1000)))
+    one, other = SegmentPartition("a", keys), SegmentPartition("a", ("0", *map(str, range(2, 1001)), "999"))
+    assert one == SegmentPartition("a", tuple(map(str, range(1000))))
+    assert hash(one) == hash(SegmentPartition("a", tuple(map(str, range(1000)))))
+    assert one != other
