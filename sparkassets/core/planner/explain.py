@@ -233,5 +233,5 @@ def _gates(inlet: InletSpec) -> str:
 def _history(context: PlanningContext, state: AssetState) -> Node:
     if state.last is None:
         return Node("never ran" if state.loss is None else "what it wrote is gone")
-    rows = f", {state.last.rows:,} rows" if state.last.rows is not None else ""
+    rows = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
     return Node(f"ran last: {state.last.run} at {context.when(state.last.at)}{rows}")
