@@ -250,15 +250,15 @@ def test_a_run_knows_its_blocks(engine, spark, daily, tmp_path):
     assert (computed.frame.dtypes, computed.context.partitions[0].start) == ([("seg", "int")], None)
 
 
-def plan_of(spark, frame):
-    """With all conditions, however long."""
+@pytest.fixture
+def whole_plans(spark):
+    """Sessions made meanwhile tell all conditions of a plan, however long."""
     spark.conf.set("spark.sql.maxMetadataStringLength", "10000")
-    try:
-        return frame._jdf.queryExecution().executedPlan().toString()
-    finally:
-        spark.conf.unset("spark.sql.maxMetadataStringLength")
+    yield
+    spark.conf.unset("spark.sql.maxMetadataStringLength")
 
 
+@pytest.mark.usefixtures("whole_plans")
 @pytest.mark.parametrize("layout", [["day", "warehouse"], ["warehouse"], []])
 @pytest.mark.parametrize("deletes", ["true", "false"])
 def test_spark_reads_of_an_inlet_what_the_blocks_need(engine, spark, tmp_path, layout, deletes):
@@ -279,7 +279,7 @@ def test_spark_reads_of_an_inlet_what_the_blocks_need(engine, spark, tmp_path, l
         ("mkt", 1),
         ("mkt", 1),
     ]
-    plan = plan_of(spark, frame)
+    plan = frame._jdf.queryExecution().executedPlan().toString()
     assert len(frame.inputFiles()) == (2 if layout else 1)
     told = re.search(r"PartitionFilters: \[(.*?)\], PushedFilters: \[(.*?)\], Read", plan)
     assert told is not None
