@@ -8,7 +8,8 @@ from typing import Any
 from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, Numbered, SuccessEntry
 from sparkassets.core.journal.state import EventRef
-from sparkassets.core.partitions import Partitioning, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
+from sparkassets.core.partitions.segments import encoded
 from sparkassets.core.runs import Pin
 
 EVENT_KINDS = ("event", "observed", "target", "success")
@@ -107,7 +108,17 @@ def _reads(pin: Pin, seq: int, touched: PartitionSet) -> bool:
 
 
 def labels(parts: PartitionSet, partitioning: Partitioning) -> list[str]:
-    """``A..B`` of keys, inclusive; instants where the asset's partitions are not known (any more)."""
-    if partitioning.is_partitioned or parts.is_everything:
+    """``A..B`` of keys, inclusive; instants and segments where the asset's partitions are not known (any more).
+
+    >>> from sparkassets.core.partitions import UNPARTITIONED, RangeSet
+    >>> labels(PartitionSet.by_segment({("de",): EVERYTHING.time, ("nl",): RangeSet.span(0, 3600)}), UNPARTITIONED)
+    ['de', '1970-01-01T00:00:00Z..1970-01-01T01:00:00Z,nl']
+    """
+    if parts.is_everything or (partitioning.is_partitioned and partitioning.can_list(parts)):
         return partitioning.labels(parts)
-    return [f"{format_instant(instant(start))}..{format_instant(instant(end))}" for start, end in parts.time.pairs()]
+    found = []
+    for segment, time in [((), parts.time), *parts.apart]:
+        spans = [] if time == EVERYTHING.time else list(time.pairs())
+        texts = [f"{format_instant(instant(start))}..{format_instant(instant(end))}" for start, end in spans]
+        found += [",".join([*filter(None, [text]), *map(encoded, segment)]) for text in texts or [""] if time]
+    return found
