@@ -150,7 +150,7 @@ class _Look:
         if not partitioning.is_partitioned:
             return EVERYTHING
         try:
-            return PartitionSet.union(partitioning.parse(label) for label in _told(commit)["blocks"])
+            return PartitionSet.union(partitioning.parse(label, recorded=True) for label in _told(commit)["blocks"])
         except (KeyError, TypeError, PartitionError):
             return EVERYTHING
 

@@ -467,3 +467,18 @@ def test_a_folder_that_is_not_there_is_not_the_table_that_is_gone(table, tmp_pat
     assert DeltaTargets().absent_folder(replace(at, storage=None)) is None
     shutil.rmtree(table.path)
     assert table.look().kind == "gone"
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_a_restore_after_a_segment_left_the_list_loses_the_blocks_of_the_runs_after_it(timed, tmp_path):
+    table = Products(tmp_path / "a", timed=timed)
+    for drawn in [("nl", 1), ("de", 2), ("nl", 3)][: 3 if timed else 2]:
+        table.write(drawn)
+    lost = table.parts(*[("de", 2), ("nl", 3)][: 2 if timed else 1])
+    time = table.asset.partitioning.time
+    table.asset = replace(
+        table.asset, partitioning=Partitioning(time, (SegmentPartition("region", ("nl",)),), 1 if timed else 0)
+    )
+    restore(table, 0)
+    found = table.look()
+    assert (found.kind, found.lost, found.commits) == ("restored", lost, ())

@@ -297,10 +297,14 @@ class Partitioning:
             for low, high in self.time.inside(parts.time).pairs():
                 yield from self.time.keys(low, high)
 
-    def parse(self, text: str) -> PartitionSet:
+    def parse(self, text: str, *, recorded: bool = False) -> PartitionSet:
         """The partitions of a key: the keys of all dimensions, joined by commas; that of time ``KEY`` or ``A..B``.
 
         ``*``, or nothing, in place of a key means all of that dimension.
+
+        Args:
+            text: The key.
+            recorded: It was written down earlier, so that its segments need not be known any more.
 
         Raises:
             PartitionError: A key is wrong, B lies before A, or there are no partitions to name.
@@ -326,7 +330,7 @@ class Partitioning:
         span = _ALWAYS
         if self.time is not None and (key := given.pop(self.time_at)) not in ("", ALL):
             span = RangeSet.span(*self.time.parse_keys(key))
-        meant = product(*(each.parse(key) for each, key in zip(self.segments, given, strict=True)))
+        meant = product(*(each.parse(key, recorded=recorded) for each, key in zip(self.segments, given, strict=True)))
         return PartitionSet(*of_all(span, [*meant], usual=_NEVER))
 
     # ----------------------------------------------------------------- time

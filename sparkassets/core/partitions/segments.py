@@ -41,8 +41,12 @@ class SegmentPartition:
         """Whether both are of the same column; Spark's names know no case."""
         return self.column.lower() == other.column.lower()
 
-    def parse(self, text: str) -> tuple[str, ...]:
+    def parse(self, text: str, *, recorded: bool = False) -> tuple[str, ...]:
         """The segments that a key means; `ALL` and nothing mean all of them.
+
+        Args:
+            text: The key.
+            recorded: It was written down earlier, so that its segment need not be known any more.
 
         Raises:
             PartitionError: It is none of them.
@@ -53,7 +57,7 @@ class SegmentPartition:
         if text in ("", ALL):
             return self.keys
         segment = decoded(text)
-        if segment not in self.keys:
+        if not recorded and segment not in self.keys:
             raise PartitionError(f"'{text}' is no segment of {self.column}", hint=did_you_mean(segment, self.keys))
         return (segment,)
 

@@ -104,6 +104,20 @@ def test_partitions_are_counted_listed_and_cut_as_they_are(drawn, most):
         assert partitioning.labels(parts, most=2) == labels[:2]
 
 
+@given(chosen(), st.randoms(use_true_random=False))
+def test_what_was_recorded_is_read_whatever_is_known_now(drawn, random):
+    partitioning, some = drawn
+    left = [
+        SegmentPartition(each.column, tuple(k for k in each.keys if random.random() < 0.5))
+        for each in partitioning.segments
+    ]
+    now = Partitioning(partitioning.time, tuple(left), partitioning.time_at)
+    if partitioning.is_partitioned:
+        parts = made(partitioning, some)
+        labels = partitioning.labels(parts)
+        assert PartitionSet.union(now.parse(label, recorded=True) for label in labels) == parts
+
+
 @given(chosen())
 def test_what_is_cut_counts_as_a_whole_or_not_at_all(drawn):
     partitioning, some = drawn
