@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from inspect import get_annotations
 from operator import attrgetter
+from threading import RLock
 from types import FunctionType
 from typing import Any, TypeVar, cast, dataclass_transform
 
@@ -25,7 +26,7 @@ def frozen(cls: type[T]) -> type[T]:
     body = {name: value for name, value in cls.__dict__.items() if name not in own and name not in _UNSLOTTED}
     methods = {"__init__": _Unwritten(), **_comparing(attrgetter(*_compared(cls, own) or ("__class__",))), **_SHARED}
     body |= {name: method for name, method in methods.items() if body.get(name) is None}
-    body |= {name: _Undescribed(cls) for name in ("__dataclass_fields__", "__dataclass_params__")}
+    body |= {name: _Undescribed(cls) for name in _DESCRIPTIONS}
     body["__qualname__"] = cls.__qualname__
     body["__slots__"] = tuple(name for name in own if name not in before)
     body["__match_args__"] = (*before, *body["__slots__"])
@@ -56,9 +57,19 @@ class _Undescribed:
         self._made, self._name = made, name
 
     def __get__(self, instance: object, owner: type) -> object:
-        described = getattr(dataclass(init=False, eq=False, repr=False)(self._unslotted), self._name)
-        setattr(self._made, self._name, described)
-        return described
+        with _DESCRIBING:
+            if self._made.__dict__[self._name] is self:
+                described = dataclass(init=False, eq=False, repr=False)(self._unslotted)
+                for name in _DESCRIPTIONS:
+                    setattr(self._made, name, getattr(described, name))
+            return self._made.__dict__[self._name]
+
+
+_DESCRIPTIONS = ("__dataclass_fields__", "__dataclass_params__")
+"""What the standard library keeps of a dataclass."""
+
+_DESCRIBING = RLock()
+"""Held while a class and its bases are described: it takes the defaults of fields off the class, so once is all."""
 
 
 class _Unwritten:

@@ -2,8 +2,11 @@
 
 import copy
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
 from inspect import signature
+from threading import Barrier
 
 import pytest
 from hypothesis import given
@@ -92,6 +95,32 @@ def test_is_a_dataclass_to_whoever_asks(name):
     assert is_dataclass(ours)
     value = {"first": 1} if name != "Empty" else {}
     assert asdict(ours(**value)) == asdict(theirs(**value))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_is_asked_of_it_first_makes_no_difference(name):
+    ours, theirs = classes(frozen)[name], THEIRS[name]
+    assert ours.__dataclass_params__.order is False
+    assert list(ours.__dataclass_fields__) == list(theirs.__dataclass_fields__)
+    value = {"first": 1} if name != "Empty" else {}
+    assert asdict(ours(**value)) == asdict(theirs(**value))
+
+
+def test_threads_that_are_the_first_to_make_values_make_the_same():
+    interval, together = sys.getswitchinterval(), Barrier(4)
+
+    def made(ours):
+        together.wait()
+        return asdict(ours["Odd"](1)), asdict(ours["Longer"](1))
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(together.parties) as threads:
+            for _ in range(50):
+                found = list(threads.map(made, [classes(frozen)] * together.parties))
+                assert found == [(asdict(THEIRS["Odd"](1)), asdict(THEIRS["Longer"](1)))] * together.parties
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_nothing_assigns_to_it():
