@@ -54,7 +54,10 @@ def sliced(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning
     columns = told_by(table.schema().to_json(), partitioning)
     if columns is None or not partitioning.is_partitioned:
         return Slices(mixed=tuple(files))
-    told, folder = FileParts.of(columns, partitioning), None if columns.time is None else columns.time.name
+    told, folder = (
+        FileParts.of(columns, partitioning.knowing(parts)),
+        None if columns.time is None else columns.time.name,
+    )
     holding = _Holding(parts, told)
     found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
     for file, part in zip(files, told.of_live(adds).values(), strict=True):
@@ -72,7 +75,10 @@ def touching(
     columns = told_by(table.schema().to_json(), partitioning)
     if parts.is_everything or columns is None or not partitioning.is_partitioned:
         return lambda _: bool(parts)
-    told, folder = FileParts.of(columns, partitioning), None if columns.time is None else columns.time.physical
+    told, folder = (
+        FileParts.of(columns, partitioning.knowing(parts)),
+        None if columns.time is None else columns.time.physical,
+    )
     holding = _Holding(parts, told)
     there = frozenset(file.place for file in (*found.inside, *found.mixed))
 

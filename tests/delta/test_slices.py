@@ -344,3 +344,11 @@ def test_the_text_of_partition_values_is_deltas_own(path):
     (added,) = [entry["add"] for entry in map(json.loads, log) if "add" in entry]
     (file,) = live_files(flat_adds(DeltaTable(path)))
     assert {name: log_text(value) for name, value in file.partition.items()} == added["partitionValues"]
+
+
+@pytest.mark.parametrize("folders", [["region"], None])
+def test_rows_of_a_segment_that_left_the_list_lie_in_a_block_that_holds_it(path, folders):
+    write_deltalake(path, pa.table({"region": ["de", "de"], "x": [1, 2]}), partition_by=folders)
+    listed = Partitioning(None, (SegmentPartition("region", ("nl",)),))
+    block = PartitionSet.by_segment({("de",): RangeSet.always()})
+    assert len(sliced(DeltaTable(path), block, partitioning=listed).inside) == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
@@ -131,6 +132,19 @@ class Partitioning:
             return NOTHING
         known = set(tuples(self.segments))
         return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if segment not in known})
+
+    def knowing(self, parts: PartitionSet) -> Partitioning:
+        """The same, that knows the segments of ``parts`` too: those of rows that were written when they were listed.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", ("a", "b")),))
+        >>> stores.knowing(PartitionSet.by_segment({("c",): _ALWAYS})).segments[0].keys
+        ('a', 'b', 'c')
+        """
+        if not self.unknown(parts):
+            return self
+        keys = ({*each.keys, *(segment[i] for segment, _ in parts.apart)} for i, each in enumerate(self.segments))
+        wider = zip(self.segments, keys, strict=True)
+        return replace(self, segments=tuple(SegmentPartition(each.column, tuple(sorted(some))) for each, some in wider))
 
     # ----------------------------------------------------------------- sets of partitions
 

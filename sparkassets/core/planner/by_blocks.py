@@ -60,10 +60,12 @@ def due_blocks(case: Case, found: Pending) -> Course:
 
 
 def _rescued(asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What a run that never ended was to compute."""
-    if not state.chain or state.chain[-1].entry.request.rebuilds:
+    """What a run that never ended was to compute, of the partitions that the asset has now."""
+    if not state.chain or state.chain[-1].token < state.placed:
+        return NOTHING
+    if state.chain[-1].entry.request.rebuilds:
         return NOTHING  # of a rebuild the table is as it was; who wants it rebuilt asks again
-    return asset.partitioning.cover(state.chain[-1].entry.blocks)
+    return asset.partitioning.cover(state.chain[-1].entry.blocks) & asset.partitioning.known
 
 
 def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> _Asked:

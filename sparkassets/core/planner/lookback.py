@@ -60,4 +60,5 @@ def owed(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """What an earlier run left of its lookback."""
     if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
-    return asset.partitioning.cover(state.owed) & asset.partitioning.inside(state.coverage)
+    listed = asset.partitioning.cover(state.owed) & asset.partitioning.known
+    return listed & asset.partitioning.inside(state.coverage)

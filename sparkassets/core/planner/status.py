@@ -118,7 +118,7 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
         "current": count(current),
         "stale": count(found.all_stale - state.failed_blocks),
         "missing": count(found.missing - state.failed_blocks),
-        "failed": count(state.failed_blocks),
+        "failed": count(state.failed_blocks & asset.partitioning.known),
         "kept": count(_kept(context, asset, current)),
     }
 
@@ -156,8 +156,9 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
         return
     state, chain = context.state_of(asset), context.chain(context.state_of(asset))
     found, have = pending(context, asset, state), asset.partitioning.inside(state.coverage)
-    yield "running", chain[-1].entry.blocks if chain and not chain[-1].entry.blocks.is_everything else NOTHING
-    yield "failed", state.failed_blocks
+    ours = chain and chain[-1].token >= state.placed and not chain[-1].entry.blocks.is_everything
+    yield "running", chain[-1].entry.blocks if ours else NOTHING
+    yield "failed", state.failed_blocks & asset.partitioning.known
     yield "missing", found.missing
     yield "stale", found.all_stale
     yield "unlisted", asset.partitioning.unknown(have)

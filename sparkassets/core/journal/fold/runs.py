@@ -59,7 +59,7 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         chain: tuple[ClaimState, ...] = ()
     else:
         chain = tuple(replace(link, status="unfenced") if link.token == entry.token else link for link in asset.chain)
-    if entry.cause in NOT_TRIED:
+    if entry.cause in NOT_TRIED or entry.token < asset.placed:
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
     item = FailedBlocks(
@@ -71,11 +71,14 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         planned=claim.planned if claim is not None else 0,
         events=claim.request.events if claim is not None else (),
     )
-    if not entry.blocks.is_everything:
-        others = _outside(asset.failed, entry.blocks)
-    else:
-        others = tuple(each for each in asset.failed if not set(each.events) <= set(item.events))
-    work.assets[entry.asset] = replace(asset, chain=chain, failed=(*others, item))
+    work.assets[entry.asset] = replace(asset, chain=chain, failed=(*_others(asset.failed, item), item))
+
+
+def _others(before: tuple[FailedBlocks, ...], item: FailedBlocks) -> tuple[FailedBlocks, ...]:
+    """What has failed before and did not fail again: other blocks, or for other events."""
+    if not item.blocks.is_everything:
+        return _outside(before, item.blocks)
+    return tuple(each for each in before if not set(each.events) <= set(item.events))
 
 
 def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
