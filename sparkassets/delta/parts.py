@@ -66,9 +66,9 @@ class FilePart:
 
     @property
     def cell(self) -> Cell | None:
-        """What all rows that are in a partition are in; None where they may be in several, or it is not told."""
+        """What the rows in a partition are all in; None where they may be in several or none, or it is not told."""
         time = self.time
-        if time is None or not time.exact:
+        if time is None or not time.exact or not self._lacks_one_at_most:
             return None
         segment = self.segment if self.segments else ()
         return None if segment is None else (segment, (time.start, time.end))
@@ -78,15 +78,18 @@ class FilePart:
         """How many rows are in a partition; None where that is not told."""
         if not self.segments:
             return None if self.time is None else self.time.rows
-        told = [self.time, *self.segments]
-        counts = [each.rows for each in told if each is not None and each.rows is not None]
-        lacking = sum(each is None or each.nulls for each in told)
-        return min(counts) if len(counts) == len(told) and lacking <= 1 else None
+        counts = [each.rows for each in (self.time, *self.segments) if each is not None and each.rows is not None]
+        return min(counts) if len(counts) == 1 + len(self.segments) and self._lacks_one_at_most else None
 
     @property
     def nulls(self) -> bool:
         """Whether other rows may be in no partition."""
         return any(each is None or each.nulls for each in (self.time, *self.segments))
+
+    @property
+    def _lacks_one_at_most(self) -> bool:
+        """Whether no two dimensions may lack values: some in these rows and some in those, so that none has all."""
+        return not self.segments or sum(each is None or each.nulls for each in (self.time, *self.segments)) <= 1
 
 
 @frozen

@@ -171,6 +171,19 @@ def test_rows_of_other_segments_and_of_none_are_told_while_they_are_there(path, 
     assert source.notes == ()
 
 
+@pytest.mark.parametrize("whole", [(), ((1, "nl"),)])
+def test_rows_that_each_lack_another_dimension_are_in_no_partition(path, whole):
+    add(path, (1, None), (None, "nl"), *whole)
+    source = delta(path)
+    assert source.keys(source.look().changed) == ["2013-01-01,nl"] * len(whole)
+    assert source.notes == (
+        "rows left out whose 'day' is no day of the years 1000 to 8999: NULL",
+        "rows left out whose 'region' is none of its segments: NULL",
+    )
+    add(path, (2, "de"))
+    assert source.keys(source.look().changed) == ["2013-01-02,de"]
+
+
 def test_segments_that_come_to_be_known_are_changed_and_no_others(path):
     add(path, (1, "de"), (1, "be"), (2, "nl"), partition_by=["region"])
     source = delta(path)
