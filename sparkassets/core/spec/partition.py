@@ -23,6 +23,8 @@ _SHORT: Final = {
     "@quarterly": "quarter",
     "@yearly": "year",
 }
+_TIMES: Final = frozenset({"start", "end"})
+"""Columns of `partitions` that tell the time of a block."""
 
 
 @frozen
@@ -54,6 +56,8 @@ def compile_partition(
     dimensions = _dimensions(at / "partition", keys, within=within, field=field)
     _check_product(at / "partition", keys, dimensions)
     partitioning = _product(dimensions)
+    if source is None and partitioning.time is not None:
+        _check_segment_columns(dimensions)
     if at.document.failed.isdisjoint({"partition", "path", "source"}):
         if pattern:
             _check_pattern(at, pattern, partitioning)
@@ -108,6 +112,17 @@ def _check_product(at: At, keys: AssetFile, dimensions: Sequence[_Dimension]) ->
         if (first := columns.setdefault(column.lower(), column)) is not column:
             same = "" if column == first else f", which to Spark is {first!r}"
             (dimension.at / "column").problem(f"another dimension has the column {column!r}{same}, too")
+
+
+def _check_segment_columns(dimensions: Sequence[_Dimension]) -> None:
+    """Refuses segments of a product with time by the columns that the relation `partitions` has for the time."""
+    for dimension in dimensions:
+        if isinstance(dimension.found, SegmentPartition) and dimension.found.column.lower() in _TIMES:
+            (dimension.at / "column").problem(
+                f"beside a dimension of time no segments can have the column {dimension.found.column!r}:"
+                " 'start' and 'end' in {{ partitions }} are when a block begins and ends",
+                hint="give the column another name",
+            )
 
 
 def _check_time(at: At, partition: TimePartition, source: SourceSpec | None) -> None:

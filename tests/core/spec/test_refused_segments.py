@@ -62,6 +62,22 @@ a.yml:2:66: another dimension has the column 'day', too
         ),
         pytest.param(
             """\
+partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
+""",
+            """\
+a.yml:2:61: beside a dimension of time no segments can have the column 'start': 'start' and 'end' in {{ partitions }} are when a block begins and ends
+    partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
+                                                                ^^^^^
+  hint: give the column another name
+a.yml:2:93: beside a dimension of time no segments can have the column 'End': 'start' and 'end' in {{ partitions }} are when a block begins and ends
+    partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
+                                                                                                ^^^
+  hint: give the column another name
+""",  # noqa: E501  the messages
+            id="columns_of_the_relation_partitions",
+        ),
+        pytest.param(
+            """\
 partition: {segments: [], column: region}
 """,
             """\
