@@ -8,10 +8,11 @@ from sparkassets.core.journal.entries import Numbered, SpecEntry
 from sparkassets.core.journal.fold.consumption import named_anew
 from sparkassets.core.journal.fold.datasets import mark_stale
 from sparkassets.core.journal.fold.moves import moved, renamed
+from sparkassets.core.journal.fold.removal import bereft
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 
 
 def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
@@ -25,6 +26,8 @@ def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
     work.listen(name, old)
     if old is not None and asset.coverage:
         _came_new(work, name, old.spec, numbered.seq)
+    if old is not None:
+        _listed_again(work, name, old.spec, numbered.seq)
 
 
 def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq: int) -> AssetState:
@@ -55,3 +58,19 @@ def _came_new(work: Workspace, name: str, before: FoldSpec, seq: int) -> None:
         if before.inlet(inlet.name) is None and work.newest(inlet.uri):
             there = work.dataset(inlet.uri).coverage
             mark_stale(work, name, inlet, there or EVERYTHING, seq=seq)
+
+
+def _listed_again(work: Workspace, name: str, before: FoldSpec, seq: int) -> None:
+    """What was computed, was not listed and is listed again is out of date: nothing told it of updates meanwhile."""
+    asset = work.assets[name]
+    listed = asset.spec.partitioning.known - before.partitioning.known
+    back = listed & (asset.coverage | asset.claimed)
+    if not back:
+        return
+    for inlet in asset.spec.inlets:
+        asset = bereft(asset, inlet, work.dataset(inlet.uri).gone, computed=back, seq=seq)
+    work.assets[name] = asset
+    back = back - PartitionSet.union(marks.parts() for marks in asset.kept.values())
+    for inlet in asset.spec.inlets:
+        if inlet.on_update != "ignore":
+            work.mark(name, inlet, back, seq=seq)
