@@ -210,6 +210,8 @@ def test_a_segment_that_its_column_cannot_hold_is_refused_before_anything_is_com
         (None, ["__HIVE_DEFAULT_PARTITION__"], "'__HIVE_DEFAULT_PARTITION__' AS seg", []),
         (None, ["a/b %252C"], "'a/b %2C' AS seg", ["seg"]),
         (None, ["é" * 50], f"'{'é' * 50}' AS seg", []),
+        (None, ["NL", "nl"], "'nl' AS seg", []),
+        (None, ["E\u0301", "é"], "'é' AS seg", []),
     ],
 )
 def test_a_new_table_is_laid_out_by_segments_that_name_folders(engine, spark, tmp_path, by, keys, query, layout):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 from typing import TYPE_CHECKING, Final
+from unicodedata import normalize
 from urllib.parse import quote
 
 from sparkassets.core.partitions import SegmentPartition
@@ -120,6 +121,17 @@ def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
 
 
 def _are_folders(dimension: SegmentPartition) -> bool:
-    """Whether each segment can be a folder's name, which then means just that segment."""
+    """Whether each segment can be a folder's name, which then means just that segment, on a disk of any kind."""
     named = (f"{dimension.column}={quote(segment, safe='')}" for segment in dimension.keys)
-    return not {"", NULL_FOLDER} & {*dimension.keys} and all(len(name) <= _LONGEST_NAME for name in named)
+    if {"", NULL_FOLDER} & {*dimension.keys} or any(len(name) > _LONGEST_NAME for name in named):
+        return False
+    return len({_folded(segment) for segment in dimension.keys}) == len(dimension.keys)
+
+
+def _folded(name: str) -> str:
+    r"""What a disk that tells no case apart, nor ways to write an accent, may take the name for.
+
+    >>> _folded("NL") == _folded("nl"), _folded("É") == _folded("e\u0301"), _folded("e") == _folded("é")
+    (True, True, False)
+    """
+    return normalize("NFD", normalize("NFD", name).casefold())
