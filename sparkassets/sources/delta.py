@@ -42,7 +42,8 @@ class DeltaObserver:
 
     Where the log goes on from that version, only the new commits are read, whatever the table's size. The cursor holds
     what makes that safe: ``log``, a token of the commit file seen last, ``columns``, how the partition's columns are
-    stored, and ``keys``, a digest of the segments that were known; and ``unnamed``, by column the values that name no
+    stored, and ``keys``, a digest of the segments that were known; ``unlisted``, what was held of segments when they
+    left the list, which is told anew when they are listed again; and ``unnamed``, by column the values that name no
     partition, which every look tells. Commits that change no data (OPTIMIZE, VACUUM, properties) give an observation
     that only moves the position.
     """
@@ -170,15 +171,15 @@ class _Look:
             "files_removed": sum(not file.added for file in files),
         }
         parts = self._parts(columns)
-        changes, added = Changes(), NOTHING
+        changes, added, removed = Changes(), NOTHING, NOTHING
         if parts and files:
             grew = all(file.added for file in files)
             covered = NOTHING if grew else self._covered()
             changes = parts.between(commits, seen=seen, version=version, coverage=covered)
             left = self._left_out(parts, version, grew=grew)
         if parts and self.cursor.get("keys") != self._keys():
-            table = self._open(version)
-            added = parts.held(table) - self.coverage  # of segments that were not known
+            held, back = parts.held(self._open(version)), self._listed_again()
+            added, removed = (held - self.coverage) | (held & back), back - held
             left = _ordered(parts.left_out(version))
         if changes.untold:
             exact = f"they do in a table partitioned by {columns.quoted}"
@@ -187,7 +188,7 @@ class _Look:
         return Observation(
             asset=self.asset.name,
             changed=changes.changed | added,
-            removed=changes.removed,
+            removed=changes.removed | removed,
             whole=parts is None and bool(files),
             table_id=self.table_id,
             version=version,
@@ -292,12 +293,31 @@ class _Look:
     def _cursor(self, log: DeltaLog, version: int, columns: PartitionColumns, left: LeftOut) -> dict[str, Any]:
         kept = {column: list(values[:_KEPT]) for column, values in left.items()}
         token, stored = log.token(version), columns.to_json()
-        return {"log": token, "columns": stored, "keys": self._keys(), "unnamed": kept or None}
+        return {
+            "log": token,
+            "columns": stored,
+            "keys": self._keys(),
+            "unlisted": self._unlisted(),
+            "unnamed": kept or None,
+        }
 
     def _keys(self) -> str | None:
         """Differs where other segments are known."""
         segments = self.asset.partitioning.segments
         return _digest(segments) if segments else None
+
+    def _unlisted(self) -> list[str] | None:
+        """What was held before of segments that are not known now, as it is remembered."""
+        if self.cursor.get("keys") == self._keys():
+            return self.cursor.get("unlisted")
+        partitioning = self.asset.partitioning
+        return partitioning.labels(partitioning.unknown(self.coverage)) or None
+
+    def _listed_again(self) -> PartitionSet:
+        """What was held before of segments that were not known at the last look and are known now."""
+        partitioning = self.asset.partitioning
+        unlisted = (partitioning.parse(label, recorded=True) for label in self.cursor.get("unlisted") or ())
+        return PartitionSet.union(unlisted) & partitioning.known & self.coverage
 
     def _covered(self) -> PartitionSet:
         """What was held before of the segments that are known now."""

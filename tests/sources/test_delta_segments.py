@@ -207,6 +207,27 @@ def test_segments_that_are_known_no_more_are_left_where_they_are(path):
     assert source.keys(source.look().changed) == ["2013-01-03,de"]
 
 
+@pytest.mark.parametrize("looked", [True, False])
+@pytest.mark.parametrize("partition_by", [["region"], None])
+def test_segments_that_are_listed_again_tell_what_happened_meanwhile(path, partition_by, looked):
+    add(path, (1, "de"), (1, "nl"), (2, "nl"), (3, "nl"), partition_by=partition_by)
+    source = delta(path)
+    both, one = source.asset, delta(path, Partitioning(DAYS, (SegmentPartition("region", ("de",)),))).asset
+    source.look()
+    source.asset = one
+    source.look()
+    DeltaTable(path).delete("region = 'nl' AND day = '2013-01-01'")
+    add(path, (2, "nl"), (4, "nl"))
+    if looked:
+        source.look()
+    source.asset = both
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-02,nl", "2013-01-03,nl", "2013-01-04,nl"]
+    assert (source.keys(seen.removed), seen.whole) == (["2013-01-01,nl"], False)
+    assert "unlisted" not in source.cursor
+    assert source.look() is None
+
+
 def test_other_dimensions_start_over(path):
     add(path, (1, "de"), partition_by=["region"])
     source = delta(path, Partitioning(DAYS))
