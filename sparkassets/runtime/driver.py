@@ -589,11 +589,11 @@ def _files(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) 
     """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
     partitioning = source.partitioning
     if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
-        return dict(position)
+        return {key: seen for key, seen in position.items() if seen}
     pattern = PathPattern.parse(source.storage.path, partitioning.segment_columns)
     slots = {key: FileSlot.of_key(key, partitioning) for key in position}
     return {
         key: position[key]
         for key, slot in slots.items()
-        if slot is not None and parts.overlaps(slot.parts(pattern, partitioning))
+        if slot is not None and position[key] and parts.overlaps(slot.parts(pattern, partitioning))
     }

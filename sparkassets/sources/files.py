@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import Any
@@ -50,8 +50,9 @@ class FileObserver:
     """Compares a fingerprint of each slot's files with the one seen before.
 
     The cursor's keys are those of the slots (`FileSlot`), or ``""`` for a source without partitions; its values are
-    fingerprints. A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty
-    CSV or JSON file is not there.
+    fingerprints, empty once a slot's segment has left the list: what was there is told anew when it is listed again.
+    A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty CSV or JSON file is not
+    there.
     """
 
     def observe(
@@ -88,14 +89,16 @@ class FileObserver:
         empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
         news = {key: value for key, value in seen.items() if cursor.get(key) != value}
-        gone = [key for key in cursor if key not in slots]
+        unlisted = _unlisted(partitioning, [key for key in cursor if key not in slots])
+        left = {key: "" for key in unlisted if cursor[key]}
+        gone = [key for key in cursor if key not in slots and key not in unlisted]
         extra: dict[str, Any] = {"files": sum(len(slots[key].files) for key in news)}
         if unsettled:
             extra["unsettled"] = len(unsettled)
-        if left := sorted([*ignored.unnamed, *ignored.beyond, *ignored.others]):
-            extra |= {"ignored": [writable(path) for path in left[:_NAMED]], "ignored_count": len(left)}
+        if skipped := sorted([*ignored.unnamed, *ignored.beyond, *ignored.others]):
+            extra |= {"ignored": [writable(path) for path in skipped[:_NAMED]], "ignored_count": len(skipped)}
         notes = _notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled))
-        if not (news or gone or notes):
+        if not (news or gone or left or notes):
             return None
         present = PartitionSet.of_slots((slot.segment, slot.time) for slot in slots.values())
         slots_gone = (FileSlot.of_key(key, partitioning) for key in gone if partitioning.is_partitioned)
@@ -105,10 +108,26 @@ class FileObserver:
             changed=PartitionSet.of_slots((slots[key].segment, slots[key].time) for key in news),
             removed=(were & partitioning.known) - present,
             whole=not partitioning.is_partitioned and bool(news or gone),
-            cursor=news | dict.fromkeys(gone),
+            cursor=news | left | dict.fromkeys(gone),
             extra=extra,
             notes=notes,
         )
+
+
+def _unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
+    """Those of the keys of slots whose segments are not known, or not any more."""
+    found = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}
+    known = _known_keys(partitioning)
+    return {key for key, slot in found.items() if slot is not None and not _is_known(slot.segment, known)}
+
+
+def _known_keys(partitioning: Partitioning) -> list[frozenset[str]]:
+    """Of each dimension of segments."""
+    return [frozenset(each.keys) for each in partitioning.segments]
+
+
+def _is_known(segment: Segment, known: Sequence[frozenset[str]]) -> bool:
+    return all(key in keys for key, keys in zip(segment, known, strict=True))
 
 
 def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettled: int) -> tuple[str, ...]:
@@ -202,7 +221,7 @@ def _group(
     slots: dict[str, _Files] = {}
     ignored = _Ignored()
     by_text: dict[tuple[Segment | None, str], list[File]] = {}
-    known = [frozenset(each.keys) for each in partitioning.segments]
+    known = _known_keys(partitioning)
     for file in files:
         text = pattern.match(file[0])
         if text is not None:
@@ -212,7 +231,7 @@ def _group(
             ignored.unnamed.append(file[0])
     for (segment, text), members in by_text.items():
         found = pattern.time(text, partitioning)
-        if segment is None or (known and not all(key in keys for key, keys in zip(segment, known, strict=True))):
+        if segment is None or not _is_known(segment, known):
             ignored.others.extend(path for path, _, _ in members)
         elif found is None:
             left = ignored.beyond if pattern.is_beyond(text) else ignored.unnamed

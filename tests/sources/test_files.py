@@ -605,6 +605,30 @@ def test_segments_that_come_to_be_known_are_news_of_theirs_alone(landing):
     assert source.look() is None
 
 
+@pytest.mark.parametrize("looked", [True, False])
+def test_segments_that_are_listed_again_tell_what_happened_meanwhile(landing, looked):
+    uri, root = landing
+    for name in ("de/20130105.csv", "nl/20130105.csv", "nl/20130106.csv", "nl/20130107.csv"):
+        write(root, name)
+    path = uri + "/{region}/{day:%Y%m%d}.csv"
+    source = Source(path, partition=Partitioning(DAYS, (REGIONS,)))
+    both = source.asset
+    source.look()
+    source.asset = Source(path, partition=Partitioning(DAYS, (SegmentPartition("region", ("de",)),))).asset
+    seen = source.look()
+    assert (source.keys(seen.changed), source.keys(seen.removed)) == ([], [])
+    (root / "nl/20130105.csv").unlink()
+    write(root, "nl/20130106.csv", "a,b\n1,2\n")
+    write(root, "nl/20130108.csv")
+    if looked:
+        assert source.look() is None
+    source.asset = both
+    seen = source.look()
+    assert source.keys(seen.changed) == ["2013-01-06,nl", "2013-01-07,nl", "2013-01-08,nl"]
+    assert source.keys(seen.removed) == ["2013-01-05,nl"]
+    assert source.look() is None
+
+
 def test_other_dimensions_are_other_partitions(landing):
     uri, root = landing
     write(root, "de/20130105.csv")
