@@ -8,11 +8,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.status import grid
-from sparkassets.core.spec.model import InletSpec, StorageLocation
+from sparkassets.core.spec.model import InletSpec, SourceSpec, StorageLocation
+from sparkassets.runtime.driver import _files
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.sources import observer
 from tests.builders import Story, asset, days, project, source
+from tests.sources.looks import write
 
 
 def add(path, *days):
@@ -89,3 +92,28 @@ def test_what_the_project_has_no_more_keeps_no_events_and_finds_the_rest_when_it
     story.project = project(here, gone)
     story.add(*changed_specs(story.project, story.state))
     assert story.due() == {"d": ["2025-01-02..2025-01-05"]}
+
+
+def test_a_segment_of_files_that_leaves_the_list_and_comes_back(tmp_path):
+    def listing(*regions):
+        path = f"{tmp_path}/{{region}}/{{day:%Y%m%d}}.csv"
+        landed = at(path, replace(source("s", segments={"region": regions}), source=SourceSpec(kind="csv")))
+        return landed, asset("a", "s")
+
+    for name in ("de/20250101.csv", "nl/20250101.csv", "nl/20250102.csv"):
+        write(tmp_path, name)
+    story = Story(project(*listing("de", "nl")))
+    look(story)
+    story.run_all()
+    story.change(*listing("de"))
+    look(story)
+    story.run_all()
+    landed, position = story.project.assets["s"], story.state.assets["s"].position
+    assert len(position) == 3
+    assert [*_files(landed, position, EVERYTHING)] == [*_files(landed, position, days("2025-01-01..2025-01-02"))]
+    assert [key.partition(",")[2] for key in _files(landed, position, EVERYTHING)] == ["de"]
+    (tmp_path / "nl/20250102.csv").unlink()
+    story.change(*listing("de", "nl"))
+    look(story)
+    assert story.keys("s", story.state.dataset("x-s").coverage) == ["2025-01-01,de", "2025-01-01,nl"]
+    assert story.due() == {"a": ["2025-01-01..2025-01-02"]}
