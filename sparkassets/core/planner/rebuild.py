@@ -20,16 +20,17 @@ from sparkassets.core.spec.model import AssetSpec
 def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> Plan:
     """The one run that computes every block that the table has or should have, or why there can be none.
 
-    A block that the table has and that could not be computed now, as what it was computed from is no longer there,
-    would lose its rows: that is refused, unless by ``force``. A block that it never had waits as ever.
+    A block that the table has and that could not be computed now, as what it was computed from is no longer there, or
+    its segment not listed any more, would lose its rows: that is refused, unless by ``force``. A block that it never
+    had waits as ever.
     """
     state = context.state_of(asset)
     have = asset.partitioning.inside(state.coverage)
     if chain := context.chain(state):
         reason = f"running: {chain[-1].entry.run} since {context.when(chain[-1].at)}"
         return Plan(context.now, (), (Waiting(asset.name, reason, None, have),))
-    found = pending(context, asset, state)
-    gated = gate(context, asset, have | (found.wanted - found.holes))
+    found, unlisted = pending(context, asset, state), asset.partitioning.unknown(have)
+    gated = gate(context, asset, (have - unlisted) | (found.wanted - found.holes))
     lost, blocks = have - gated.ready, have | gated.ready
     if lost and not force:
         return Plan(context.now, (), (_refusal(asset, lost, gated.waiting),))
@@ -72,7 +73,7 @@ def _reason(asset: AssetSpec, blocks: PartitionSet, lost: PartitionSet) -> str:
 
 
 def _refusal(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
-    why = next((wait.reason for wait in waiting if wait.blocks.overlaps(lost)), "")
+    why = next((wait.reason for wait in waiting if wait.blocks.overlaps(lost)), "it is not listed any more")
     which = labels(lost, asset.partitioning)
     reason = f"a rebuild would lose {which}, which cannot be computed again: {why}"
     return Waiting(asset.name, f"{reason} (--force computes them from what is left)", None, lost)

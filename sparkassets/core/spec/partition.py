@@ -109,9 +109,10 @@ def _check_product(at: At, keys: AssetFile, dimensions: Sequence[_Dimension]) ->
         column = dimension.found.column
         if column is None:
             continue
-        if (first := columns.setdefault(column.lower(), column)) is not column:
+        if (first := columns.get(column.lower())) is not None:
             same = "" if column == first else f", which to Spark is {first!r}"
             (dimension.at / "column").problem(f"another dimension has the column {column!r}{same}, too")
+        columns.setdefault(column.lower(), column)
 
 
 def _check_segment_columns(dimensions: Sequence[_Dimension]) -> None:

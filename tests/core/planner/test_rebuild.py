@@ -50,6 +50,26 @@ def test_what_cannot_be_computed_again_is_a_refusal_unless_forced():
     )
 
 
+def test_rows_of_a_segment_that_is_not_listed_any_more_are_not_lost_unless_forced():
+    def of(*regions):
+        keys = {"region": regions}
+        return source("s", by=None, segments=keys), asset("a", "s", by=None, segments=keys)
+
+    story = Story(project(*of("de", "nl")))
+    story.observed("s", "*")
+    story.run_all()
+    story.change(*of("nl"))
+    plan = rebuilt(story)
+    assert plan.runs == ()
+    (wait,) = plan.waiting
+    assert wait.reason == (
+        "a rebuild would lose de, which cannot be computed again: it is not listed any more "
+        "(--force computes them from what is left)"
+    )
+    (run,) = rebuilt(story, force=True).runs
+    assert story.keys("a", run.blocks) == ["de", "nl"]
+
+
 def test_one_that_runs_is_waited_for():
     story = story_of("2025-01-01..2025-01-02")
     story.claim(story.plan().runs[0])

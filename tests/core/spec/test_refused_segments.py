@@ -62,6 +62,17 @@ a.yml:2:66: another dimension has the column 'day', too
         ),
         pytest.param(
             """\
+partition: [{by: day, column: d}, {segments: [de, nl], column: d}]
+""",
+            """\
+a.yml:2:64: another dimension has the column 'd', too
+    partition: [{by: day, column: d}, {segments: [de, nl], column: d}]
+                                                                   ^
+""",
+            id="one_letter_twice",
+        ),
+        pytest.param(
+            """\
 partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
 """,
             """\
