@@ -116,4 +116,5 @@ def test_a_segment_of_files_that_leaves_the_list_and_comes_back(tmp_path):
     story.change(*listing("de", "nl"))
     look(story)
     assert story.keys("s", story.state.dataset("x-s").coverage) == ["2025-01-01,de", "2025-01-01,nl"]
-    assert story.due() == {"a": ["2025-01-01..2025-01-02"]}
+    assert story.due() == {"a": ["2025-01-01"]}
+    assert story.waits("a") == ["waits for s: 1 of 2 partitions, missing 2025-01-02,de"]
