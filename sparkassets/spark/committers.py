@@ -6,7 +6,6 @@ committers told here keep to that; whatever else a platform has set for its sess
 
 from __future__ import annotations
 
-import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from sparkassets.files.stores import local_path
 from sparkassets.spark import gateway
 from sparkassets.spark.jars import LOCAL_FILES
 from sparkassets.spark.own_session import is_remote
+from sparkassets.spark.settings import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,6 @@ _FACTORY = "mapreduce.outputcommitter.factory.scheme"
 
 _ON_DISKS: Final = ("file", "hdfs")
 _ON_S3: Final = ("s3a", "s3")
-_LOCAL_MASTER = re.compile(r"local(\[|$)")
 _ALWAYS: Final = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # the second one publishes what a task has before it is certain that it will not be retried
@@ -85,7 +84,7 @@ def options(session: SparkSession, path: str) -> Mapping[str, str]:
 def _takes_local_files(session: SparkSession, path: str) -> bool:
     """Whether `LOCAL_FILES` may write there: it is in this JVM, and no folder hands on its group, which it forgets."""
     local = local_path(path)
-    if local is None or is_remote(session) or not _LOCAL_MASTER.match(session.sparkContext.master):
+    if local is None or is_remote(session) or not is_local({"spark.master": session.sparkContext.master}):
         return False
     there = next(folder for folder in (Path(local), *Path(local).parents) if folder.exists())
     return not there.stat().st_mode & stat.S_ISGID and gateway.has_class(LOCAL_FILES)
