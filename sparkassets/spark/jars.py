@@ -26,7 +26,7 @@ _FETCH_TIMEOUT_SECONDS = 900
 
 LOCAL_FILES: Final = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
 """The class of that file system."""
-_LOCAL_FILES = ("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0")
+_LOCAL_FILES_JAR = ("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0")
 
 
 @frozen
@@ -67,7 +67,7 @@ def fetched_jars(spark_home: Path, java: Java) -> list[Path]:
         SparkUnavailableError: They cannot be fetched.
     """
     wanted = coordinates()
-    folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES[1]}-{_LOCAL_FILES[2]}"
+    folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES_JAR[1]}-{_LOCAL_FILES_JAR[2]}"
     if not folder.is_dir():
         _fetch(wanted, folder=folder, spark_home=spark_home, java=java)
     return sorted(folder.glob("*.jar"))
@@ -127,7 +127,7 @@ def _reason(said: str) -> str:
 
 def _module(wanted: Coordinates) -> str:
     """An Ivy module of Delta and the file system; what other organisations make is in Spark's own ``jars`` folder."""
-    organisation, name, version = map(quoteattr, _LOCAL_FILES)
+    organisation, name, version = map(quoteattr, _LOCAL_FILES_JAR)
     return f"""<ivy-module version="2.0">
   <info organisation="sparkassets" module="jars"/>
   <configurations><conf name="default"/></configurations>
