@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import merge
 
 from sparkassets.core.partitions.definition import TimePartition
@@ -30,7 +30,8 @@ def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Ite
         most: At least 1.
         time: The dimension of time; None where all of a tuple's time is one partition.
     """
-    chunk, room = _Chunk(), most
+    chunk: list[tuple[Segment, tuple[int, int]]] = []
+    room = most
     for low, high, segments in _together(rows):
         begin = low
         while begin < high:
@@ -43,13 +44,13 @@ def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Ite
                 parts = [segments[i:j] for i, j in zip((0, *cuts), (*cuts, None), strict=True)]
             for part in parts:
                 room -= len(part) * (1 if time is None else time.count(RangeSet.span(begin, end)))
-                chunk.add(part, begin, end)
+                chunk += [(segment, (begin, end)) for segment in part]
                 if not room:
-                    yield chunk.result()
-                    chunk, room = _Chunk(), most
+                    yield PartitionSet.of_slots(chunk)
+                    chunk, room = [], most
             begin = end
-    if room < most:
-        yield chunk.result()
+    if chunk:
+        yield PartitionSet.of_slots(chunk)
 
 
 def single(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[Slot]:
@@ -60,25 +61,6 @@ def single(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[Slot]
 def _slots(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) -> Iterator[Slot]:
     for start, end in ranges.pairs() if time is None else time.slots(ranges):
         yield start, end, segment
-
-
-class _Chunk:
-    """A set of partitions on its way, of pieces in the order of their time."""
-
-    def __init__(self) -> None:
-        self._pairs: dict[Segment, list[tuple[int, int]]] = defaultdict(list)
-
-    def add(self, segments: Sequence[Segment], start: int, end: int) -> None:
-        for segment in segments:
-            self._pairs[segment].append((start, end))
-
-    def result(self) -> PartitionSet:
-        shared: dict[tuple[tuple[int, int], ...], RangeSet] = {}
-        times = {}
-        for segment, pairs in self._pairs.items():
-            key = tuple(pairs)
-            times[segment] = shared.get(key) or shared.setdefault(key, RangeSet.of(key))
-        return PartitionSet.by_segment(times)
 
 
 def _together(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import and_, or_, sub
 
 from sparkassets.core.partitions.lifting import Alone, Lifted, Segment, combined, from_mapping, mapped, value_at
@@ -65,7 +65,8 @@ class PartitionSet:
         for segment, pair in slots:
             pairs[segment].append(pair)
         others = RangeSet.of(pairs.pop((), ()))
-        return cls.by_segment({segment: others | RangeSet.of(each) for segment, each in pairs.items()}, others)
+        known = cache(lambda some: others | RangeSet.of(some))
+        return cls.by_segment({segment: known(tuple(some)) for segment, some in pairs.items()}, others)
 
     @classmethod
     def union(cls, sets: Iterable[PartitionSet]) -> PartitionSet:
