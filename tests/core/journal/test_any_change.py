@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
@@ -26,7 +26,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, Require, StorageLo
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.runtime.news import changed_specs
 from tests.builders import Segments, Story, asset, at, partitioned, project, source, timed
-from tests.depth import examples
+from tests.depth import histories
 
 GO = "x-go://go"
 HOUR = 3600
@@ -194,14 +194,7 @@ def successes(story: Story) -> Iterator[tuple[SuccessEntry, ClaimEntry]]:
             yield each.entry, claims[each.entry.token]
 
 
-@settings(
-    max_examples=examples(40),
-    phases=[Phase.generate],
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@histories(40)
 @given(st.randoms(use_true_random=False), st.integers(5, 70))
 def test_whatever_changes_it_comes_to_rest_and_uses_no_event_twice(random: Random, steps: int):
     history = History(random)

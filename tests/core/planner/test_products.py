@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
@@ -33,7 +33,7 @@ from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, project, source
-from tests.depth import examples
+from tests.depth import histories
 
 ZERO = at("2025-01-01")
 DAYS = TimePartition("day", "UTC", column="day")
@@ -189,14 +189,7 @@ class History:
         return self.story.project.assets[name].partitioning
 
 
-@settings(
-    max_examples=examples(60),
-    phases=[Phase.generate],
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@histories(60)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
 def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, steps: int):
     history = History(random)
