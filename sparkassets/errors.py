@@ -139,7 +139,13 @@ class SourceChangedError(SourceError):
 
 
 class RunError(SparkAssetsError):
-    """One run failed because of its code, its data or its target."""
+    """One run failed because of its code, its data or its target.
+
+    Attributes:
+        of_data: Whether it may be that a run of fewer of the same blocks succeeds.
+    """
+
+    of_data = False
 
 
 class SparkUnavailableError(SparkAssetsError):

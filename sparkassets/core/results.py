@@ -12,7 +12,7 @@ from sparkassets.core.runs import Requested
 from sparkassets.frozen import frozen
 
 Status = Literal["success", "failed", "replanned", "cancelled", "superseded"]
-"""``replanned``: it failed, was planned anew, and all that it was to compute was computed in the same invocation."""
+"""``replanned``: it failed, and all that it was to compute was tried again in the same invocation."""
 
 GOOD: frozenset[Status] = frozenset({"success", "replanned", "superseded"})
 """What is no failure of the invocation."""

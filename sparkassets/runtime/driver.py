@@ -482,7 +482,7 @@ class Driver:
                     attempt=committed.attempt or attempts,
                     seconds=seconds,
                 )
-            case Failed(cause, _, fenced, attempts):
+            case Failed(cause, _, fenced, attempts, parts):
                 return FailureEntry(
                     asset=asset.name,
                     run=claim.entry.run,
@@ -496,6 +496,7 @@ class Driver:
                     details=failure.details,
                     hint=failure.hint,
                     seconds=seconds,
+                    divisions=parts,
                 )
             case Superseded():
                 return None

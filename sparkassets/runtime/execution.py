@@ -11,9 +11,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from sparkassets.core.journal.entries import FailureCause
 from sparkassets.core.journal.state import ClaimState
+from sparkassets.core.runs import budget
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
@@ -54,12 +56,17 @@ class Done:
 
 @frozen
 class Failed:
-    """The run failed; ``fenced`` when it is certain that nothing of it can land any more."""
+    """The run failed; ``fenced`` when it is certain that nothing of it can land any more.
+
+    Attributes:
+        divisions: As in `FailureEntry`.
+    """
 
     cause: FailureCause
     error: BaseException
     fenced: bool
     attempts: int
+    divisions: int | None = None
 
 
 @frozen
@@ -68,6 +75,15 @@ class Superseded:
 
 
 Outcome = Done | Failed | Superseded
+
+
+def divisions(order: RunOrder, error: BaseException) -> int | None:
+    """How many more runs may look for the bad blocks of a failed one; None where it did not fail of its data."""
+    if order.rebuilds or order.blocks.is_everything:
+        return None
+    if not (issubclass(type(error), RunError) and isinstance(error, RunError) and error.of_data):
+        return None
+    return budget(order.asset.partitioning.count(order.blocks), retries=order.asset.retries)
 
 
 class _TimedOutError(RunError):
@@ -232,6 +248,8 @@ class Execution:
         kind = type(error)  # `isinstance` would ask the error for its class, and that may raise
         if self._cancelled or self._superseded or issubclass(kind, _SupersededError | HistoryGoneError):
             return False
+        if divisions(self._order, error):
+            return False  # its blocks are tried in parts
         if issubclass(kind, SparkAssetsError) and isinstance(error, SparkAssetsError):
             return error.retryable
         return issubclass(kind, Exception)
@@ -310,8 +328,15 @@ class Execution:
             cause = "cancelled"
         elif issubclass(type(error), _TimedOutError):
             cause = "timeout"
+        failed = partial(
+            Failed,
+            cause,
+            error,
+            attempts=self._attempts,
+            divisions=divisions(self._order, error) if cause == "error" else None,
+        )
         if not self._begun:
-            return Failed(cause, error, fenced=self._settled, attempts=self._attempts)
+            return failed(fenced=self._settled)
         try:
             self._fence(2 * self._order.token + 1)
             committed = self._look([self._work.run])
@@ -319,10 +344,10 @@ class Execution:
         except _SupersededError:
             return Superseded()
         except BaseException:  # noqa: BLE001  a target is out of reach: the next claim has to fence
-            return Failed(cause, error, fenced=False, attempts=self._attempts)
+            return failed(fenced=False)
         if committed is not None:
             return Done(committed, self._attempts)
-        return Failed(cause, error, fenced=not any(self._found), attempts=self._attempts)
+        return failed(fenced=not any(self._found))
 
     def _check_superseded(self) -> None:
         if self._superseded:

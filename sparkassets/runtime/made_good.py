@@ -1,7 +1,8 @@
-"""Failures that the same invocation made good: what they were to compute was planned anew, and is computed."""
+"""Failures that the same invocation made good, or narrowed down: what they were to compute was planned anew."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,21 +11,26 @@ from sparkassets.core.results import RunResult
 
 
 def settled(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
-    """The results, in the order in which the runs ended, with what later ones made good told as planned anew.
+    """The results, in the order in which the runs ended, with what later ones tried again told as planned anew.
 
-    A run that only records an older one (``adopted``) has computed nothing of its own blocks.
+    Later runs have computed all of it, but for what failed by itself again, or among fewer. A run that only records an
+    older one (``adopted``) has computed nothing of its own blocks.
     """
-    later: dict[str, PartitionSet] = {}
-    """Asset to what the runs after this one computed."""
+    computed: defaultdict[str, PartitionSet] = defaultdict(lambda: NOTHING)
+    failed: defaultdict[str, list[PartitionSet]] = defaultdict(list)
     told = []
     for result in reversed(results):
-        if result.status == "failed" and _within(result, later):
-            result = replace(result, status="replanned")  # noqa: PLW2901  the same run
+        if result.status == "failed":
+            among = [computed[result.asset], *(each for each in failed[result.asset] if _narrower(each, result.blocks))]
+            if PartitionSet.union(among).covers(result.blocks) and any(among):
+                told.append(replace(result, status="replanned"))
+                continue
+            failed[result.asset].append(result.blocks)
         elif result.status == "success" and result.adopted is None:
-            later[result.asset] = later.get(result.asset, NOTHING) | result.blocks
+            computed[result.asset] |= result.blocks
         told.append(result)
     return tuple(reversed(told))
 
 
-def _within(result: RunResult, later: dict[str, PartitionSet]) -> bool:
-    return result.asset in later and later[result.asset].covers(result.blocks)
+def _narrower(blocks: PartitionSet, than: PartitionSet) -> bool:
+    return blocks != than and than.covers(blocks)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.backfill import plan_backfill, plan_backfill_unpartitioned
+from sparkassets.core.planner.backfill import divided, plan_backfill, plan_backfill_unpartitioned
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan, PlannedRun
@@ -83,22 +83,21 @@ class Backfill:
     ) -> None:
         self.select = (asset.name,)
         self.remaining = blocks
+        self._blocks = blocks
         self._asset = asset
         self._interval = interval
         self._force = force
-        self._done = False
 
     def plan(self, context: PlanningContext) -> Plan:
         """What is left of the backfill; its first run is the one to claim."""
-        if self._done:
+        if self._asset.partitioning.is_partitioned:
+            left = self.remaining | (divided(context, self._asset) & self._blocks)
+            return plan_backfill(context, self._asset, left, force=self._force) if left else Plan(context.now)
+        if not self.remaining:
             return Plan(context.now)
-        if not self._asset.partitioning.is_partitioned:
-            return plan_backfill_unpartitioned(context, self._asset, self._interval, force=self._force)
-        return plan_backfill(context, self._asset, self.remaining, force=self._force)
+        return plan_backfill_unpartitioned(context, self._asset, self._interval, force=self._force)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
-        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
-        if result.adopted is not None:
-            return
-        self.remaining = self.remaining - run.blocks
-        self._done = not self.remaining
+        """What was tried is not tried again but in parts; a run that only settled an older one has tried nothing."""
+        if result.adopted is None:
+            self.remaining = self.remaining - run.blocks

@@ -22,11 +22,15 @@ _HEADER = re.compile(
 )
 _WRAPPERS = ("[TASK_WRITE_FAILED", "Job aborted due to stage failure")
 """Messages that only say that something failed; the cause says what."""
+_OF_A_WORKER = "Traceback (most recent call last)"
+"""What a Python worker says of an error in a function of the user's."""
 _LONGEST = 1000
 _FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')
 _TEMPORARY_VIEW = re.compile(r"`?_pyspark_\w+`?\.")
 _FINAL_STATES = ("0A", "21", "22", "23", "2F", "38", "42", "46", "P0")
 """Classes of SQLSTATE that a second attempt on the same data meets again: data, constraint, syntax, unsupported."""
+_DATA_STATES = ("22", "23", "38", "KD")
+"""Those that other data would not meet: data, constraint, an error in a function of the user's, a file."""
 _CONFLICTS = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
 
 
@@ -58,6 +62,7 @@ def run_error(error: Exception, *, what: str, place: Location | None = None) -> 
     where = _where(message, place) if place is not None else ""
     made = RunError(f"{where}{what}: {first_line(error)}")
     made.retryable = not is_final(error)
+    made.of_data = is_of_data(error)
     made.__cause__ = error
     return made
 
@@ -68,7 +73,7 @@ def first_line(error: BaseException) -> str:
     if header := _HEADER.search(message):
         file, found = header["file"].removeprefix("file://"), header["found"]
         return f"the header of {file} is {found}, but that of the first file {header['wanted']}"
-    if "Traceback (most recent call last)" in message:
+    if _OF_A_WORKER in message:
         return _of_worker(message)
     said, *causes = (_bare(line) for line in [message.partition("\n")[0], *_CAUSE.findall(message)])
     while said.startswith(_WRAPPERS) and causes:
@@ -125,6 +130,12 @@ def is_final(error: BaseException) -> bool:
 
     states = _STATE.findall(whole_message(error))
     return isinstance(error, AnalysisException) or any(state.startswith(_FINAL_STATES) for state in states)
+
+
+def is_of_data(error: BaseException) -> bool:
+    """Whether an attempt on other data might succeed."""
+    message = whole_message(error)
+    return _OF_A_WORKER in message or any(state.startswith(_DATA_STATES) for state in _STATE.findall(message))
 
 
 def _where(message: str, place: Location) -> str:

@@ -19,13 +19,15 @@ from sparkassets.core.extras import check_extra
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.errors import InputError, RunError, SparkAssetsError, said
 from sparkassets.spark.context import Context
-from sparkassets.spark.failures import first_line, is_final
+from sparkassets.spark.failures import first_line, is_final, is_of_data
 from sparkassets.spark.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _IMPORTING = threading.Lock()
+_OF_THE_MACHINE = (OSError, MemoryError, ImportError, NameError)
+"""What a function raises whatever rows it was given: fewer of them change nothing."""
 _CONVERTED = {
     ("pandas", "DataFrame"): "rows",
     ("pyarrow", "Table"): "rows",
@@ -154,7 +156,7 @@ def _import(body: PythonBody, package: str) -> ModuleType:
             module = importlib.import_module(body.module)
         except BaseException as error:
             made = _raised(error, body, what=f"{body.module} cannot be imported")
-            made.retryable = False
+            made.retryable = made.of_data = False
             raise made from error
         _pickle_by_value(sys.modules[package])
         return module
@@ -224,10 +226,12 @@ def _raised(error: BaseException, body: PythonBody, *, what: str) -> RunError:
         spark = getattr(error, "getCondition", None) or getattr(error, "java_exception", None)
         text = f"{kind.__name__}: {first_line(error)}" if spark else said(error)
         place, again = _place(error, body), not is_final(error)
+        of_data = is_of_data(error) if spark else not issubclass(kind, _OF_THE_MACHINE)
     except BaseException:  # noqa: BLE001  what an author's class does when it is looked at
-        text, place, again = said(error), str(body.location), True
+        text, place, again, of_data = said(error), str(body.location), True, False
     ordinary = issubclass(kind, Exception)
     hint = None if ordinary else "return, or raise an Exception that says what is wrong: other runs share the process"
     made = RunError(f"{place}: {what}: {text}", hint=hint)
     made.retryable = ordinary and again
+    made.of_data = ordinary and of_data
     return made

@@ -40,6 +40,11 @@ def statuses(*told):
         ([("a", "failed", ONE), ("a", "success", ONE), ("a", "failed", ONE)], ["replanned", "success", "failed"]),
         ([("a", "cancelled", ONE), ("a", "success", ONE)], ["cancelled", "success"]),
         ([("a", "failed", NOTHING)], ["failed"]),
+        ([("a", "failed", BOTH), ("a", "failed", ONE), ("a", "success", TWO)], ["replanned", "failed", "success"]),
+        ([("a", "failed", BOTH), ("a", "failed", BOTH)], ["failed", "failed"]),
+        ([("a", "failed", ONE), ("a", "failed", BOTH)], ["failed", "failed"]),
+        ([("a", "failed", EVERYTHING), ("a", "failed", EVERYTHING)], ["failed", "failed"]),
+        ([("a", "failed", BOTH), ("b", "failed", ONE), ("a", "success", TWO)], ["failed", "failed", "success"]),
     ],
 )
 def test_a_failure_is_made_good_by_later_runs_that_computed_all_of_it(told, expected):

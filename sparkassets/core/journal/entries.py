@@ -143,6 +143,7 @@ class FailureEntry:
         error: First line for people.
         details: Where the whole story is, such as a log file's name.
         hint: What to do about it.
+        divisions: How many more runs may look for the bad ones of the blocks; None where it did not fail of its data.
     """
 
     asset: str
@@ -157,6 +158,7 @@ class FailureEntry:
     details: str = ""
     hint: str = ""
     seconds: float = 0.0
+    divisions: int | None = None
 
 
 @frozen

@@ -17,6 +17,7 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
+from sparkassets.core.runs import Division
 from sparkassets.frozen import frozen
 
 Partly = tuple[tuple[int, PartitionSet], ...]
@@ -119,6 +120,7 @@ class FailedBlocks:
         invocation: Which invocation failed; another one tries once more.
         planned: The planner's time when the run was claimed, Unix seconds; a newer tick is a new cause.
         events: Numbers of the events that triggered it.
+        division: How these blocks are tried in parts; None where they did not fail of their data.
     """
 
     blocks: PartitionSet
@@ -128,6 +130,7 @@ class FailedBlocks:
     invocation: str
     planned: int = 0
     events: tuple[int, ...] = ()
+    division: Division | None = None
 
 
 @frozen

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.alignment import Aligned, align_unpartitioned, groups
 from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.dividing import turn
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.lookback import before
 from sparkassets.core.planner.news import Causes, causes
@@ -47,9 +50,26 @@ def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: PartitionS
         _of_batch(context, asset, state, batch, aligned=group.aligned, notes=gated.notes)
         for group in shared
         if not group.aligned.waiting
-        for batch in asset.partitioning.split(group.blocks, limit_of(asset))
+        for batch in _batches(context, asset, state, group.blocks)
     )
     return Plan(context.now, runs, tuple(waiting))
+
+
+def divided(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
+    """The blocks of a partitioned asset that failed of their data in this invocation, and are tried in parts."""
+    suspects = pending(context, asset, context.state_of(asset)).suspects
+    return PartitionSet.union(each.blocks for each in suspects if not each.again)
+
+
+def _batches(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet
+) -> Iterator[PartitionSet]:
+    """The runs' blocks: what failed of its data apart from the rest."""
+    suspects = pending(context, asset, state).suspects if state.failed else ()
+    left = ready
+    while some := turn(asset.partitioning, left, suspects).blocks:
+        yield from asset.partitioning.split(some, limit_of(asset))
+        left = left - some
 
 
 def _due(

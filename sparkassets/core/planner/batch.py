@@ -7,6 +7,7 @@ from dataclasses import replace
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.course import Candidate, Case, Course
+from sparkassets.core.planner.dividing import turn
 from sparkassets.core.planner.lookback import lookback
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
@@ -39,13 +40,15 @@ def _of_blocks(case: Case, course: Course, found: Pending) -> Course:
     runs: list[PlannedRun] = []
     taken, coming = NOTHING, course.coming | course.blocks
     for candidate in course.candidates:
-        cut = _cut(case, candidate.blocks, barred=course.barred, failed=found.failed)
+        cut = _cut(case, candidate.blocks, barred=course.barred, found=found)
         if cut.rest:
             reason = f"left for the next run: more than max_partitions_per_run ({limit_of(case.asset)})"
             waiting.append(Waiting(name, reason, None, cut.rest))
-        run = _run(case, found, candidate, cut)
-        taken, coming = taken | cut.blocks, coming | cut.blocks | cut.rest
-        last = candidate is course.candidates[-1] and not cut.rest and not _holds(candidate.tick, course.due - taken)
+        if cut.apart:
+            waiting.append(Waiting(name, _apart(found, cut.apart), None, cut.apart))
+        run, left = _run(case, found, candidate, cut), cut.rest | cut.apart
+        taken, coming = taken | cut.blocks, coming | cut.blocks | left
+        last = candidate is course.candidates[-1] and not left and not _holds(candidate.tick, course.due - taken)
         if not last and candidate.cursor is not None:
             run = replace(run, request=replace(run.request, cursor=None))
         runs.append(run)
@@ -64,28 +67,41 @@ class _Cut:
     Attributes:
         blocks: Those of the run, at most `limit_of`, the oldest first.
         rest: Left for another run.
+        apart: Left for runs of their own.
         owes, gaps: As in `RunRequest`.
+        note: What is said of the run.
     """
 
     blocks: PartitionSet
     rest: PartitionSet
+    apart: PartitionSet
     owes: PartitionSet
     gaps: PartitionSet
+    note: str
 
 
-def _cut(case: Case, ready: PartitionSet, *, barred: PartitionSet, failed: PartitionSet) -> _Cut:
-    """The blocks of the next run, lookback included; what of that has ``failed`` is owed to another invocation."""
-    back = lookback(case.context, case.asset, case.state, ready, barred=barred)
-    todo = ready | (back.blocks - failed)
+def _cut(case: Case, ready: PartitionSet, *, barred: PartitionSet, found: Pending) -> _Cut:
+    """The blocks of the next run, lookback included; what of that has failed is owed to another one."""
+    next_ones = turn(case.asset.partitioning, ready, found.suspects)
+    back = lookback(case.context, case.asset, case.state, next_ones.blocks, barred=barred)
+    failed = PartitionSet.union([found.failed, *(each.blocks for each in found.suspects)])
+    todo = next_ones.blocks | (back.blocks - failed)
     blocks = case.asset.partitioning.oldest(todo, limit_of(case.asset)) if todo else todo
-    return _Cut(blocks, todo - blocks, back.blocks - blocks, back.gaps)
+    rest, apart = todo - blocks, ready - next_ones.blocks
+    return _Cut(blocks, rest, apart, back.blocks - blocks, back.gaps, next_ones.note)
+
+
+def _apart(found: Pending, blocks: PartitionSet) -> str:
+    """Why blocks are computed by runs of their own."""
+    error = next((each.item.error for each in found.suspects if each.blocks.overlaps(blocks)), "")
+    return f"left for runs of their own: failed before: {error}"
 
 
 def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> PlannedRun:
     context, asset, state, blocks = case.context, case.asset, case.state, cut.blocks
     uses = candidate.uses if blocks & candidate.asked else Uses()
     events = context.events(asset, state, {uri: blocks & uses.blocks.get(uri, NOTHING) for uri in uses.named})
-    reasons = [_reason(case, found, candidate.tick, blocks), *candidate.notes]
+    reasons = [*filter(None, [_reason(case, found, candidate.tick, blocks), cut.note]), *candidate.notes]
     request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind if state.chain and not blocks & found.due else "scheduled",

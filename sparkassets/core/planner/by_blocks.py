@@ -92,8 +92,9 @@ def _by_timetable(
     ticks = due_ticks(context, asset, timetable, state)
     if not isinstance(ticks, Waiting):
         return _Asked(found.due, (), _spanning(ticks), uses)
-    others = (item for item in state.failed if item.invocation != context.invocation)
-    retried = found.due & asset.partitioning.cover(PartitionSet.union(item.blocks for item in others))
+    others = [item.blocks for item in state.failed if item.invocation != context.invocation]
+    tried = asset.partitioning.cover(PartitionSet.union([*others, *(each.blocks for each in found.suspects)]))
+    retried = found.due & tried
     return _Asked(retried, (ticks,), None, uses, open=False)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.dividing import Suspect
 from sparkassets.core.planner.wanted import wanted
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
@@ -26,7 +27,8 @@ class Pending:
         ahead: Not wanted before more comes than is there.
         stale: Per inlet, computed from something that changed since.
         all_stale: Stale for any reason.
-        failed: Failed in this invocation, without a new cause since.
+        failed: Failed in this invocation, without a new cause since, and is not tried in parts.
+        suspects: Failed of its data, without a new cause since, and is tried again.
     """
 
     wanted: PartitionSet
@@ -38,6 +40,7 @@ class Pending:
     all_stale: PartitionSet
     failed: PartitionSet
     error: str
+    suspects: tuple[Suspect, ...] = ()
 
     @property
     def due(self) -> PartitionSet:
@@ -53,10 +56,19 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     have = partitioning.inside(state.coverage)
     missing = blocks - have
     stale = _stale(asset, state, have & within(asset)) if state.stale else {}
-    failed, error = _failed(context, asset, state)
     all_stale = PartitionSet.union(stale.values())
+    failed, suspects = _failed(context, asset, state)
     return Pending(
-        blocks, later, missing, all_wanted.holes & missing, all_wanted.ahead, stale, all_stale, failed, error
+        wanted=blocks,
+        later=later,
+        missing=missing,
+        holes=all_wanted.holes & missing,
+        ahead=all_wanted.ahead,
+        stale=stale,
+        all_stale=all_stale,
+        failed=PartitionSet.union(blocks for _, blocks in failed),
+        error=next((item.error for item, _ in failed), ""),
+        suspects=suspects,
     )
 
 
@@ -78,24 +90,35 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
     return {name: blocks for name, blocks in found.items() if blocks}
 
 
-def _failed(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[PartitionSet, str]:
-    """What failed in this invocation and has no new cause since, and why the first of that did."""
-    failed, error = NOTHING, ""
+def _failed(
+    context: PlanningContext, asset: AssetSpec, state: AssetState
+) -> tuple[list[tuple[FailedBlocks, PartitionSet]], tuple[Suspect, ...]]:
+    """What failed and has no new cause since: what is not tried again in this invocation, and what is tried apart."""
+    failed, suspects = [], []
     for item in state.failed:
-        if item.invocation == context.invocation and not item.blocks.is_everything:
-            fresh = PartitionSet.union(marks.since(item.token).parts() for marks in state.stale.values())
-            newer = _newer(context, asset, state, item)
-            failed = failed | (NOTHING if newer else asset.partitioning.cover(item.blocks - fresh))
-            error = error or item.error
-    return failed, error
+        mine = item.invocation == context.invocation and not _ticked(asset, item, context.now)
+        if item.blocks.is_everything or not (mine or item.division) or _updated(context, asset, state, item):
+            continue
+        fresh = PartitionSet.union(marks.since(item.token).parts() for marks in state.stale.values())
+        blocks = asset.partitioning.cover(item.blocks - fresh) & asset.partitioning.known
+        if mine and not (item.division and item.division.part(asset.partitioning.count(blocks))):
+            failed.append((item, blocks))
+        elif blocks:
+            suspects.append(Suspect(item, blocks, again=not mine))
+    return failed, tuple(suspects)
 
 
-def _newer(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
-    """Whether all that failed has a cause that the failed run did not have: a tick, or an update of everything."""
+def _updated(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
+    """Whether all that failed has data that the failed run did not have: after an update of everything."""
     mapped = {inlet.uri for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped}
     for uri in state.spec.named:
         newest = context.state.dataset(uri).recent[-1:]
         if newest and newest[0].seq > failed.token and not (uri in mapped and not newest[0].parts.is_everything):
             return True
-    ticks = (each.last_at(instant(context.now)) for each in asset.schedule.clocks())
+    return False
+
+
+def _ticked(asset: AssetSpec, failed: FailedBlocks, now: int) -> bool:
+    """Whether the schedule asked again since."""
+    ticks = (each.last_at(instant(now)) for each in asset.schedule.clocks())
     return any(tick is not None and unix(tick.run_after) > failed.planned for tick in ticks)

@@ -58,6 +58,7 @@ class PlannedWrite:
         if found is None and self.blocks is not None:
             found = self.blocks.refused(error, self.frame)
         if found is not None:
+            found.of_data = True
             return found
         if is_conflict(error):
             told = condition(error)

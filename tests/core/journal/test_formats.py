@@ -128,7 +128,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
         assets[name] = {
             **known,
             "chain": chain,
-            "failed": [renamed(item, "blocks") for item in known["failed"]],
+            "failed": [{**renamed(item, "blocks"), "division": None} for item in known["failed"]],
             "foreign": [renamed(item, "blocks", whole=whole) for item in known["foreign"]],
             "loss": known["loss"] and renamed(known["loss"], "blocks"),
             "partly": {

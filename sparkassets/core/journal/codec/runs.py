@@ -149,6 +149,7 @@ def failure_to(entry: FailureEntry) -> dict[str, Any]:
             "details": entry.details,
             "hint": entry.hint,
             "seconds": round(entry.seconds, 3),
+            "divisions": entry.divisions,
             **segments_to(entry.blocks),
         },
     }
@@ -169,6 +170,7 @@ def failure_from(row: JournalRow, body: Mapping[str, Any]) -> FailureEntry:
         details=body["details"],
         hint=body["hint"],
         seconds=body["seconds"],
+        divisions=body.get("divisions"),
     )
 
 

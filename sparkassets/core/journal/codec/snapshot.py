@@ -36,6 +36,7 @@ from sparkassets.core.journal.state import (
     State,
 )
 from sparkassets.core.partitions.plain import Plain, marks_from, marks_to, parts_from, parts_to
+from sparkassets.core.runs import Division
 from sparkassets.errors import StateError
 
 
@@ -282,12 +283,14 @@ def _link_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
 
 
 def _failed_to(item: FailedBlocks) -> list[Any]:
-    return [parts_to(item.blocks), item.token, item.run, item.error, item.invocation, item.planned, item.events]
+    told = item.division and [item.division.first, item.division.left, item.division.known]
+    return [parts_to(item.blocks), item.token, item.run, item.error, item.invocation, item.planned, item.events, told]
 
 
 def _failed_from(item: Sequence[Any]) -> FailedBlocks:
-    blocks, token, run, error, invocation, planned, events = item
-    return FailedBlocks(parts_from(blocks), token, run, error, invocation, planned, tuple(events))
+    blocks, token, run, error, invocation, planned, events, *told = item
+    division = Division(*told[0]) if told and told[0] else None
+    return FailedBlocks(parts_from(blocks), token, run, error, invocation, planned, tuple(events), division)
 
 
 def _ref_to(ref: EventRef) -> list[Any]:

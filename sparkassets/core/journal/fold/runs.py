@@ -15,11 +15,12 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.fold import consumption, datasets
+from sparkassets.core.journal.fold.failures import after_blocks, after_failure
 from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.runs import Division
 
 INSTANCES = 1000
 """Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
@@ -70,15 +71,9 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         invocation=entry.invocation,
         planned=claim.planned if claim is not None else 0,
         events=claim.request.events if claim is not None else (),
+        division=Division(entry.token, entry.divisions) if entry.divisions is not None else None,
     )
-    work.assets[entry.asset] = replace(asset, chain=chain, failed=(*_others(asset.failed, item), item))
-
-
-def _others(before: tuple[FailedBlocks, ...], item: FailedBlocks) -> tuple[FailedBlocks, ...]:
-    """What has failed before and did not fail again: other blocks, or for other events."""
-    if not item.blocks.is_everything:
-        return _outside(before, item.blocks)
-    return tuple(each for each in before if not set(each.events) <= set(item.events))
+    work.assets[entry.asset] = replace(asset, chain=chain, failed=after_failure(asset.failed, item))
 
 
 def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
@@ -106,9 +101,10 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
     counts = claim if entry.blocks.is_everything != asset.spec.partitioning.is_partitioned else None
     scheduled = counts if counts is not None and counts.kind == "scheduled" else None
     after = consumption.after_run(work, asset, entry.blocks, counts)
-    after = replace(after, failed=asset.failed if scheduled is not None else ())
     if not entry.blocks.is_everything:
         after = _with_blocks(after, entry, claim, scheduled)
+    elif scheduled is None:
+        after = replace(after, failed=())
     if scheduled is not None:
         after = _on_schedule(after, entry, scheduled)
     if entry.interval is not None and _is_aligned_to(work, entry):
@@ -133,7 +129,7 @@ def _with_blocks(
         after,
         coverage=asset.coverage | blocks,
         stale={name: marks for name, marks in cleared.items() if marks},
-        failed=_outside(asset.failed, blocks),
+        failed=after_blocks(asset.failed, blocks, invocation=claim.invocation if claim is not None else ""),
     )
 
 
@@ -179,9 +175,3 @@ def _is_aligned_to(work: Workspace, entry: SuccessEntry) -> bool:
 
 def _by_end(interval: tuple[int, int]) -> tuple[int, int]:
     return interval[1], interval[0]
-
-
-def _outside(failed: tuple[FailedBlocks, ...], blocks: PartitionSet) -> tuple[FailedBlocks, ...]:
-    """What is still failed when ``blocks`` no longer are."""
-    left = (replace(item, blocks=item.blocks - blocks) for item in failed if not item.blocks.is_everything)
-    return tuple(item for item in left if item.blocks)

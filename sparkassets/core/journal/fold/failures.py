@@ -1,0 +1,59 @@
+"""What of an asset has failed, as runs fail and come through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.journal.state import FailedBlocks
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.runs.division import Known
+
+Failures = tuple[FailedBlocks, ...]
+
+
+def after_failure(before: Failures, item: FailedBlocks) -> Failures:
+    """What has failed when ``item`` did: instead of the same blocks, or of runs for the same events."""
+    if item.blocks.is_everything:
+        return (*(each for each in before if not set(each.events) <= set(item.events)), item)
+    whole = next((each for each in before if _parted(each, item.blocks, item.invocation)), None)
+    if whole is not None and whole.division is not None and item.division is not None:
+        item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))
+    return (*_outside(_spent(before, item.blocks, item.invocation), item.blocks, known="unknown"), item)
+
+
+def after_blocks(before: Failures, blocks: PartitionSet, *, invocation: str = "") -> Failures:
+    """What is still failed when a run of that invocation has computed ``blocks``."""
+    return _outside(_spent(before, blocks, invocation), blocks, known="bad")
+
+
+def _parted(item: FailedBlocks, blocks: PartitionSet, invocation: str) -> bool:
+    """Whether a run of ``blocks`` is one of the division."""
+    there = item.division is not None and item.division.left > 0 and item.invocation == invocation
+    return there and item.blocks.overlaps(blocks)
+
+
+def _spent(before: Failures, blocks: PartitionSet, invocation: str) -> Failures:
+    """All parts of a division of which a run has tried ``blocks``, with one run less."""
+    taken = {item.division.first for item in before if item.division and _parted(item, blocks, invocation)}
+    return tuple(
+        replace(item, division=replace(item.division, left=item.division.left - 1))
+        if item.division is not None and item.division.first in taken
+        else item
+        for item in before
+    )
+
+
+def _outside(before: Failures, blocks: PartitionSet, *, known: Known) -> Failures:
+    """What is left of each; ``known`` tells what that is now where it had failed as one run."""
+    return tuple(
+        left for item in before if not item.blocks.is_everything and (left := _rest(item, blocks, known)).blocks
+    )
+
+
+def _rest(item: FailedBlocks, blocks: PartitionSet, known: Known) -> FailedBlocks:
+    if not item.blocks.overlaps(blocks):
+        return item
+    division = item.division
+    if division is not None and (known == "unknown" or division.known == "failed"):
+        division = replace(division, known=known)
+    return replace(item, blocks=item.blocks - blocks, division=division)

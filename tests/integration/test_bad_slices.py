@@ -1,0 +1,91 @@
+"""A bad slice of a fused run holds back nothing else: by Spark's own errors, those of functions, and strange rows."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets import Project
+from tests.e2e.projects import write
+
+pytestmark = pytest.mark.spark
+
+ASSET = """
+asset: rates
+inlets: [sales]
+partition:
+  - {by: day, column: day}
+  - {segments: [de, nl], column: region}
+retry_delay: 0s
+"""
+PROJECT = {
+    "project.yml": "project: shop\nstate: state\nwarehouse: warehouse\nassets: [assets]\npython: [work]\n",
+    "assets/sales.yml": """
+asset: sales
+source: delta
+path: lake/sales
+partition:
+  - {by: day, column: day}
+  - {segments: [de, nl], column: region}
+""",
+}
+RATE = "SELECT day, region, amount / orders AS rate FROM {{ inlets.sales }}"
+CASES = {
+    "an_expression": {"assets/rates.yml": ASSET, "assets/rates.sql": RATE},
+    "a_row_outside": {
+        "assets/rates.yml": ASSET,
+        "assets/rates.sql": "SELECT IF(orders = 0, '1999-01-01', day)::date AS day, region, amount AS rate"
+        " FROM {{ inlets.sales }}",
+    },
+    "a_function": {
+        "assets/rates.yml": ASSET + "python: work.rates:rates\n",
+        "work/__init__.py": "",
+        "work/rates.py": """
+def rates(sales):
+    for row in sales.where("orders = 0").collect():
+        raise ValueError(f"no orders on {row.day}")
+    return sales.selectExpr("day", "region", "amount / orders AS rate")
+""",
+    },
+    "a_worker": {
+        "assets/rates.yml": ASSET + "python: work.slow:rates\n",
+        "work/__init__.py": "",
+        "work/slow.py": """
+def rate(rows):
+    rates = [amount / orders for amount, orders in zip(rows.amount.tolist(), rows.orders.tolist())]
+    return rows.assign(rate=rates)[["day", "region", "rate"]]
+
+
+def rates(sales):
+    return sales.groupBy("region").applyInPandas(rate, "day date, region string, rate double")
+""",
+    },
+}
+
+
+def sell(folder: Path, rows: list[tuple[int, str, int]]) -> None:
+    days = pa.array([f"2025-03-{day:02}" for day, _, _ in rows]).cast(pa.date32())
+    table = {"day": days, "region": [region for _, region, _ in rows], "orders": [orders for _, _, orders in rows]}
+    write_deltalake(
+        folder / "lake/sales",
+        pa.table({**table, "amount": [2.0] * len(rows)}),
+        mode="append",
+        partition_by=["day", "region"],
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_plan_names_it_and_all_else_is_published(spark, tmp_path, case):
+    folder = write(tmp_path, {**PROJECT, **CASES[case]})
+    sell(folder, [(day, region, 1) for day in (1, 2, 3, 4) for region in ("de", "nl") if (day, region) != (3, "nl")])
+    sell(folder, [(3, "nl", 0)])
+    project = Project.load(folder, env={})
+    summary = project.run(spark, check=False)
+    assert [run.partitions for run in summary.runs if run.status == "failed"] == [("2025-03-03,nl",)]
+    table = pa.table(DeltaTable(folder / "warehouse/rates").scan()).to_pylist()
+    assert len(table) == 7
+    assert len(summary.runs) <= 1 + 2 * 3
+    (wait,) = [wait for wait in project.plan().runs if wait.asset == "rates"]
+    assert wait.partitions == ("2025-03-03,nl",)
+    assert "failed before" in wait.reason

@@ -1,0 +1,94 @@
+"""A driver finds the bad slice of a fused run in the same invocation, and publishes all others."""
+
+import pytest
+
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.errors import RunError
+from sparkassets.runtime.work import Backfill, Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, days, project, source
+from tests.runtime.fakes import FakeEngine, World
+
+
+def failing(blocks: PartitionSet, *, of_data: bool = True):
+    """Fails for runs that hold one of the blocks."""
+
+    def hook(order):
+        if order.blocks.overlaps(blocks):
+            error = RunError("division by zero")
+            error.of_data = of_data
+            raise error
+
+    return hook
+
+
+@pytest.fixture
+def world() -> World:
+    made = World(project(source("s"), asset("a", "s", retries=1, retry_delay_seconds=0)), MemoryStore())
+    made.tell("s", "2025-01-01..2025-01-08")
+    return made
+
+
+def told(summary) -> list[tuple[str, str]]:
+    return [(", ".join(asset_keys(result.blocks)), result.status) for result in summary.runs]
+
+
+def asset_keys(blocks: PartitionSet) -> list[str]:
+    return asset("a").partitioning.labels(blocks)
+
+
+def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
+    world.engine.hooks["a", "compute"] = failing(days("2025-01-02"))
+    summary = world.driver().run([Tick()])
+    assert told(summary) == [
+        ("2025-01-01..2025-01-08", "replanned"),
+        ("2025-01-01..2025-01-04", "replanned"),
+        ("2025-01-05..2025-01-08", "success"),
+        ("2025-01-01..2025-01-02", "replanned"),
+        ("2025-01-03..2025-01-04", "success"),
+        ("2025-01-01", "success"),
+        ("2025-01-02", "failed"),
+    ]
+    assert not summary.ok
+    assert [result.attempts for result in summary.runs if result.status == "replanned"] == [1, 1, 1]
+    assert world.store.history(kinds=["failure"])
+    again = world.driver().run([Tick()])
+    assert told(again) == [("2025-01-02", "failed")]
+
+
+def test_rows_outside_the_blocks_are_found_alike_after_the_write_has_begun(world):
+    world.engine.hooks["a", "write"] = failing(days("2025-01-08"))
+    assert [keys for keys, status in told(world.driver().run([Tick()])) if status == "failed"] == ["2025-01-08"]
+
+
+def test_what_is_not_of_the_data_is_tried_again_as_it_was(world):
+    world.engine.hooks["a", "compute"] = failing(days("2025-01-02"), of_data=False)
+    assert told(world.driver().run([Tick()])) == [("2025-01-01..2025-01-08", "failed")]
+
+
+def test_a_driver_that_dies_among_the_parts_loses_nothing(world):
+    world.engine.hooks["a", "compute"] = failing(days("2025-01-02"))
+    dying = FakeEngine(world.engine.tables)
+    runs = []
+
+    def hook(order):
+        runs.append(order.run)
+        if len(runs) == 3:
+            dying.hooks["a", "compute"] = failing(days("2025-01-01..2025-01-08"), of_data=False)
+        failing(days("2025-01-02"))(order)
+
+    dying.hooks["a", "compute"] = hook
+    world.driver(engine=dying).run([Tick()])
+    world.driver().run([Tick()])
+    world.driver().run([Tick()])
+    state = world.driver()
+    state.ledger.open()
+    assert asset_keys(state.ledger.state.assets["a"].coverage) == ["2025-01-01", "2025-01-03..2025-01-08"]
+
+
+def test_a_backfill_finds_it_too(world):
+    world.engine.hooks["a", "compute"] = failing(days("2025-01-02"))
+    work = Backfill(world.project.assets["a"], days("2025-01-01..2025-01-04"))
+    summary = world.driver().run([work])
+    assert told(summary)[-1] == ("2025-01-02", "failed")
+    assert [keys for keys, status in told(summary) if status == "success"] == ["2025-01-03..2025-01-04", "2025-01-01"]
