@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.model.rules import Rules
-from tests.model.state import BLOCKS, Commit, Driver, State, ViolationError
+from tests.model.state import WHOLE, Commit, Driver, State, ViolationError
 
 
 def check(rules: Rules, state: State) -> None:
@@ -39,15 +39,25 @@ def _all_recorded(rules: Rules, state: State, data: list[Commit], *, outlet: int
             if commit.run not in recorded:
                 raise ViolationError(f"I2: lane clean, run {commit.run} not recorded, its data is in outlet {outlet}")
         return
-    current = {block: (version, commit.run) for commit in data for block, version in commit.payload}
+    current = _current(data)
     for block, (_, run) in current.items():
         if run not in recorded:
             raise ViolationError(f"I2: lane clean, block {block} holds data of unrecorded run {run}")
     for event, consumed in enumerate(state.events):
-        for block in BLOCKS[event] if consumed > 0 else ():
+        for block in rules.touches[event] if consumed > 0 else ():
             version = current.get(block, (0, 0))[0]
             if version < event + 1:
                 raise ViolationError(f"I3: event {event + 1} consumed, block {block} holds inlet version {version}")
+
+
+def _current(data: list[Commit]) -> dict[str, tuple[int, int]]:
+    """What each block holds: the version of the inlet, and the run that wrote it."""
+    current: dict[str, tuple[int, int]] = {}
+    for commit in data:
+        if WHOLE in commit.payload:
+            current.clear()
+        current |= {block: (version, commit.run) for block, version in commit.payload}
+    return current
 
 
 def check_files(state: State) -> None:

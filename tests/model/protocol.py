@@ -4,6 +4,17 @@ Lease expiry has no clock here: any idle driver may take over any live claim at 
 every clock, length of a lease and way to renew it. A zombie is a driver that is not scheduled for a while. A token is
 the ordinal of its claim. Commits are Spark's: its job reads a snapshot when it begins and commits when it ends, it goes
 on when its driver dies, and it is refused when the same transaction id was committed meanwhile.
+
+With ``slots`` the runs of one asset are side by side, each in a slot with a chain and a transaction id of its own. The
+rules, which whoever plans and claims must keep:
+
+1. A claim goes into a slot without unsettled claims, or into the one whose unsettled claims it overlaps, which it takes
+   over: fenced, looked for and settled as ever, in that slot alone.
+2. No claim is made of blocks that an unsettled claim of another slot has, whether its driver is alive, is gone or has
+   failed without a fence. What overlaps several slots waits until all but one of them are settled.
+3. A run that replaces the whole table overlaps every block, those that it does not compute too.
+4. The first rows of a table may make it anew; whoever commits them conflicts with all that came since its snapshot.
+5. Without put-if-absent only one is at work at a time.
 """
 
 from __future__ import annotations
@@ -13,10 +24,10 @@ from collections.abc import Callable, Iterator
 from tests.model import invariants
 from tests.model.rules import Rules
 from tests.model.state import (
-    BLOCKS,
     DEAD,
     IDLE,
     STAGING,
+    WHOLE,
     Claim,
     Commit,
     Driver,
@@ -127,7 +138,12 @@ class Protocol:
         if self.rules.mode == "append":
             return pins
         version = sum(1 for run in state.events if run >= 0)  # of the inlet when it is pinned
-        blocks = {"a", "b"} if backfill else {block for event in pins for block in BLOCKS[event]}
+        touches = self.rules.touches
+        if backfill and self.rules.whole:
+            there = {block for event, run in enumerate(state.events) if run > 0 for block in touches[event]}
+            return (WHOLE, *((block, version) for block in sorted(there)))
+        events = range(self.rules.events) if backfill else pins
+        blocks = {block for event in events for block in touches[event]}
         return tuple((block, version) for block in sorted(blocks))
 
     def parts(self, payload: Payload) -> tuple[Payload, ...]:
@@ -152,6 +168,18 @@ class Protocol:
         created, start = divmod(start, CREATING)
         table = state.tables[outlet]
         return bool(created and table is not None) or any(c.app == self.apps[lane] for c in (table or ())[start:])
+
+    def _rows_conflict(self, state: State, write: Write) -> bool:
+        """Whether others committed rows since that a write of these rows cannot be made beside."""
+        table, start = state.tables[write.outlet] or (), write.start % CREATING
+        since = [commit for commit in table[start:] if commit.kind == "d"]
+        if self.rules.remakes and self.rules.remake_conflicts and since and not _has_rows(table[:start]):
+            return True  # one of the two has made the table anew
+        if self.rules.mode == "append":
+            return False
+        whole = self.rules.layout == "none" or WHOLE in write.payload
+        blocks = {block for block, _ in write.payload}
+        return any(whole or WHOLE in each.payload or blocks & {block for block, _ in each.payload} for each in since)
 
     def loaded(self, state: State, outlet: int) -> int:
         """What a snapshot of an outlet is known by."""
@@ -195,6 +223,7 @@ class Protocol:
             return [(f"{name}: starts (reads a snapshot)", state._replace(writes=tuple(sorted([*rest, begun]))))]
         if self._job_conflicts(state, write):
             return [(f"{name}: CONFLICT", self.delivered(gone, write, "error"))]
+        self._check_remade(state, write)
         after = self.commit(gone, write.outlet, self.data(write), write.start % CREATING)
         steps = [(f"{name}: COMMITS {version} {write.payload}", self.delivered(after, write, "ok"))]
         if self.rules.ambiguous and (self.rules.attempts > 1 or not self.rules.verify):
@@ -202,6 +231,8 @@ class Protocol:
         return steps
 
     def _job_conflicts(self, state: State, write: Write) -> bool:
+        if self.rules.slots and self._rows_conflict(state, write):
+            return True
         if self.rules.txn:
             return self.conflicts(state, write.outlet, write.lane, write.start)
         since = (state.tables[write.outlet] or ())[write.start % CREATING :]
@@ -211,6 +242,12 @@ class Protocol:
         """The commit of an attempt."""
         version = 2 * write.token + 1 if self.rules.txn else None
         return Commit(self.apps[write.lane], version, "d", write.token, write.run, write.attempt, write.payload)
+
+    def _check_remade(self, state: State, write: Write) -> None:
+        """Who made the table anew must not have taken rows away with it."""
+        table, start = state.tables[write.outlet] or (), write.start % CREATING
+        if self.rules.remakes and not _has_rows(table[:start]) and _has_rows(table[start:]):
+            raise ViolationError(f"I2: claim {write.token} makes the table anew over rows that came meanwhile")
 
     def delivered(self, state: State, write: Write, result: str) -> State:
         """With the driver told, if it still waits for this attempt."""
@@ -239,6 +276,8 @@ class Protocol:
 
     def claiming(self, state: State) -> Steps:
         """What an idle driver may claim: what is pending, and any chain that is not empty."""
+        if self.rules.slots:
+            return self._claiming_slots(state)
         steps: Steps = []
         for lane in range(self.rules.lanes if state.claims < self.rules.claims else 0):
             chain = state.chains[lane]
@@ -255,6 +294,47 @@ class Protocol:
                 after = state._replace(backfill=-1)
                 steps.append(self._claim(after, lane, (), self.payload((), state, backfill=True)))
         return steps
+
+    def _claiming_slots(self, state: State) -> Steps:
+        """Each event is a run of its own, in the first slot that is free, or in the one whose claims it overlaps."""
+        steps: Steps = []
+        free = [lane for lane, chain in enumerate(state.chains) if not chain]
+        for lane, chain in enumerate(state.chains if state.claims < self.rules.claims else ()):
+            if lane not in free[:1] and not (chain and self._is_over(state, chain[-1])):
+                continue
+            pending = [event for event in range(self.rules.events) if state.events[event] == 0]
+            for event in pending:
+                blocks = {*self.rules.touches[event]}
+                if self._may_claim(state, lane, blocks) and (not chain or self._overlaps(state, lane, blocks)):
+                    steps.append(self._claim(state, lane, (event,), self.payload((event,), state)))
+            if chain:
+                steps.append(self._claim(state, lane, (), ()))
+            backfill = self.payload((), state, backfill=True)
+            if state.backfill >= 0 and self._may_claim(state, lane, {block for block, _ in backfill}):
+                steps.append(self._claim(state._replace(backfill=-1), lane, (), backfill))
+        return steps
+
+    def _may_claim(self, state: State, lane: int, blocks: set[str]) -> bool:
+        """Whether a claim of these blocks in a slot need not wait for what other slots have not settled."""
+        others = [each for each in range(self.rules.lanes) if each != lane and state.chains[each]]
+        if self.rules.alone:
+            return not others
+        match self.rules.overlap:
+            case "ignored":
+                return True
+            case "alive":
+                others = [each for each in others if any(driver.lane == each for driver in _at_work(state))]
+        return not any(self._overlaps(state, each, blocks) for each in others)
+
+    def _overlaps(self, state: State, lane: int, blocks: set[str]) -> bool:
+        """Whether an unsettled claim of a slot is of some of the blocks."""
+        for claim in state.chains[lane]:
+            there = {event for event in claim.pins if self.rules.mode == "append"}
+            claimed = {block for event in there for block in self.rules.touches[event]}
+            claimed |= {block for block, _ in claim.payload} if self.rules.mode == "replace" else set()
+            if blocks & claimed or ("*" in blocks | claimed and self.rules.whole_waits):
+                return True
+        return False
 
     def _is_over(self, state: State, claim: Claim) -> bool:
         """Whether a claim may be taken over."""
@@ -481,10 +561,11 @@ class Protocol:
             events[event] = driver.run
         self._check_readers(state, driver, positions)
         lane = driver.lane
+        left = (*state.chains[:lane], (), *state.chains[lane + 1 :])
         after = state._replace(
             events=tuple(events),
             successes=tuple(sorted([*state.successes, (driver.run, driver.pins)])),
-            chains=(*state.chains[:lane], (), *state.chains[lane + 1 :]),
+            chains=left if self.rules.settles == "slot" else ((),) * self.rules.lanes,
         )
         what = f"{driver.token} records a SUCCESS of run {driver.run}, events {invariants.named(driver.pins)}"
         return [(what, moved(after, driver, IDLE))]
@@ -523,3 +604,11 @@ class Protocol:
             return False
         written = {block for each in later if each.kind == "d" for block, _ in each.payload}
         return {block for block, _ in commit.payload} <= written
+
+
+def _has_rows(commits: tuple[Commit, ...]) -> bool:
+    return any(commit.kind == "d" for commit in commits)
+
+
+def _at_work(state: State) -> list[Driver]:
+    return [driver for driver in state.drivers if driver.step not in ("idle", "dead")]

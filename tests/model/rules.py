@@ -40,6 +40,19 @@ class Rules:
         event_version: Which version of the table an event carries.
         split: One run makes two commits to one outlet.
 
+        touches: The blocks of each event.
+        slots: Lanes are slots that any run may claim, each event a run of its own, whatever ``lane_of_event`` says.
+        overlap: What a claim in a slot does about claims of other slots that overlap its blocks: it ``waits`` for all
+            that are not settled, for those alone whose driver is ``alive``, or they are ``ignored``.
+        settles: Whose claims a record settles: those of its own ``slot``, or all of the ``asset``.
+        whole: The backfill replaces the whole table, by as many blocks as it was claimed with.
+        whole_waits: It overlaps every block, those that it was not claimed with, too.
+        layout: What Spark's own commits of ``replace`` conflict with, where others committed rows meanwhile: those of
+            the same ``blocks``, or any, as in a table without ``folders``.
+        remakes: Who finds a table of nothing but fences, or none, replaces all of it by the first rows.
+        remake_conflicts: Such a commit conflicts with all that came since its snapshot, and others' with it.
+        alone: A slot is claimed only while no other is.
+
         commits: Who commits: Spark's job, or the driver the files that Spark's job has staged.
         late: How many puts may land after their driver has been told of an error.
         foreign: How many commits others make to the tables.
@@ -88,6 +101,17 @@ class Rules:
     forward_pins: Literal["run", "own"] = "run"
     event_version: Literal["commit", "latest"] = "commit"
     split: bool = False
+
+    touches: tuple[tuple[str, ...], ...] = (("a", "b"), ("a",))
+    slots: bool = False
+    overlap: Literal["waits", "alive", "ignored"] = "waits"
+    settles: Literal["slot", "asset"] = "slot"
+    whole: bool = False
+    whole_waits: bool = True
+    layout: Literal["folders", "none"] = "folders"
+    remakes: bool = False
+    remake_conflicts: bool = True
+    alone: bool = False
 
     commits: Literal["spark", "driver"] = "spark"
     late: int = 1

@@ -102,8 +102,8 @@ class State(NamedTuple):
 
 IDLE = Driver("idle", 0, 0, 0, 0, 0, -1, (), ())
 DEAD = Driver("dead", 0, 0, 0, 0, 0, -1, (), ())
-BLOCKS = {0: ("a", "b"), 1: ("a",)}
-"""The blocks that each event touches."""
+WHOLE = ("*", 0)
+"""Stands in a payload that takes the place of all that is in the table."""
 
 Steps = list[tuple[str, State]]
 """What may happen next, and the state thereafter."""

@@ -197,7 +197,57 @@ BY_DRIVER = (
         **SMALL | {"sweep": "by_run", "timeouts": 1, "events": 1, "late": 0, "crashes": 0, **TWO},
     ),
 )
-CASES = BY_SPARK + BY_DRIVER
+SLOTS = {"lanes": 2, "slots": True, "touches": (("a",), ("b",)), "timeouts": 0, "crashes": 1}
+"""Each event is an instance of its own, which any of two slots may claim."""
+REPLACING = {**SLOTS, **REPLACE}
+OF_SLOTS = (
+    passing("C1 append", claims=4, **SLOTS),
+    passing("C2 append, 3 drivers, 2 crashes", claims=4, **SLOTS | {"drivers": 3, "crashes": 2}),
+    passing("C3 append, table missing", claims=4, exists=False, **SLOTS),
+    passing("C4 append, the first rows make the table anew", claims=4, remakes=True, **SLOTS),
+    passing("C5 replace", claims=4, **REPLACING),
+    passing("C6 replace, a table without folders", claims=4, layout="none", **REPLACING),
+    passing("C7 replace, time-outs, 2 attempts", claims=3, attempts=2, **REPLACING | {"timeouts": 1}),
+    passing("C8 replace and a backfill that overlaps both", claims=4, backfill=0, **REPLACING),
+    passing("C9 the same, 3 drivers", claims=3, backfill=0, **REPLACING | {"drivers": 3}),
+    passing("C10 replace and a run of the whole table", claims=4, backfill=0, whole=True, **REPLACING),
+    passing("C11 replace, table missing", claims=4, exists=False, **REPLACING),
+    passing("C12 replace, the first rows make the table anew", claims=4, remakes=True, **REPLACING),
+    passing("C13 two outlets", claims=3, **REPLACING, **TWO),
+    passing("C14 failures recorded unfenced", claims=4, fail="dirty", **REPLACING | {"timeouts": 1}),
+    passing("C15 events that overlap wait for each other", claims=4, **REPLACING | {"touches": (("a", "b"), ("b",))}),
+    passing("C16 no put-if-absent, one at a time", atomic=False, alone=True, takeover="jvm_gone", claims=4, **SLOTS),
+    passing("C17 append by the driver", **SMALL | SLOTS | {"claims": 4}),
+    passing("C18 replace by the driver, a foreign commit", **SMALL | REPLACING | {"claims": 3, "foreign": 1}),
+    passing("C19 replace and a backfill by the driver", **SMALL | REPLACING | {"claims": 3, "backfill": 0}),
+    passing("C20 by the driver, table missing", **SMALL | REPLACING | {"claims": 3, "exists": False}),
+    wrong("G1 who overlaps does not wait", claims=2, overlap="ignored", **SLOTS),
+    wrong("G2 waits for those alone whose driver is alive", claims=2, overlap="alive", **SLOTS),
+    wrong("G3 the same, replace", claims=3, overlap="alive", backfill=0, **REPLACING),
+    wrong("G4 a backfill does not wait", claims=3, overlap="ignored", backfill=0, **REPLACING | {"crashes": 0}),
+    wrong("G5 a record settles all claims of the asset", claims=3, settles="asset", **SLOTS),
+    wrong("G6 the same, replace", claims=3, settles="asset", **REPLACING),
+    wrong("G7 slots share the transaction id", claims=4, share_app=True, **SLOTS | {"crashes": 0}),
+    wrong(
+        "G8 a run of the whole table waits for its own blocks alone",
+        claims=3,
+        backfill=0,
+        whole=True,
+        whole_waits=False,
+        commits="driver",
+        sweep="never",
+        late=0,
+        **REPLACING | {"crashes": 0},
+    ),
+    wrong("G9 rows come between unnoticed", claims=2, remakes=True, remake_conflicts=False, **SLOTS),
+    wrong("G10 no put-if-absent, two at once", atomic=False, takeover="jvm_gone", claims=2, **SLOTS),
+    wrong("G11 looks before the fence", claims=3, look="chain_before_fence", **SLOTS),
+    wrong("G12 no fence after a failure", claims=3, fail="naive", **SLOTS | {"timeouts": 1}),
+    wrong("G13 takes over with its own pins", claims=3, adopt_pins="own", **SLOTS),
+    wrong("G14 never fences", claims=3, fence="never", **SLOTS),
+    wrong("G15 goes by the other slot when it removes", **SMALL | SLOTS | {"sweep": "other_lanes"}),
+)
+CASES = BY_SPARK + BY_DRIVER + OF_SLOTS
 LARGE = ("E9", "E10")
 """Wrong rules that only some ten thousand states show."""
 SAMPLE = (
