@@ -63,21 +63,23 @@ def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[
     claims: list[tuple[ClaimEntry, Numbered]] = []
     endings: dict[int, tuple[SuccessEntry | FailureEntry, Numbered]] = {}
     adopted: dict[int, str] = {}
-    settled: dict[str, int] = {}
+    settled: dict[tuple[str, int], int] = {}
+    slots: dict[int, int] = {}
     for numbered in entries:
         match numbered.entry:
             case ClaimEntry() as claim:
                 claims.append((claim, numbered))
+                slots[numbered.seq] = claim.slot
             case SuccessEntry() as success:
                 endings[success.token] = success, numbered
-                settled[success.asset] = success.recorder
+                settled[success.asset, slots.get(success.recorder, 0)] = success.recorder
                 if success.recorder != success.token:
                     adopted[success.recorder] = success.run
                     endings[success.recorder] = success, numbered
             case FailureEntry() as failure:
                 endings[failure.token] = failure, numbered
                 if failure.fenced:
-                    settled[failure.asset] = failure.token
+                    settled[failure.asset, slots.get(failure.token, 0)] = failure.token
             case _:
                 continue
     return [
@@ -86,7 +88,7 @@ def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[
             numbered,
             endings.get(numbered.seq),
             adopted=adopted.get(numbered.seq),
-            gone=numbered.seq in gone or numbered.seq <= settled.get(claim.asset, 0),
+            gone=numbered.seq in gone or numbered.seq <= settled.get((claim.asset, claim.slot), 0),
         )
         for claim, numbered in claims
     ]

@@ -109,6 +109,11 @@ class ClaimState:
     renewed: int
     status: Literal["open", "unfenced"] = "open"
 
+    @property
+    def slot(self) -> int:
+        """Whose chain it is in."""
+        return self.entry.slot
+
 
 @frozen
 class FailedBlocks:
@@ -220,7 +225,7 @@ class AssetState:
         mark: What tells that version's commit from any other.
         loss: What its table lost.
         foreign: What others changed in its table and no run has written anew, ascending.
-        chain: Claims that are not settled, oldest first.
+        chain: Claims that are not settled, oldest first; those of each slot are a chain of their own.
         paused: Stopped by `pause`; what its YAML says of pausing is not here.
         placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
     """
@@ -273,9 +278,32 @@ class AssetState:
         """The datasets whose events may run it."""
         return {*self.spec.named, *self.parted}
 
+    @property
+    def chains(self) -> dict[int, tuple[ClaimState, ...]]:
+        """The chain of each slot that has unsettled claims, by slot, in the order of their first claims."""
+        found: dict[int, tuple[ClaimState, ...]] = {}
+        for link in self.chain:
+            found[link.slot] = (*found.get(link.slot, ()), link)
+        return found
+
+    def link(self, token: int) -> ClaimState | None:
+        """The unsettled claim of that fence token, and what became of it."""
+        return next((link for link in self.chain if link.token == token), None)
+
     def claim(self, token: int) -> ClaimEntry | None:
         """The unsettled claim of that fence token."""
-        return next((link.entry for link in self.chain if link.token == token), None)
+        found = self.link(token)
+        return found.entry if found is not None else None
+
+    def without_chain(self, token: int) -> tuple[ClaimState, ...]:
+        """The unsettled claims but for those of the slot of that claim, which are settled with it."""
+        found = self.link(token)
+        return tuple(link for link in self.chain if link.slot != (found.slot if found is not None else 0))
+
+    def is_newest(self, token: int) -> bool:
+        """Whether that claim is the newest of its slot, and open."""
+        found = self.link(token)
+        return found is not None and self.chains[found.slot][-1] is found and found.status == "open"
 
     def unanswered(self, key: str) -> PartitionSet:
         """The time for which events of a dataset, or ticks, are kept, although they are used for other time."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Final
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
+TIMETABLE: Final = "timetable"
+"""Stands for the asset's own timetable among the time leaves of conditions."""
+
 
 @frozen
 class Consumption:
-    """What a run uses up; a *key* is a dataset or a time leaf of the condition as it is written.
+    """What a run uses up; a *key* is a dataset, a time leaf of the condition as it is written, or `TIMETABLE`.
 
     Attributes:
         consumes: Dataset to the number up to which its events are used.
@@ -39,9 +43,12 @@ class Consumption:
             return NOTHING  # its condition holds without the part that names it
         return blocks - self.remaining[key] if key in self.remaining else blocks
 
-    def kept(self, key: str, rest: PartitionSet) -> PartitionSet:
-        """What is left of ``rest``, the time that had still to answer an event or a tick of the key."""
-        if not self.uses(key):
+    def kept(self, key: str, rest: PartitionSet, number: int) -> PartitionSet:
+        """What is left of ``rest``, the time that had still to answer that event or tick of the key.
+
+        One that came after what the run has seen is left as it is: another run beside it may have told it apart.
+        """
+        if not self.uses(key) or number > max(self.consumes.get(key, 0), self.ticks.get(key, 0)):
             return rest
         return rest & self.remaining[key] if key in self.remaining else NOTHING
 

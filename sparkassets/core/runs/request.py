@@ -30,6 +30,7 @@ class RunRequest:
             ended leaves the old table, and nothing due.
         owes: Blocks before the gaps that it begins to fill which another run has to compute again (lookback).
         gaps: These gaps, as they were before it.
+        slot: Whose chain of claims it goes into; that of the asset is 0, runs side by side have one each.
     """
 
     asset: str
@@ -45,6 +46,7 @@ class RunRequest:
     rebuilds: bool = False
     owes: PartitionSet = NOTHING
     gaps: PartitionSet = NOTHING
+    slot: int = 0
 
 
 @frozen
@@ -67,6 +69,11 @@ class Requested:
     def blocks(self) -> PartitionSet:
         """Time that is computed; None for an asset without partitions."""
         return self.request.blocks
+
+    @property
+    def slot(self) -> int:
+        """Whose chain of claims it goes into."""
+        return self.request.slot
 
     @property
     def interval(self) -> tuple[int, int] | None:

@@ -45,6 +45,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "rebuilds": request.rebuilds,
         "owes": parts_to(request.owes),
         "gaps": parts_to(request.gaps),
+        **({"slot": request.slot} if request.slot else {}),
         "reason": request.reason,
         **segments_to(request.blocks),
     }
@@ -73,6 +74,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         rebuilds=body["rebuilds"],
         owes=parts_from(body["owes"]),
         gaps=parts_from(body["gaps"]),
+        slot=body.get("slot", 0),
     )
     return ClaimEntry(
         request=request,

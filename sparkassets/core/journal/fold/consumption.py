@@ -15,40 +15,48 @@ from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, EventRef, Partly
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.runs import Consumption, RunRequest
+from sparkassets.core.runs import TIMETABLE, Consumption, RunRequest
 
 T = TypeVar("T")
 
 
-def after_run(work: Workspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None) -> AssetState:
+def after_run(
+    work: Workspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None, *, token: int
+) -> AssetState:
     """The asset after a success of ``blocks`` has used up what it was claimed with; a backfill only what it answers.
 
-    ``claim`` is None where it is not known any more, or its asset has partitions since, or has none.
+    ``claim`` is None where it is not known any more, or its asset has partitions since, or has none. What came after
+    it, at ``token``, is left as it is.
     """
     scheduled = claim if claim is not None and claim.kind == "scheduled" else None
-    partly = asset.partly if blocks.is_everything else _after_blocks(work, asset, blocks, scheduled)
+    partly = asset.partly if blocks.is_everything else _after_blocks(work, asset, blocks, scheduled, token=token)
     if claim is None:
         return replace(asset, partly=partly)
     using = claim.request.consumption
     if claim.blocks.is_everything:
         partly = _after_whole(work, asset, claim.request)
     numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in using.consumes.items()}
-    ticks = {**asset.ticks, **using.ticks} if scheduled is not None else asset.ticks
+    ticks = dict(asset.ticks)
+    if scheduled is not None:
+        ticks |= {key: max(at, ticks.get(key, at)) for key, at in using.ticks.items()}
     return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks=ticks)
 
 
 def _after_blocks(
-    work: Workspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None
+    work: Workspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None, *, token: int
 ) -> dict[str, Partly]:
     """What has still to answer events and ticks that are used for some time only, now that ``blocks`` have.
 
     ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
     """
     using = claim.request.consumption if claim is not None else None
-    found = {
-        key: [(number, using.kept(key, rest) if using is not None else rest - blocks) for number, rest in items]
-        for key, items in asset.partly.items()
-    }
+
+    def left(key: str, number: int, rest: PartitionSet) -> PartitionSet:
+        if using is not None:
+            return using.kept(key, rest, number)
+        return rest if number > token and key not in asset.ticks else rest - blocks
+
+    found = {key: [(number, left(key, number, rest)) for number, rest in items] for key, items in asset.partly.items()}
     if claim is not None and asset.spec.partitioning.is_partitioned:
         over = asset.spec.partitioning.over(claim.planned)
         for key, remaining in claim.request.consumption.remaining.items():
@@ -68,7 +76,7 @@ def _remaining(
     """Of the events, or the tick, that a run is the first to use: the time that has still to answer each."""
     over = remaining & past
     if key in using.ticks:
-        before = asset.ticks.get(key, asset.last.planned if asset.last else 0)
+        before = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)
         return ((using.ticks[key], over),) if using.ticks[key] > before else ()
     before, used = asset.consumed.get(key, 0), using.consumes.get(key, 0)
     refs = (ref for ref in work.recent(key) if before < ref.seq <= used)

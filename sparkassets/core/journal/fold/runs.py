@@ -27,7 +27,7 @@ INSTANCES = 1000
 
 
 def claimed(work: Workspace, entry: ClaimEntry, numbered: Numbered) -> None:
-    """The claim is the newest of the asset's chain."""
+    """The claim is the newest of its slot's chain."""
     asset = work.assets[entry.asset]
     claim = ClaimState(numbered.seq, entry, numbered.driver, unix(numbered.at), numbered.seq)
     work.assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
@@ -57,7 +57,7 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
     asset = work.assets[entry.asset]
     claim = asset.claim(entry.token)
     if entry.fenced:
-        chain: tuple[ClaimState, ...] = ()
+        chain = asset.without_chain(entry.token)
     else:
         chain = tuple(replace(link, status="unfenced") if link.token == entry.token else link for link in asset.chain)
     if entry.cause in NOT_TRIED or entry.token < asset.placed:
@@ -81,7 +81,7 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     work.marked(entry.asset)
     asset = work.assets[entry.asset]
     if entry.token < asset.placed:  # it wrote where the asset was before
-        work.assets[entry.asset] = replace(asset, chain=())
+        work.assets[entry.asset] = replace(asset, chain=asset.without_chain(entry.recorder))
         return
     if (replaced := replaced_under(asset, entry)) is not None:
         datasets.found(work, replaced, numbered.seq)
@@ -100,7 +100,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
     # a run that was claimed when the asset had partitions says nothing about what it uses without, or the other way
     counts = claim if entry.blocks.is_everything != asset.spec.partitioning.is_partitioned else None
     scheduled = counts if counts is not None and counts.kind == "scheduled" else None
-    after = consumption.after_run(work, asset, entry.blocks, counts)
+    after = consumption.after_run(work, asset, entry.blocks, counts, token=entry.token)
     if not entry.blocks.is_everything:
         after = _with_blocks(after, entry, claim, scheduled)
     elif scheduled is None:
@@ -110,7 +110,8 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
     if entry.interval is not None and _is_aligned_to(work, entry):
         after = _with_instance(after, Instance(*entry.interval, numbered.seq, entry.table_id, entry.version))
     after = after_success(after, entry, numbered.seq)
-    return replace(after, done=max(asset.done, entry.token), chain=(), last=_last(asset, entry, claim, numbered))
+    chain = asset.without_chain(entry.recorder)
+    return replace(after, done=max(asset.done, entry.token), chain=chain, last=_last(asset, entry, claim, numbered))
 
 
 def _with_blocks(
