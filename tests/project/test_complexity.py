@@ -21,7 +21,6 @@ ABOVE = {
     "core/planner/incremental.py:_touched",
     "core/planner/news.py:causes",
     "core/planner/news.py:uses_of",
-    "core/planner/pending.py:_newer",
     "core/planner/timing.py:_continuous",
     "core/planner/timing.py:due_ticks",
     "core/planner/upstream.py:_runs",

@@ -16,16 +16,22 @@ from sparkassets.frozen import frozen
 
 @frozen
 class Suspect:
-    """Blocks that failed of their data and are tried again.
+    """Blocks that failed.
 
     Attributes:
         blocks: Those that have no new cause.
-        again: In an earlier invocation, so that all are tried once more.
+        again: The schedule or another invocation asks for all of them once more.
     """
 
     item: FailedBlocks
     blocks: PartitionSet
     again: bool
+
+    def is_tried(self, partitioning: Partitioning) -> bool:
+        """Whether a run of their own is due: they failed of their data, and do not stand as failed."""
+        if self.item.division is None or not self.blocks:
+            return False
+        return self.again or self.item.division.part(partitioning.count(self.blocks)) > 0
 
     def part(self, partitioning: Partitioning, ready: PartitionSet) -> PartitionSet:
         """Those that its next run computes, of what is ready."""

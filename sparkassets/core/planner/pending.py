@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks
@@ -57,7 +57,9 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     missing = blocks - have
     stale = _stale(asset, state, have & within(asset)) if state.stale else {}
     all_stale = PartitionSet.union(stale.values())
-    failed, suspects = _failed(context, asset, state)
+    suspects = tuple(_failed(context, asset, state))
+    tried = tuple(each for each in suspects if each.is_tried(partitioning))
+    failed = [each for each in suspects if not each.again and not each.is_tried(partitioning)]
     return Pending(
         wanted=blocks,
         later=later,
@@ -66,9 +68,9 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         ahead=all_wanted.ahead,
         stale=stale,
         all_stale=all_stale,
-        failed=PartitionSet.union(blocks for _, blocks in failed),
-        error=next((item.error for item, _ in failed), ""),
-        suspects=suspects,
+        failed=PartitionSet.union(each.blocks for each in failed),
+        error=next((each.item.error for each in failed), ""),
+        suspects=tried,
     )
 
 
@@ -90,22 +92,18 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
     return {name: blocks for name, blocks in found.items() if blocks}
 
 
-def _failed(
-    context: PlanningContext, asset: AssetSpec, state: AssetState
-) -> tuple[list[tuple[FailedBlocks, PartitionSet]], tuple[Suspect, ...]]:
-    """What failed and has no new cause since: what is not tried again in this invocation, and what is tried apart."""
-    failed, suspects = [], []
+def _failed(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Iterator[Suspect]:
+    """What failed and has no new cause since."""
     for item in state.failed:
-        mine = item.invocation == context.invocation and not _ticked(asset, item, context.now)
-        if item.blocks.is_everything or not (mine or item.division) or _updated(context, asset, state, item):
-            continue
-        fresh = PartitionSet.union(marks.since(item.token).parts() for marks in state.stale.values())
-        blocks = asset.partitioning.cover(item.blocks - fresh) & asset.partitioning.known
-        if mine and not (item.division and item.division.part(asset.partitioning.count(blocks))):
-            failed.append((item, blocks))
-        elif blocks:
-            suspects.append(Suspect(item, blocks, again=not mine))
-    return failed, tuple(suspects)
+        if not item.blocks.is_everything and not _updated(context, asset, state, item):
+            again = item.invocation != context.invocation or _ticked(asset, item, context.now)
+            yield Suspect(item, _without_cause(asset, state, item), again)
+
+
+def _without_cause(asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> PartitionSet:
+    """Those of what failed that nothing was updated for since."""
+    fresh = PartitionSet.union(marks.since(failed.token).parts() for marks in state.stale.values())
+    return asset.partitioning.cover(failed.blocks - fresh) & asset.partitioning.known
 
 
 def _updated(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
