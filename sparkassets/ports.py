@@ -12,7 +12,7 @@ from sparkassets.core.journal.entries import ClaimEntry, Numbered
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import Pin, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
@@ -407,6 +407,13 @@ class Target(Protocol):
         Of claims with fence tokens up to ``upto`` alone, none of which can commit any more: a newer fence or the run
         itself was seen in the table. A newer claim than these may be about to complete one of the runs.
         """
+
+
+class Volumes(Protocol):
+    """Tells how much reading an inlet takes, by the log of its table or the list of its files."""
+
+    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+        """The data files that a run with that pin reads of ``asset``, of which this is ``known``; never raises."""
 
 
 Enlist = Callable[[], None]

@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.core.spec.model import AssetSpec
-    from sparkassets.ports import Clock, Engine, Ids, JournalStore, Outlets, Sink, SourceObserver, TargetObserver
+    from sparkassets.ports import (
+        Clock,
+        Engine,
+        Ids,
+        JournalStore,
+        Outlets,
+        Sink,
+        SourceObserver,
+        TargetObserver,
+        Volumes,
+    )
     from sparkassets.runtime.leases import Leases
     from sparkassets.runtime.progress import Explained
 
@@ -28,6 +38,7 @@ class Adapters:
         process: What this process is called in the journal.
         check_storage: Refuses a project that would write where something else of it is, as the disk has it now.
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
+        volumes: Makes who tells how much is read.
         sinks: Are told what is committed to the journal.
     """
 
@@ -41,4 +52,5 @@ class Adapters:
     process: Callable[[], str]
     check_storage: Callable[[], None]
     explain_failure: Callable[[str, BaseException], Explained]
+    volumes: Callable[[], Volumes]
     sinks: Sequence[Sink] = ()

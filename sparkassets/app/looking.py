@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -24,25 +24,47 @@ if TYPE_CHECKING:
     from sparkassets.app.backfilling import BackfillRequest
     from sparkassets.core.partitions.across import Grid
     from sparkassets.core.planner.explain import Node
+    from sparkassets.core.planner.plan import Estimate
     from sparkassets.core.planner.status import AssetStatus
 
 
 class Looking(Opened):
     """What can be asked of a project as it is now."""
 
-    def plan(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> Plan:
+    def plan(
+        self,
+        *,
+        at: datetime | str | None = None,
+        select: Collection[str] | None = None,
+        estimate: bool = False,
+    ) -> Plan:
         """What would run now (or at ``at``), and why the rest would not; looks at sources, records nothing.
+
+        With ``estimate`` also what each run and all of them are to cost: the logs of the tables that they read are
+        opened for it.
 
         Raises:
             StateError: The state cannot be used.
         """
-        return plan_with_keys(plan(self._context(at=at, select=select)), self.spec)
+        context = self._context(at=at, select=select)
+        return self._told(plan(context), context, estimate=estimate)
 
-    def plan_backfill(self, request: BackfillRequest, *, at: datetime | str | None = None) -> Plan:
-        """What a backfill would run."""
+    def plan_backfill(
+        self, request: BackfillRequest, *, at: datetime | str | None = None, estimate: bool = False
+    ) -> Plan:
+        """What a backfill would run, with ``estimate`` at what cost."""
         from sparkassets.app.backfilling import backfill_of
 
-        return plan_with_keys(backfill_of(self.asset(request.asset), request).plan(self._context(at=at)), self.spec)
+        context = self._context(at=at)
+        found = backfill_of(self.asset(request.asset), request).plan(context)
+        return self._told(found, context, estimate=estimate)
+
+    def _told(self, found: Plan, context: PlanningContext, *, estimate: bool) -> Plan:
+        if estimate:
+            from sparkassets.core.planner.estimate import priced
+
+            found = priced(found, context, self._adapters.volumes().volume)
+        return plan_with_keys(found, self.spec)
 
     def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:
         """What the runs of a plan make due after them, upstream first: by asset, everything for all of one."""
@@ -52,6 +74,14 @@ class Looking(Opened):
         for run in plan.runs:
             updated[run.asset] = updated.get(run.asset, NOTHING) | run.blocks
         return impact(self._context(at=at), updated)
+
+    def followers(
+        self, after: Mapping[str, PartitionSet], *, at: datetime | str | None = None
+    ) -> dict[str, tuple[Estimate, ...]]:
+        """What the runs of an `impact` are to cost, by asset, as if they read what is there now."""
+        from sparkassets.core.planner.estimate import followers
+
+        return followers(self._context(at=at), after, self._adapters.volumes().volume)
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
         """The whole decision for one asset as a tree."""

@@ -13,7 +13,7 @@ from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.plan import Estimate, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.spec.model import ProjectSpec
 
@@ -57,8 +57,7 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
     terminal.print(terminal.paint(f"plan at {zoned(instant(plan.at), project.timezone)}", "bold"))
     if plan.runs:
         terminal.print("", f"runs {plural(len({run.asset for run in plan.runs}), 'asset')}:")
-        columns = [Column("asset"), Column("partitions", free=True), Column("reason", free=True)]
-        print_table(terminal, columns, [_planned(run, project) for run in plan.runs])
+        _print_runs(plan, project, terminal)
     else:
         terminal.print("", "nothing is due")
     print_waiting(plan.waiting, project, terminal, quiet=True)
@@ -72,14 +71,41 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         print_table(terminal, columns, rows)
 
 
-def print_downstream(after: Mapping[str, PartitionSet], project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes what a backfill would make due after it."""
+def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
+    asset, partitions, reason = Column("asset"), Column("partitions", free=True), Column("reason", free=True)
+    rows = [_planned(run, project) for run in plan.runs]
+    if plan.totals is None:
+        print_table(terminal, [asset, partitions, reason], rows)
+        return
+    from sparkassets.cli.costs import COST_COLUMNS, cost_cells, in_all
+
+    costs = [["", ""] if run.estimate is None else cost_cells(run.estimate) for run in plan.runs]
+    told = [[name, which, *cost, why] for (name, which, why), cost in zip(rows, costs, strict=True)]
+    print_table(terminal, [asset, partitions, *COST_COLUMNS, reason], told)
+    terminal.print("", in_all(plan.totals))
+    for run in plan.runs:
+        for unknown in run.estimate.unknown if run.estimate is not None else ():
+            terminal.print(f"not known what {run.asset} reads of {unknown}")
+
+
+def print_downstream(
+    after: Mapping[str, PartitionSet],
+    costs: Mapping[str, Sequence[Estimate]],
+    project: ProjectSpec,
+    terminal: Terminal,
+) -> None:
+    """Writes what a backfill would make due after it, and at what cost by what is there now."""
     if not after:
         terminal.print("", "nothing downstream follows it")
         return
     terminal.print("", "would then be due downstream:")
-    rows: list[Row] = [[Cell(name, "green"), blocks_text(name, blocks, project)] for name, blocks in after.items()]
-    print_table(terminal, [Column("asset"), Column("partitions", free=True)], rows)
+    from sparkassets.cli.costs import COST_COLUMNS, sum_cells
+
+    rows: list[Row] = [
+        [Cell(name, "green"), blocks_text(name, blocks, project), *sum_cells(costs[name])]
+        for name, blocks in after.items()
+    ]
+    print_table(terminal, [Column("asset"), Column("partitions", free=True), *COST_COLUMNS], rows)
 
 
 def print_waiting(items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool) -> None:

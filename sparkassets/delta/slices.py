@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -16,6 +16,7 @@ from sparkassets.delta.times import NOWHEN, FileTime, Span
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
+    from arro3.core import Table
     from deltalake import DeltaTable
 
 _ALWAYS = RangeSet.always()
@@ -47,22 +48,50 @@ def sliced(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning
     Raises:
         SourceError: deltalake cannot tell the files.
     """
-    adds = flat_adds(table)
-    files = live_files(adds)
-    if parts.is_everything or not parts:
-        return Slices(inside=tuple(files)) if parts else Slices(outside=tuple(files))
-    columns = told_by(table.schema().to_json(), partitioning)
-    if columns is None or not partitioning.is_partitioned:
-        return Slices(mixed=tuple(files))
-    told, folder = (
-        FileParts.of(columns, partitioning.knowing(parts)),
-        None if columns.time is None else columns.time.name,
-    )
-    holding = _Holding(parts, told)
-    found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
-    for file, part in zip(files, told.of_live(adds).values(), strict=True):
-        found[holding.of(part, file.partition.get(folder) if folder else None)].append(file)
-    return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
+    return TableFiles.of(table).sliced(parts, partitioning=partitioning)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class TableFiles:
+    """The live files of a version of a table, for who asks of several sets of partitions where they lie.
+
+    Attributes:
+        schema: The table's, as JSON.
+    """
+
+    adds: Table
+    files: list[LiveFile]
+    schema: str
+    _told: dict[Partitioning, tuple[FileParts, list[FilePart]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: DeltaTable) -> TableFiles:
+        """Those of the version that is loaded.
+
+        Raises:
+            SourceError: deltalake cannot tell the files.
+        """
+        adds = flat_adds(table)
+        return cls(adds, live_files(adds), table.schema().to_json())
+
+    def sliced(self, parts: PartitionSet, *, partitioning: Partitioning) -> Slices:
+        """They against ``parts``, as `sliced` has it."""
+        files = self.files
+        if parts.is_everything or not parts:
+            return Slices(inside=tuple(files)) if parts else Slices(outside=tuple(files))
+        columns = told_by(self.schema, partitioning)
+        if columns is None or not partitioning.is_partitioned:
+            return Slices(mixed=tuple(files))
+        folder, knowing = None if columns.time is None else columns.time.name, partitioning.knowing(parts)
+        if knowing not in self._told:
+            told = FileParts.of(columns, knowing)
+            self._told[knowing] = told, list(told.of_live(self.adds).values())
+        told, of_files = self._told[knowing]
+        holding = _Holding(parts, told)
+        found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
+        for file, part in zip(files, of_files, strict=True):
+            found[holding.of(part, file.partition.get(folder) if folder else None)].append(file)
+        return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
 
 
 def touching(

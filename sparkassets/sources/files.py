@@ -114,6 +114,14 @@ class FileObserver:
         )
 
 
+def slots_of(
+    pattern: PathPattern, partitioning: Partitioning, files: Sequence[File]
+) -> dict[str, tuple[PartitionSet, list[File]]]:
+    """The partitions and the files of each slot, by its key in the cursor."""
+    slots, _ = _group(pattern, partitioning, files)
+    return {key: (PartitionSet.of_slots([(slot.segment, slot.time)]), slot.files) for key, slot in slots.items()}
+
+
 def _unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
     """Those of the keys of slots whose segments are not known, or not any more."""
     found = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}

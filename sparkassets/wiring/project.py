@@ -26,7 +26,7 @@ from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_iden
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import Engine, Outlets, Sink
+    from sparkassets.ports import Engine, Outlets, Sink, Volumes
     from sparkassets.runtime.progress import Explained
 
 
@@ -93,6 +93,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
         process=process_name,
         check_storage=partial(check_storage, spec),
         explain_failure=partial(_explained, spec),
+        volumes=_volumes,
         sinks=sinks,
     )
 
@@ -102,6 +103,12 @@ def _computing(spec: ProjectSpec, spark: SparkSession | None) -> tuple[Engine, O
 
     engine = SparkEngine(spec, spark)
     return engine, SparkOutlets(engine)
+
+
+def _volumes() -> Volumes:
+    from sparkassets.sources.volumes import ReadVolumes
+
+    return ReadVolumes()
 
 
 def _explained(spec: ProjectSpec, run: str, error: BaseException) -> Explained:

@@ -425,13 +425,13 @@ def test_a_dry_backfill_tells_what_would_be_due_after_it(engine, shop, said, ask
     args = ("backfill", "daily_revenue", "--partition", DAYS, "--dry-run", "--downstream")
     assert lines(said(*args, "--force")[1])[-4:] == [
         "would then be due downstream:",
-        "  asset       partitions",
-        "  best_shops",
-        "  weekly      2025-W01",
+        "  asset       partitions    reads    takes",
+        "  best_shops              unknown   ~0.0 s",
+        "  weekly      2025-W01    unknown  unknown",
     ]
-    assert asked(*args, "--force")["downstream"] == [
-        {"asset": "best_shops", "partitions": None},
-        {"asset": "weekly", "partitions": {"ranges": ["2025-W01..2025-W01"], "count": 1}},
+    assert [(each["asset"], each["partitions"]) for each in asked(*args, "--force")["downstream"]] == [
+        ("best_shops", None),
+        ("weekly", {"ranges": ["2025-W01..2025-W01"], "count": 1}),
     ]
     assert lines(said(*args)[1])[-1] == "nothing downstream follows it"
     assert asked(*args)["downstream"] == []

@@ -10,8 +10,10 @@ from typing import Any
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.core.journal.found import Found
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.results import RunResult
+from sparkassets.core.runs import Pin, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import said
 from sparkassets.ports import (
@@ -230,6 +232,28 @@ class FakeTargets:
         return found
 
 
+class FakeVolumes:
+    """Reads as many bytes of an inlet as it is told for each of its partitions, in a file each.
+
+    Attributes:
+        bytes: Of a partition, by inlet; of what is None it cannot be told.
+        asked: Of which inlets somebody has asked.
+    """
+
+    def __init__(self) -> None:
+        self.bytes: dict[str, int | None] = {}
+        self.asked: list[str] = []
+
+    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+        self.asked.append(asset.name)
+        each = self.bytes.get(asset.name, 0)
+        if each is None:
+            return Volume(None, None, "it is gone")
+        there = known.coverage if asset.source is None else pin.parts
+        count = asset.partitioning.count(pin.parts & there) if asset.partitioning.is_partitioned else 1
+        return Volume(each * count, count)
+
+
 class FakeClock:
     """Real monotonic time is not needed by most tests; both hands stand still until moved."""
 
@@ -283,6 +307,7 @@ class World:
     ids: FakeIds = field(default_factory=FakeIds)
     alive: bool = False
     invocations: int = 0
+    volumes: FakeVolumes = field(default_factory=FakeVolumes)
     sinks: tuple[Sink, ...] = ()
 
     def source(self, name: str) -> FakeSource:
@@ -332,6 +357,7 @@ class World:
             process=lambda: "h:1",
             check_storage=lambda: None,
             explain_failure=explained,
+            volumes=lambda: self.volumes,
             sinks=self.sinks,
         )
 

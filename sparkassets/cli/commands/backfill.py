@@ -55,7 +55,8 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     more, as its inlets are gone, is a refusal; with --force it is computed from what is left.
 
     With --dry-run the plan goes to stdout, as `sparkassets plan` prints it, and with --downstream what it would make
-    due after it, which its gates may keep waiting; else progress and summary as for `sparkassets run`.
+    due after it, which its gates may keep waiting; both with what they are to cost, as of `sparkassets plan
+    --estimate`. Else progress and summary as for `sparkassets run`.
     """
     from sparkassets.app.backfilling import BackfillRequest
 
@@ -65,13 +66,14 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
         return drive(
             project, lambda progress: project.backfill(request, progress=progress, check=False), as_json=as_json
         )
-    plan = project.plan_backfill(request)
+    plan = project.plan_backfill(request, estimate=True)
     after = project.impact(plan) if downstream else None
+    costs = project.followers(after) if after else {}
     if as_json:
-        told = {} if after is None else {"downstream": downstream_document(after, project.spec)}
+        told = {} if after is None else {"downstream": downstream_document(after, costs, project.spec)}
         print_json({**plan_document(plan, project.spec), **told})
         return 0
     print_plan(plan, project.spec)
     if after is not None:
-        print_downstream(after, project.spec, Terminal.of(sys.stdout))
+        print_downstream(after, costs, project.spec, Terminal.of(sys.stdout))
     return 0

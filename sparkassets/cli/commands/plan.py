@@ -14,14 +14,16 @@ from sparkassets.cli.selection import selected
 @project_option
 @at_option
 @select_option
+@click.option("--estimate", is_flag=True, help="Tell what each run is to cost: bytes to read, seconds, rows.")
 @json_option
-def command(folder: Path, at: str | None, select: tuple[str, ...], as_json: bool) -> int:
+def command(folder: Path, at: str | None, select: tuple[str, ...], estimate: bool, as_json: bool) -> int:
     """Show what would run now, and why the rest would not.
 
-    Looks at sources, starts no Spark and records nothing.
+    Looks at sources, starts no Spark and records nothing. With --estimate it also opens the logs of the tables that
+    the runs read: bytes are of the data files that hold what is read, seconds and rows go by earlier runs.
     """
     project = open_project(folder)
-    plan = project.plan(at=at, select=selected(project.spec, select))
+    plan = project.plan(at=at, select=selected(project.spec, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.json_output import print_json
         from sparkassets.core.documents.plan import plan_document

@@ -10,18 +10,56 @@ from sparkassets.core.journal import events
 from sparkassets.core.journal.announce import partition_of
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
+    from sparkassets.core.planner.plan import Estimate, Note, Plan, PlannedRun, Totals, Waiting
     from sparkassets.core.spec.model import ProjectSpec
 
 
 def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
-    """A plan; ``partitions`` is null for an asset without partitions."""
+    """A plan; ``partitions`` is null for an asset without partitions.
+
+    Where somebody asked what it costs, every run has an ``estimate``, and the plan has ``totals``.
+    """
+    told = {} if plan.totals is None else {"totals": totals_document(plan.totals)}
     return {
         "at": instant_text(plan.at),
         "runs": [_planned(run, project) for run in plan.runs],
         "waiting": [waiting_document(item, project) for item in plan.waiting],
         "notes": [_note(note, project) for note in plan.notes],
+        **told,
     }
+
+
+def estimate_document(estimate: Estimate) -> dict[str, Any]:
+    """What a run is to cost; null is what nobody knows, and ``unknown`` says why of the bytes.
+
+    ``assumed`` says that the run is not planned yet, so that it may read other versions.
+    """
+    return {
+        "bytes": estimate.bytes,
+        "files": estimate.files,
+        "seconds": _rounded(estimate.seconds),
+        "rows": estimate.rows,
+        "seconds_between": None if estimate.between is None else [_rounded(each) for each in estimate.between],
+        "earlier_runs": estimate.earlier,
+        "unknown": list(estimate.unknown),
+        "assumed": estimate.assumed,
+    }
+
+
+def totals_document(totals: Totals) -> dict[str, Any]:
+    """What runs cost in all; ``unknown`` counts those of which a figure is not known, and which the sum is without."""
+    return {
+        "runs": totals.runs,
+        "bytes": totals.bytes,
+        "files": totals.files,
+        "seconds": _rounded(totals.seconds),
+        "rows": totals.rows,
+        "unknown": dict(totals.unknown),
+    }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
 
 
 def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
@@ -36,6 +74,7 @@ def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
 
 
 def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
+    told = {} if run.estimate is None else {"estimate": estimate_document(run.estimate)}
     return {
         "asset": run.asset,
         "strategy": run.strategy,
@@ -47,6 +86,7 @@ def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
             event_document(events.of_ref(ref, partition_of(project, asset=ref.asset, uri=ref.uri)), project)
             for ref in run.events
         ],
+        **told,
     }
 
 

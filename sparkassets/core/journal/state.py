@@ -17,7 +17,7 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
-from sparkassets.core.runs import Division
+from sparkassets.core.runs import Division, RunCost
 from sparkassets.frozen import frozen
 
 Partly = tuple[tuple[int, PartitionSet], ...]
@@ -228,6 +228,7 @@ class AssetState:
         chain: Claims that are not settled, oldest first; those of each slot are a chain of their own.
         paused: Stopped by `pause`; what its YAML says of pausing is not here.
         placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
+        costs: What its newest successes took, ascending.
     """
 
     name: str
@@ -257,6 +258,7 @@ class AssetState:
     last: LastRun | None = None
     paused: bool = False
     placed: int = 0
+    costs: tuple[RunCost, ...] = ()
 
     @property
     def failed_blocks(self) -> PartitionSet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 
 from sparkassets.core.instants import instant, zoned
@@ -14,6 +15,47 @@ from sparkassets.frozen import frozen
 
 
 @frozen
+class Estimate:
+    """What a run is to cost.
+
+    Attributes:
+        bytes, files: That it reads of its inlets, by the versions and partitions that it is planned with; None where
+            one of them cannot be told. All columns of the data files, compressed as they are.
+        seconds, rows: By earlier runs of the asset; None where none is known.
+        between: The seconds are between these, as `sparkassets.core.runs.costs.Forecast` has it.
+        earlier: On how many runs that rests.
+        unknown: Why not all can be told, one text an inlet.
+        assumed: The run is not planned yet, and would read other versions than those that are there now.
+    """
+
+    bytes: int | None
+    files: int | None
+    seconds: float | None
+    rows: int | None
+    between: tuple[float, float] | None = None
+    earlier: int = 0
+    unknown: tuple[str, ...] = ()
+    assumed: bool = False
+
+
+@frozen
+class Totals:
+    """What several runs cost, as far as it is known.
+
+    Attributes:
+        seconds: Of all runs, one after the other.
+        unknown: Which of these is not known of how many runs.
+    """
+
+    runs: int = 0
+    bytes: int = 0
+    files: int = 0
+    seconds: float = 0.0
+    rows: int = 0
+    unknown: Mapping[str, int] = field(default_factory=dict)
+
+
+@frozen
 class PlannedRun(Requested):
     """One run that is due: what a claim holds, and what people see of it besides.
 
@@ -21,6 +63,7 @@ class PlannedRun(Requested):
         events: What triggered it, ascending.
         recovers: Runs of drivers that are gone, whose outcome has to be settled first.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
+        estimate: What it is to cost, where somebody asked.
     """
 
     strategy: str
@@ -28,6 +71,7 @@ class PlannedRun(Requested):
     events: tuple[EventRef, ...] = ()
     recovers: tuple[str, ...] = ()
     partitions: tuple[str, ...] = field(default=(), compare=False)
+    estimate: Estimate | None = field(default=None, compare=False)
 
     @classmethod
     def of(
@@ -89,12 +133,17 @@ class Note:
 
 @frozen
 class Plan:
-    """What would run at ``at`` (Unix seconds), and why the rest would not; every asset is named."""
+    """What would run at ``at`` (Unix seconds), and why the rest would not; every asset is named.
+
+    Attributes:
+        totals: What the runs are to cost in all, where somebody asked.
+    """
 
     at: int
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     notes: tuple[Note, ...] = ()
+    totals: Totals | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return "\n".join(

@@ -1,8 +1,22 @@
 """One run as a value: what is asked of it, what it reads, and what it uses up; the same in plan, claim and record."""
 
 from sparkassets.core.runs.consumption import TIMETABLE, Consumption
+from sparkassets.core.runs.costs import Forecast, RunCost, Volume, forecast
 from sparkassets.core.runs.division import Division, budget
 from sparkassets.core.runs.pins import Pin
 from sparkassets.core.runs.request import Requested, RunKind, RunRequest
 
-__all__ = ["TIMETABLE", "Consumption", "Division", "Pin", "Requested", "RunKind", "RunRequest", "budget"]
+__all__ = [
+    "TIMETABLE",
+    "Consumption",
+    "Division",
+    "Forecast",
+    "Pin",
+    "Requested",
+    "RunCost",
+    "RunKind",
+    "RunRequest",
+    "Volume",
+    "budget",
+    "forecast",
+]

@@ -36,7 +36,7 @@ from sparkassets.core.journal.state import (
     State,
 )
 from sparkassets.core.partitions.plain import Plain, marks_from, marks_to, parts_from, parts_to
-from sparkassets.core.runs import Division
+from sparkassets.core.runs import Division, RunCost
 from sparkassets.errors import StateError
 
 
@@ -189,6 +189,7 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "instances": [[each.start, each.end, each.seq, each.table_id, each.version] for each in asset.instances],
         "paused": asset.paused,
         "placed": asset.placed,
+        "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
     }
 
 
@@ -198,6 +199,7 @@ def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "failed": tuple(_failed_from(item) for item in body["failed"]),
         "last": _last_from(body["last"]) if body["last"] else None,
         "instances": tuple(Instance(*each) for each in body["instances"]),
+        "costs": tuple(RunCost(*each) for each in body.get("costs", ())),
         **{key: body[key] for key in ("done", "paused", "placed")},
     }
 

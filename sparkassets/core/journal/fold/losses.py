@@ -40,6 +40,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             chain=asset.chain,
             paused=asset.paused,
             placed=asset.placed,
+            costs=asset.costs,
             loss=Loss(blocks, found.reason, seq),
             foreign=found.commits,
             **position,

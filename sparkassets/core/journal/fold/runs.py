@@ -20,10 +20,13 @@ from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
-from sparkassets.core.runs import Division
+from sparkassets.core.runs import Division, RunCost
 
 INSTANCES = 1000
 """Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
+
+COSTS = 10
+"""Successes of which an asset remembers what they took."""
 
 
 def claimed(work: Workspace, entry: ClaimEntry, numbered: Numbered) -> None:
@@ -110,8 +113,18 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
     if entry.interval is not None and _is_aligned_to(work, entry):
         after = _with_instance(after, Instance(*entry.interval, numbered.seq, entry.table_id, entry.version))
     after = after_success(after, entry, numbered.seq)
-    chain = asset.without_chain(entry.recorder)
-    return replace(after, done=max(asset.done, entry.token), chain=chain, last=_last(asset, entry, claim, numbered))
+    chain, last = asset.without_chain(entry.recorder), _last(asset, entry, claim, numbered)
+    return replace(after, done=max(asset.done, entry.token), chain=chain, last=last, costs=_with_cost(asset, entry))
+
+
+def _with_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
+    """What its newest runs took; of one that another run recorded nobody knows."""
+    blocks = asset.spec.partitioning.count(entry.blocks)
+    if entry.recorder != entry.token or not blocks:
+        return asset.costs
+    rows = entry.extra.get("rows")
+    cost = RunCost(blocks, round(entry.seconds, 3), rows if isinstance(rows, int) else None)
+    return (*asset.costs, cost)[-COSTS:]
 
 
 def _with_blocks(

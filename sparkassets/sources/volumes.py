@@ -1,0 +1,108 @@
+"""How much a run reads: the data files of its pins, by the log of a Delta table or the list of a source's files.
+
+Nothing is read but logs and lists, so no JVM is needed. It is the size of whole files after those are left out that
+hold none of the pinned partitions: what Spark skips besides, such as columns, is not taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.patterns import PathPattern
+from sparkassets.core.runs import Pin, Volume
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.delta.errors import reason
+from sparkassets.delta.slices import TableFiles
+from sparkassets.errors import SourceError
+from sparkassets.files import list_files, rowless
+from sparkassets.sources.files import slots_of
+
+_Slot = tuple[str, PartitionSet, int, int]
+"""Its key in the source's cursor, its partitions, and how many bytes in how many files it has."""
+
+
+class ReadVolumes:
+    """Opens every version of a table once, and lists every source once."""
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[str, str | None, int], TableFiles | str] = {}
+        self._slots: dict[str, list[_Slot] | str] = {}
+        self._known: dict[tuple[str, Pin], Volume] = {}
+
+    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+        """As `sparkassets.ports.Volumes` has it."""
+        source, key = asset.source, (asset.name, pin)
+        if key not in self._known:
+            if asset.storage is None or (source is not None and source.kind == "events"):
+                self._known[key] = Volume()
+            elif source is not None and source.kind != "delta":
+                self._known[key] = self._of_files(asset, source, pin, known)
+            else:
+                self._known[key] = self._of_table(asset, asset.storage.path, pin)
+        return self._known[key]
+
+    def _of_table(self, asset: AssetSpec, path: str, pin: Pin) -> Volume:
+        if pin.version is None:
+            return Volume()  # it was never written: a run reads a table without rows
+        key = path, pin.table_id, pin.version
+        if key not in self._tables:
+            self._tables[key] = _files_of(*key)
+        files = self._tables[key]
+        if isinstance(files, str):
+            return Volume(None, None, files)
+        found = files.sliced(pin.parts, partitioning=asset.partitioning)
+        read = (*found.inside, *found.mixed)
+        return Volume(sum(file.size for file in read), len(read))
+
+    def _of_files(self, asset: AssetSpec, source: SourceSpec, pin: Pin, known: AssetState) -> Volume:
+        if asset.name not in self._slots:
+            self._slots[asset.name] = _slots_of(asset, source.kind)
+        slots = self._slots[asset.name]
+        if isinstance(slots, str):
+            return Volume(None, None, slots)
+        partitioned = asset.partitioning.is_partitioned
+        seen = (each for each in slots if known.position.get(each[0]))
+        return _sum(each for each in seen if not partitioned or pin.parts.overlaps(each[1]))
+
+
+def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str:
+    """The live files of a version; why they cannot be told."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        table = DeltaTable(path, version=version)
+        if table_id is not None and str(table.metadata().id) != table_id:
+            return "the table was made anew since"
+        return TableFiles.of(table)
+    except TableNotFoundError:
+        there = DeltaTable.is_deltatable(path)
+        return f"its log has no version {version} any more" if there else f"there is no Delta table at '{path}'"
+    except SourceError as error:
+        return str(error.args[0])
+    except (DeltaError, OSError, ValueError) as error:
+        return f"version {version} of the table cannot be read without Spark: {reason(error)}"
+
+
+def _slots_of(asset: AssetSpec, kind: str) -> list[_Slot] | str:
+    """What is there of a source by its slots; why it cannot be told."""
+    path = asset.storage.path if asset.storage is not None else ""
+    pattern = PathPattern.parse(path, asset.partitioning.segment_columns)
+    try:
+        files = list_files(pattern)
+    except SourceError as error:
+        return str(error.args[0])
+    if files is None:
+        return f"'{pattern.root}' is not there"
+    held = [file for file in files if not rowless(kind, file[1])]
+    slots = slots_of(pattern, asset.partitioning, held)
+    return [(key, parts, sum(file[1] for file in each), len(each)) for key, (parts, each) in slots.items()]
+
+
+def _sum(slots: Iterable[_Slot]) -> Volume:
+    size = count = 0
+    for _, _, more, files in slots:
+        size, count = size + more, count + files
+    return Volume(size, count)

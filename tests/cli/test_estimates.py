@@ -1,0 +1,77 @@
+"""`plan --estimate` and `backfill --dry-run`: what runs are to cost, for people and for programs."""
+
+import pytest
+
+from sparkassets.cli.costs import cost_cells, in_all, sum_cells
+from sparkassets.core.planner.plan import Estimate, Totals
+
+DAYS = "2025-01-01..2025-01-02"
+pytestmark = pytest.mark.usefixtures("shop", "engine")
+
+
+def orders(shop):
+    """The bytes of the landed files."""
+    return sum(file.stat().st_size for file in (shop / "landing").rglob("*.csv"))
+
+
+def test_a_plan_is_without_a_price_unless_somebody_asks(said, asked):
+    assert "totals" not in asked("plan")
+    assert all("estimate" not in run for run in asked("plan")["runs"])
+    assert "reads" not in said("plan")[1]
+
+
+def test_bytes_are_those_of_the_landed_files_and_seconds_are_unknown_before_the_first_run(shop, said, asked):
+    document = asked("plan", "--estimate")
+    (run,) = document["runs"]
+    size = orders(shop)
+    assert run["estimate"] == {
+        "bytes": size,
+        "files": 2,
+        "seconds": None,
+        "rows": None,
+        "seconds_between": None,
+        "earlier_runs": 0,
+        "unknown": [],
+        "assumed": False,
+    }
+    assert document["totals"] == {
+        "runs": 1,
+        "bytes": size,
+        "files": 2,
+        "seconds": 0.0,
+        "rows": 0,
+        "unknown": {"seconds": 1, "rows": 1},
+    }
+    code, out, _ = said("plan", "--estimate")
+    assert code == 0
+    assert f"  daily_revenue  {DAYS}  {size} B  unknown  2 partitions missing" in out
+    told = "takes ~0.0 s (not known of 1 run), writes ~0 rows (not known of 1 run)"
+    assert f"in all 1 run: reads {size} B in 2 files, {told}" in out
+
+
+def test_a_dry_backfill_tells_what_earlier_runs_took_and_what_follows(shop, said, asked):
+    said("run")
+    document = asked("backfill", "daily_revenue", "--partition", "2025-01-02", "--force", "--dry-run", "--downstream")
+    (run,) = document["runs"]
+    assert (run["estimate"]["files"], run["estimate"]["earlier_runs"]) == (1, 1)
+    assert run["estimate"]["rows"] == 2  # five rows of two partitions
+    assert 0 < run["estimate"]["bytes"] < orders(shop)
+    (after,) = document["downstream"]
+    assert (after["asset"], after["estimate"]["assumed"], after["estimate"]["runs"]) == ("best_shops", True, 1)
+    assert after["estimate"]["unknown"] == {"bytes": 1, "files": 1}
+
+
+def test_what_cannot_be_told_is_said(said):
+    said("run")  # into tables that are nowhere
+    out = said("backfill", "best_shops", "--dry-run")[1]
+    assert "not known what best_shops reads of daily_revenue: there is no Delta table at " in out
+
+
+def test_figures_are_told_in_units_that_fit():
+    one = Estimate(12_345_000_000, 40, 90.0, 10, (40.0, 360.0), 3)
+    assert cost_cells(one) == ["12.3 GB", "~2 min (40 s to 6 min)"]
+    assert cost_cells(Estimate(None, None, 3.0, 1, (3.0, 3.0), 1)) == ["unknown", "~3.0 s"]
+    assert sum_cells([one, one]) == ["24.7 GB", "~3 min in 2 runs"]
+    assert sum_cells([one, Estimate(None, None, None, None)]) == ["unknown", "unknown in 2 runs"]
+    told = "in all 2 runs: reads 5 B in 1 file (not known of 1 run), takes ~2 min, writes ~7 rows"
+    assert in_all(Totals(2, 5, 1, 90.0, 7, {"bytes": 1, "files": 1})) == told
