@@ -1,0 +1,252 @@
+"""A lake in memory: tables whose blocks hold a number each, computed by the real driver from the versions it pinned.
+
+What a table must hold in the end is computed from scratch, block by block, without any set of partitions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from random import Random
+from zlib import crc32
+
+from sparkassets.core.instants import DAY, Duration
+from sparkassets.core.partitions import (
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    SegmentPartition,
+    TimePartition,
+    WindowMapping,
+)
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.strategies import DateRange
+from sparkassets.errors import RunError
+from sparkassets.ports import Observation, RunOrder
+from sparkassets.runtime.work import Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, at, project, source
+from tests.runtime.fakes import FakeEngine, Result, World
+
+Block = tuple[tuple[str, ...], int, int]
+"""Its segments, and its time in Unix seconds; (0, 0) where it has none."""
+Table = Mapping[Block, int]
+
+ZERO = at("2025-01-06")
+"""A Monday."""
+DAYS = TimePartition("day", "UTC", column="day")
+WEEKS = TimePartition("week", "UTC", column="week")
+REGIONS = SegmentPartition("region", ("de", "nl"))
+STORES = SegmentPartition("store", ("a", "b"))
+KINDS = (
+    Partitioning(DAYS),
+    Partitioning(WEEKS),
+    Partitioning(None, (REGIONS,)),
+    Partitioning(DAYS, (REGIONS,), 1),
+    Partitioning(WEEKS, (STORES, REGIONS)),
+)
+MODULUS = 3
+"""Small, so that what is computed again often comes out the same."""
+
+
+def blocks_of(partitioning: Partitioning, *, since: int = 0) -> list[Block]:
+    """Those of two weeks, and some before."""
+    step = 0 if partitioning.time is None else 7 * DAY if partitioning.time.by == "week" else DAY
+    times = [(ZERO + n * step, ZERO + (n + 1) * step) for n in range(since, 14 * DAY // step)] if step else [(0, 0)]
+    return [(key, *time) for key in product(*(each.keys for each in partitioning.segments)) for time in times]
+
+
+def made(partitioning: Partitioning, block: Block) -> PartitionSet:
+    """The block as a set."""
+    key, start, end = block
+    time = RangeSet.span(start, end) if partitioning.time else RangeSet.always()
+    return PartitionSet.by_segment({key: time}) if partitioning.segments else PartitionSet(time)
+
+
+def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Block]:
+    """The blocks of a set."""
+    return [block for block in blocks_of(partitioning) if parts.covers(made(partitioning, block))]
+
+
+def needed(consumer: AssetSpec, up: AssetSpec, block: Block) -> list[Block]:
+    """The blocks of an inlet that a block is computed from."""
+    mapping = consumer.inlets[up.name].mapping
+    names = [each.column for each in consumer.partitioning.segments]
+    own = dict(zip(names, block[0], strict=True))
+    low = block[2] - 2 * DAY if isinstance(mapping, WindowMapping) else block[1]
+    found = []
+    for each in blocks_of(up.partitioning, since=-2):
+        theirs = dict(zip((segment.column for segment in up.partitioning.segments), each[0], strict=True))
+        agree = all(own.get(column, key) == key for column, key in theirs.items())
+        if agree and (not block[2] or not each[2] or (low < each[2] and each[1] < block[2])):
+            found.append(each)
+    return found
+
+
+def number(consumer: AssetSpec, block: Block, inlets: Mapping[str, list[int | None]], *, code: int) -> int:
+    """What is computed of a block; what may change without making it stale does not count."""
+    counts = [(name, values) for name, values in sorted(inlets.items()) if consumer.inlets[name].on_update == "rerun"]
+    told = [f"{name}{sorted(map(str, values))}" for name, values in counts]
+    return crc32(f"{consumer.name}{block}{told}{code}".encode()) % MODULUS
+
+
+@dataclass
+class Lake(World):
+    """A world with contents.
+
+    Attributes:
+        sources_at: Source to its contents at each version.
+        codes: Asset to the number of its definition.
+        bad: Blocks of an asset that cannot be computed now.
+        changes: How often each block of a source was changed.
+        rows: Run and attempt to what it computed.
+    """
+
+    sources_at: dict[str, list[dict[Block, int]]] = field(default_factory=dict)
+    codes: dict[str, int] = field(default_factory=dict)
+    bad: set[tuple[str, Block]] = field(default_factory=set)
+    changes: Counter[tuple[str, Block]] = field(default_factory=Counter)
+    rows: dict[tuple[str, int], Table] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.engine = LakeEngine(self)
+
+    @property
+    def written(self) -> Counter[tuple[str, Block]]:
+        """How often each block of each asset was written."""
+        found: Counter[tuple[str, Block]] = Counter()
+        for name, spec in self.project.assets.items():
+            if spec.source is None:
+                for commit in self.engine.data(name):
+                    found.update((name, block) for block in self.rows[commit.marker.run, commit.marker.attempt])
+        return found + self.changes
+
+    def change(self, name: str, values: Mapping[Block, int]) -> None:
+        """A source has new values; the next look sees it."""
+        versions = self.sources_at.setdefault(name, [{}])
+        versions.append({**versions[-1], **values})
+        self.changes.update((name, block) for block in values)
+        partitioning = self.project.assets[name].partitioning
+        changed = PartitionSet.union(made(partitioning, block) for block in values)
+        news = Observation(name, changed, table_id="t", version=len(versions) - 1)
+        self.source(name).news.append(news)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a source has changed since it was looked at."""
+        return any(each.news for each in self.sources.values())
+
+    def table(self, name: str, version: int | None = None) -> Table:
+        """What a table holds, at a version or now."""
+        if self.project.assets[name].source is not None:
+            return self.sources_at.get(name, [{}])[-1 if version is None else version]
+        commits = self.engine.tables.get(name, [])
+        rows: dict[Block, int] = {}
+        for commit in commits if version is None else commits[: version + 1]:
+            if commit.order is not None:
+                rows |= self.rows[commit.marker.run, commit.marker.attempt]
+        return rows
+
+    def from_scratch(self, name: str) -> dict[Block, int]:
+        """What every block would hold if it were computed now, from the blocks that are there."""
+        spec = self.project.assets[name]
+        if spec.source is not None:
+            return dict(self.sources_at.get(name, [{}])[-1])
+        ups = {
+            inlet: {block: value for block, value in self.from_scratch(inlet).items() if block in self.table(inlet)}
+            for inlet in spec.inlets
+        }
+        return {
+            block: number(
+                spec,
+                block,
+                {
+                    inlet: [rows.get(each) for each in needed(spec, self.project.assets[inlet], block)]
+                    for inlet, rows in ups.items()
+                },
+                code=self.codes.get(name, 0),
+            )
+            for block in blocks_of(spec.partitioning)
+        }
+
+
+class LakeEngine(FakeEngine):
+    """Computes the blocks of a run from what it pinned."""
+
+    def __init__(self, lake: Lake) -> None:
+        super().__init__(lake.engine.tables)
+        self.lake = lake
+
+    def compute(self, order: RunOrder, *, attempt: int) -> Result:
+        made_by = super().compute(order, attempt=attempt)
+        assert attempt == 0 or order.pins.keys() == order.asset.inlets.keys()
+        ups = {name: self.lake.table(name, pin.version) for name, pin in order.pins.items()}
+        blocks = inside(order.asset.partitioning, order.blocks)
+        rows = {}
+        for block in blocks if attempt else []:
+            values = {}
+            for name, table in ups.items():
+                some = needed(order.asset, order.inlets[name], block)
+                pinned = [
+                    each for each in some if order.pins[name].parts.covers(made(order.inlets[name].partitioning, each))
+                ]
+                assert pinned == some, f"{order.asset.name} {block} reads {name} in part"
+                values[name] = [table.get(each) for each in some]
+            code = self.lake.codes.get(order.asset.name, 0)
+            rows[block] = number(order.asset, block, values, code=code)
+        if any((order.asset.name, block) in self.lake.bad for block in blocks):
+            error = RunError("a bad block")
+            error.of_data = True
+            raise error
+        self.lake.rows[order.run, attempt] = rows
+        return made_by
+
+
+def random_lake(random: Random) -> Lake:
+    """A lake of two sources and three assets of random partitionings, windows and caps."""
+    sources = [replace(source(name), partitioning=random.choice(KINDS)) for name in ("s", "t")]
+    others = {"one": ("s", "t"), "two": ("one", "t"), "three": ("two", "one")}
+    assets = [_random(random, name, *inlets) for name, inlets in others.items()]
+    return Lake(project(*sources, *assets), MemoryStore())
+
+
+def _random(random: Random, name: str, *others: str) -> AssetSpec:
+    windows = [None, None, WindowMapping.trailing(Duration.parse("2d"))]
+    names = random.sample(others, random.randint(1, len(others)))
+    inlets = [InletSpec(each, "", random.choice(windows)) for each in names]
+    strategy = DateRange(max_partitions_per_run=random.choice([1, 2, 5, 1000]))
+    return replace(
+        asset(name, *inlets, strategy=strategy, retries=1, retry_delay_seconds=0), partitioning=random.choice(KINDS)
+    )
+
+
+def some_values(random: Random, partitioning: Partitioning) -> Iterator[tuple[Block, int]]:
+    """A few blocks with new values."""
+    blocks = blocks_of(partitioning)
+    for block in random.sample(blocks, min(len(blocks), random.randint(1, 8))):
+        yield block, random.randrange(MODULUS)
+
+
+def killed(lake: Lake, name: str, moment: str) -> bool:
+    """A driver that dies where its first run of an asset comes to ``moment``; whether it came to that."""
+    reached, ended = threading.Event(), threading.Event()
+
+    def stuck(_: RunOrder | None) -> None:
+        reached.set()
+        threading.Event().wait()
+
+    engine = LakeEngine(lake)
+    engine.hooks[name, moment] = stuck
+    driver = lake.driver(engine=engine)
+
+    def run() -> None:
+        driver.run([Tick()])
+        ended.set()
+        reached.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert reached.wait(60)
+    return not ended.is_set()

@@ -1,0 +1,93 @@
+"""Random projects on a lake in memory, by real drivers that fail and die: all is as if computed from scratch."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.runtime.work import Tick
+from tests.depth import histories
+from tests.runtime.lake import Block, Lake, blocks_of, inside, killed, needed, random_lake, some_values
+
+MOMENTS = ("compute", "write", "written")
+
+
+class History:
+    """What happens to a lake."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.lake = random_lake(random)
+
+    def step(self) -> None:
+        what = self.random.choice(["change", "change", "change", "run", "die", "bad", "heal"])
+        lake, random = self.lake, self.random
+        if what == "change":
+            name = random.choice("st")
+            lake.change(name, dict(some_values(random, lake.project.assets[name].partitioning)))
+        elif what == "run":
+            lake.driver().run([Tick()])
+        elif what == "die":
+            killed(lake, random.choice(["one", "two", "three"]), random.choice(MOMENTS))
+        elif what == "bad":
+            name = random.choice(["one", "two"])
+            lake.bad.add((name, random.choice(blocks_of(lake.project.assets[name].partitioning))))
+        else:
+            lake.bad.clear()
+
+
+def covered(lake: Lake, name: str) -> list[object]:
+    driver = lake.driver()
+    driver.ledger.open()
+    return inside(lake.project.assets[name].partitioning, driver.ledger.state.assets[name].coverage)
+
+
+@histories(40)
+@given(st.randoms(use_true_random=False), st.integers(3, 12))
+def test_every_table_is_as_if_computed_from_scratch(random: Random, steps: int):
+    history = History(random)
+    lake = history.lake
+    for _ in range(steps):
+        history.step()
+    lake.bad.clear()
+    while lake.has_news:
+        assert lake.driver().run([Tick()]).ok
+    assert lake.driver().run([Tick()]).ok
+    assert lake.driver().run([Tick()]).runs == (), "idle"
+    for name, spec in lake.project.assets.items():
+        if spec.source is not None:
+            continue
+        table, fresh = lake.table(name), lake.from_scratch(name)
+        there = covered(lake, name)
+        assert sorted(table) == sorted(there)
+        assert {block: fresh[block] for block in there} == dict(table)
+        for block in set(fresh) - set(there):
+            assert lacks(lake, spec, block), f"{name} {block} could be computed"
+        for block in there:
+            assert lake.written[name, block] <= max(1, asked(lake, spec, block)), f"{name} {block} too often"
+
+
+def asked(lake: Lake, spec: AssetSpec, block: Block) -> int:
+    """How often something that a block is computed from was written."""
+    return sum(
+        lake.written[inlet.name, each]
+        for inlet in spec.inlets.values()
+        if inlet.on_update == "rerun"
+        for each in needed(spec, lake.project.assets[inlet.name], block)
+    )
+
+
+def lacks(lake: Lake, spec: AssetSpec, block: Block) -> bool:
+    """Whether nothing tells that the block is wanted, or something that it needs is not there."""
+    ups = [lake.project.assets[name] for name in spec.inlets]
+    if spec.partitioning.time is not None and not any(up.partitioning.time for up in ups):
+        return True
+    for up in ups:
+        some, there = needed(spec, up, block), lake.table(up.name)
+        enough = any if spec.partitioning.time is None and up.partitioning.time is not None else all
+        if not enough(each in there for each in some):
+            return True
+    return False
