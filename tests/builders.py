@@ -212,7 +212,8 @@ class Story:
         uri = self.project.assets[name].uri
         entry, request = link.entry, link.entry.request
         head = (name, uri, entry.run, claim, claim)
-        return self.add(SuccessEntry(*head, request.blocks, "t", version, request.interval, request.pins, **more))
+        told = {"definition": request.definition, **more}
+        return self.add(SuccessEntry(*head, request.blocks, "t", version, request.interval, request.pins, **told))
 
     def fail(self, name: str, claim: int, *, error: str = "boom", invocation: str = "i", fenced: bool = True) -> int:
         """The run of ``claim`` failed."""

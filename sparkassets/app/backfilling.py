@@ -25,6 +25,7 @@ class BackfillRequest:
         downstream: Afterwards run what reads it or waits for it, too.
         force: Compute what is up to date again.
         rebuild: Compute all of a table in one commit, whose columns take the place of the table's.
+        whole: All that is wanted, and what other code than the asset's has made.
     """
 
     asset: str
@@ -33,6 +34,7 @@ class BackfillRequest:
     downstream: bool = False
     force: bool = False
     rebuild: bool = False
+    whole: bool = False
 
 
 def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
@@ -47,9 +49,13 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
         raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
     if request.rebuild:
         return _rebuild_of(asset, request)
+    if request.whole and (request.partition is not None or request.interval is not None):
+        raise InputError("--all computes all that is wanted: leave --partition and --interval out")
     if asset.partitioning.is_partitioned:
+        if request.whole:
+            return Backfill(asset, EVERYTHING, force=request.force)
         if request.partition is None or request.interval is not None:
-            raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
+            raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B, or --all")
         return Backfill(asset, blocks_of(asset, request.partition), force=request.force)
     if request.partition is not None:
         raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
@@ -67,8 +73,8 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
 def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
     from sparkassets.runtime.work import Backfill, Rebuild
 
-    if request.partition is not None or request.interval is not None:
-        raise InputError("--rebuild computes all of the table: leave --partition and --interval out")
+    if request.partition is not None or request.interval is not None or request.whole:
+        raise InputError("--rebuild computes all of the table: leave --partition, --interval and --all out")
     if asset.write is None or not asset.write.recomputable:
         raise InputError(
             f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from tokenize import detect_encoding
 
 from sparkassets.core.spec.asset_file import read_asset_files
-from sparkassets.core.spec.bodies import Module, WantedModule, WantedSql, wanted
+from sparkassets.core.spec.bodies import Module, WantedModule, WantedSql, is_allowed, wanted
 from sparkassets.core.spec.columns import Tables
 from sparkassets.core.spec.document import SourceFile
 from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
@@ -17,6 +18,7 @@ from sparkassets.core.spec.load import compile_project
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.errors import Location, Problem, SpecError
+from sparkassets.project.calls import Calls
 from sparkassets.project.functions import read_module
 from sparkassets.project.installed import Installed
 from sparkassets.project.traces import PROJECT_FILE, Trace
@@ -92,6 +94,14 @@ class _Reader:
             return None
         return SourceFile(_label(path), Path(os.path.relpath(path, self.root)).as_posix(), text)
 
+    def python(self, path: Path) -> str | None:
+        """The text of a module that is only looked into; None where it cannot be read."""
+        try:
+            content = self.trace.read(path)
+            return content.decode(_encoding(content)) if content is not None else None
+        except (OSError, UnicodeDecodeError):
+            return None
+
     def _refuse(self, path: Path, problem: Problem) -> None:
         self.problems.append(problem)
         self.unreadable.add(path)
@@ -145,13 +155,38 @@ def _code(
     """The SQL files and the modules that the assets want, as far as they exist; None for SQL that cannot be read."""
     sql: dict[str, SourceFile | None] = {}
     modules: dict[str, Module] = {}
+    functions: list[tuple[str, str]] = []
     for draft in assets.drafts.values():
         match wanted(draft, project):
             case WantedSql(paths):
                 sql |= _first(paths, reader)
-            case WantedModule(name) if name not in modules and (module := _module(name, reader)):
-                modules[name] = module
+            case WantedModule(name):
+                functions.append((name, (draft.keys.python or "").partition(":")[2]))
+                if name not in modules and (module := _module(name, reader)):
+                    modules[name] = module
+    calls = Calls(lambda name: _source(name, project, reader))
+    for name, function in functions:
+        if name in modules:
+            modules[name] = _with_parts(modules[name], function, calls.of(name, function))
     return sql, modules
+
+
+def _with_parts(module: Module, function: str, parts: Mapping[str, str]) -> Module:
+    """The module, with what one of its functions is made of."""
+    known = module.functions.get(function)
+    return replace(module, functions={**module.functions, function: replace(known, parts=parts)}) if known else module
+
+
+def _source(name: str, project: ProjectDraft, reader: _Reader) -> tuple[str, bool] | None:
+    """The text of a module of the allowed packages, and whether it is a package; None for any other."""
+    if not is_allowed(name, project):
+        return None
+    relative = name.replace(".", "/")
+    for base in (reader.root, reader.root.parent):
+        for path in (base / f"{relative}.py", base / relative / "__init__.py"):
+            if (text := reader.python(path)) is not None:
+                return text, path.name == "__init__.py"
+    return None
 
 
 def _first(paths: Iterable[str], reader: _Reader) -> dict[str, SourceFile | None]:

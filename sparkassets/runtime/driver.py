@@ -481,6 +481,7 @@ class Driver:
                     extra=extra,
                     attempt=committed.attempt or attempts,
                     seconds=seconds,
+                    definition=found.entry.request.definition,
                 )
             case Failed(cause, _, fenced, attempts, parts):
                 return FailureEntry(

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.backfill import divided, plan_backfill, plan_backfill_unpartitioned
+from sparkassets.core.planner.backfill import all_blocks, divided, plan_backfill, plan_backfill_unpartitioned
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan, PlannedRun
@@ -70,7 +70,8 @@ class Backfill:
     """Some blocks of one asset, in as many runs as its strategy makes of them.
 
     Attributes:
-        remaining: Blocks that no run of this backfill has taken yet.
+        remaining: Blocks that no run of this backfill has taken yet; everything for all that is wanted or there, what
+            other code has made included.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Backfill:
         self.select = (asset.name,)
         self.remaining = blocks
         self._blocks = blocks
+        self._whole = blocks.is_everything and asset.partitioning.is_partitioned
         self._asset = asset
         self._interval = interval
         self._force = force
@@ -91,8 +93,12 @@ class Backfill:
     def plan(self, context: PlanningContext) -> Plan:
         """What is left of the backfill; its first run is the one to claim."""
         if self._asset.partitioning.is_partitioned:
+            if self._blocks.is_everything:
+                self.remaining = self._blocks = all_blocks(context, self._asset)
             left = self.remaining | (divided(context, self._asset) & self._blocks)
-            return plan_backfill(context, self._asset, left, force=self._force) if left else Plan(context.now)
+            if not left:
+                return Plan(context.now)
+            return plan_backfill(context, self._asset, left, force=self._force, other_code=self._whole)
         if not self.remaining:
             return Plan(context.now)
         return plan_backfill_unpartitioned(context, self._asset, self._interval, force=self._force)

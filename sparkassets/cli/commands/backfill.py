@@ -28,6 +28,7 @@ from sparkassets.core.documents.plan import plan_document
     metavar="A..B",
     help="The data interval, for an asset without partitions (ISO; without an offset in its schedule's zone).",
 )
+@click.option("--all", "whole", is_flag=True, help="All that is wanted, also what was computed by other code.")
 @click.option("--downstream", is_flag=True, help="Afterwards run what reads it or waits for it, too.")
 @click.option("--force", is_flag=True, help="Compute again what is up to date.")
 @click.option(
@@ -42,6 +43,7 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     asset: str,
     partition: str | None,
     interval: str | None,
+    whole: bool,
     downstream: bool,
     force: bool,
     rebuild: bool,
@@ -61,7 +63,9 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     from sparkassets.app.backfilling import BackfillRequest
 
     project = open_project(folder)
-    request = BackfillRequest(asset, partition, interval, downstream=downstream, force=force, rebuild=rebuild)
+    request = BackfillRequest(
+        asset, partition, interval, downstream=downstream, force=force, rebuild=rebuild, whole=whole
+    )
     if not dry_run:
         return drive(
             project, lambda progress: project.backfill(request, progress=progress, check=False), as_json=as_json

@@ -115,6 +115,7 @@ class SuccessEntry:
         blocks: Everything for an asset without partitions.
         watermarks: Inlet to high value.
         seconds: From claim to record, by the recorder's clock.
+        definition: What computed it; empty where nobody said.
     """
 
     asset: str
@@ -132,6 +133,7 @@ class SuccessEntry:
     extra: Mapping[str, Any] = field(default_factory=dict)
     attempt: int = 1
     seconds: float = 0.0
+    definition: str = ""
 
 
 @frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparkassets.core.definitions import Definition
 from sparkassets.core.partitions import (
     UNPARTITIONED,
     Dependency,
@@ -40,6 +41,7 @@ class FoldSpec:
         appends: Whether its runs only append to its table.
         listens: Datasets whose events the asset consumes: its inlets' and its condition's.
         named: Those of its condition, whose events trigger it.
+        definition: What it is computed by.
     """
 
     uri: str
@@ -49,6 +51,7 @@ class FoldSpec:
     named: tuple[str, ...] = ()
     storage: str | None = None
     appends: bool = False
+    definition: Definition | None = None
 
     def inlet(self, name: str) -> FoldInlet | None:
         """The inlet of that name."""
@@ -79,4 +82,6 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
     storage = asset.storage.given if asset.storage is not None else None
     appends = asset.write is not None and asset.write.only_adds
-    return FoldSpec(asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends)
+    return FoldSpec(
+        asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends, asset.definition
+    )

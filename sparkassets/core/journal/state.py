@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
+from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import (
     ClaimEntry,
@@ -159,6 +160,24 @@ class LastRun:
 
 
 @frozen
+class Made:
+    """What one definition of an asset has made of it.
+
+    Attributes:
+        since: Number of the entry that told of it first; one that comes back keeps its place.
+        blocks: What it computed last, be it lost since; everything for an asset without partitions.
+        run: Its newest run that is known, empty before the first.
+        at: When that was recorded, Unix seconds.
+    """
+
+    definition: Definition
+    since: int
+    blocks: PartitionSet = NOTHING
+    run: str = ""
+    at: int = 0
+
+
+@frozen
 class Instance:
     """A success of a timetable's interval, for consumers that are aligned to it.
 
@@ -229,6 +248,7 @@ class AssetState:
         paused: Stopped by `pause`; what its YAML says of pausing is not here.
         placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
         costs: What its newest successes took, ascending.
+        made: By what it was computed, by the order in which the definitions came.
     """
 
     name: str
@@ -259,6 +279,7 @@ class AssetState:
     paused: bool = False
     placed: int = 0
     costs: tuple[RunCost, ...] = ()
+    made: tuple[Made, ...] = ()
 
     @property
     def failed_blocks(self) -> PartitionSet:

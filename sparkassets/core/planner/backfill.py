@@ -16,6 +16,7 @@ from sparkassets.core.planner.lookback import before
 from sparkassets.core.planner.news import Causes, causes
 from sparkassets.core.planner.pending import meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.redefined import others
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
@@ -23,13 +24,16 @@ from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.errors import InputError
 
 
-def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, *, force: bool) -> Plan:
+def plan_backfill(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, *, force: bool, other_code: bool = False
+) -> Plan:
     """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first.
 
     Of what is open in time it is all that is wanted or there.
 
     Only the first can be claimed at a time; the others follow it. With ``force`` also what is outside the asset's
-    bounds, and what keeps its rows although its input was removed, is computed.
+    bounds, and what keeps its rows although its input was removed, is computed; with ``other_code`` also what other
+    code than the asset's has made.
 
     Raises:
         InputError: Some of the blocks are outside the asset's bounds.
@@ -41,7 +45,7 @@ def plan_backfill(context: PlanningContext, asset: AssetSpec, blocks: PartitionS
     live = _live(context, state)
     if live is not None:
         return Plan(context.now, (), (Waiting(asset.name, live, None, blocks),))
-    due, waiting = _due(context, asset, state, blocks, force=force)
+    due, waiting = _due(context, asset, state, blocks, force=force, other_code=other_code)
     gated = gate(context, asset, due, emptied=force)
     shared = groups(context, asset, gated.ready)
     waiting += [*gated.waiting, *_behind(asset, state, gated.ready)]
@@ -73,7 +77,13 @@ def _batches(
 
 
 def _due(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, force: bool
+    context: PlanningContext,
+    asset: AssetSpec,
+    state: AssetState,
+    blocks: PartitionSet,
+    *,
+    force: bool,
+    other_code: bool,
 ) -> tuple[PartitionSet, list[Waiting]]:
     """Those of the blocks that are over and not up to date, or that are forced; and why not the rest."""
     waiting: list[Waiting] = []
@@ -84,7 +94,10 @@ def _due(
     due = blocks & over
     if force:
         return due, waiting
-    current = due & (asset.partitioning.inside(state.coverage) - pending(context, asset, state).all_stale)
+    stale = pending(context, asset, state).all_stale
+    if other_code:
+        stale = PartitionSet.union([stale, *(made.blocks for made in others(asset, state))])
+    current = due & (asset.partitioning.inside(state.coverage) - stale)
     if current:
         waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
     return due - current, waiting
@@ -120,6 +133,13 @@ def _of_batch(
         pins={**context.pins(asset, state, batch), **aligned.pins},
     )
     return PlannedRun.of(request, asset=asset, state=state)
+
+
+def all_blocks(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
+    """All that is wanted of a partitioned asset, or there and could be computed again."""
+    state = context.state_of(asset)
+    have = asset.partitioning.inside(state.coverage) & asset.partitioning.known & within(asset)
+    return pending(context, asset, state).wanted | have
 
 
 def plan_backfill_unpartitioned(

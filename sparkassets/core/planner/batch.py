@@ -132,6 +132,7 @@ def _reason(case: Case, found: Pending, tick: Tick | None, blocks: PartitionSet)
         parts.append(f"{plural(missing, 'partition')} missing")
     if stale := blocks & found.all_stale:
         causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
+        causes += ["its code"] if found.redefined.overlaps(blocks) else []
         parts.append(f"{count(stale)} stale: {listing(causes)} changed")
     if (again := count(blocks - found.due)) and not case.state.chain:
         parts.append(f"{again} by lookback")

@@ -80,8 +80,9 @@ def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found:
         return _by_default(context, schedule.condition, state, found)
     times = ticks_of(context, schedule.condition, state)
     verdict = readiness(context, asset, schedule.condition, state, found, times)
-    waiting = unready(context, asset, verdict, found.due - verdict.value, found)
-    return _Asked(verdict.value, waiting, None, uses_of(context, schedule.condition, state, times, verdict))
+    blocks = verdict.value | found.redefined  # code is nothing that a condition could name
+    waiting = unready(context, asset, verdict, found.due - blocks, found)
+    return _Asked(blocks, waiting, None, uses_of(context, schedule.condition, state, times, verdict))
 
 
 def _by_timetable(

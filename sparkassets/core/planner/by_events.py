@@ -12,6 +12,7 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.news import Causes, Uses, causes, everything
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.redefined import outdated
 from sparkassets.core.planner.timing import MOST_RUNS, Tick, due_ticks
 from sparkassets.core.planner.wording import lacking
 from sparkassets.core.spec.model import AssetSpec
@@ -27,6 +28,8 @@ def due_runs(case: Case) -> Course:
     found = _due(case)
     if not isinstance(found, Waiting):
         return Course(found, EVERYTHING)
+    if case.asset.schedule.condition is not None and outdated(case.asset, case.state) and not case.state.chain:
+        return Course((_redefined(case),), EVERYTHING)
     if case.state.chain:
         return Course((_rescue(case),), EVERYTHING)
     return Course(waiting=(found,))
@@ -104,6 +107,12 @@ def _idle(
         fault = next((context.faults[leaf.ref] for leaf in condition.leaves() if leaf.ref in context.faults), None)
         return Waiting(asset.name, f"waits for {wanted}: {fault or 'nothing is there yet'}", found.until)
     return Waiting(asset.name, f"up to date since {state.last.run}", found.until, quiet=True)
+
+
+def _redefined(case: Case) -> Candidate:
+    """A run because the code changed; it uses up nothing that the condition waits for."""
+    now = case.context.now
+    return Candidate(EVERYTHING, now, Uses(), reason="its code changed", since=now)
 
 
 def _rescue(case: Case) -> Candidate:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner import losses
+from sparkassets.core.planner import losses, redefined
 from sparkassets.core.planner.alignment import alignment
 from sparkassets.core.planner.batch import batch
 from sparkassets.core.planner.by_blocks import due_blocks
@@ -33,7 +33,7 @@ def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
         return Decision((), (Waiting(asset.name, said),)) if said else Decision()
     state = context.state_of(asset)
     found = _held_back(context, asset, state) or _through_the_steps(context, asset, state)
-    return losses.told(context, asset, state, found)
+    return redefined.told(context, asset, state, losses.told(context, asset, state, found))
 
 
 def _through_the_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision:

@@ -15,6 +15,7 @@ from sparkassets.core.planner.pending import meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.readiness import readiness
+from sparkassets.core.planner.redefined import others, own_id, there_of
 from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -60,7 +61,7 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     if asset.partitioning.is_partitioned:
         children.append(_partitions(context, asset, state, blocks))
     children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
-    children.append(_history(context, state))
+    children += [*_code(context, asset, state), _history(context, state)]
     return Node(asset.name, bool(runs), tuple(children))
 
 
@@ -173,6 +174,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
         ),
         ("missing", found.missing, True),
         *((f"stale, {name} changed", stale, True) for name, stale in found.stale.items()),
+        ("stale, its code changed", found.redefined, True),
         ("not over yet", found.later, None),
     ]
     children = [
@@ -186,6 +188,20 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
         if item.blocks & shown and not item.blocks.is_everything
     ]
     return Node("partitions", None, tuple(children) or (Node("none is wanted yet"),))
+
+
+def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Node]:
+    """By which code what is there was computed; nothing where it is the asset's own alone."""
+    if not others(asset, state):
+        return []
+    told = []
+    for made in state.made:
+        blocks = there_of(asset, state, made)
+        if blocks:
+            last = f", last in {made.run} at {context.when(made.at)}" if made.run else ""
+            now = " (as it is now)" if made.definition.id == own_id(asset) else ""
+            told.append(Node(f"{prefixed(blocks, asset.partitioning)}code {made.definition.id[:8]}{now}{last}"))
+    return [Node(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(told))]
 
 
 def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> Node:

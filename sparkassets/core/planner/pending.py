@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.dividing import Suspect
+from sparkassets.core.planner.redefined import outdated
 from sparkassets.core.planner.wanted import wanted
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
@@ -26,6 +27,7 @@ class Pending:
         holes: Missing, and all that it needs never was there.
         ahead: Not wanted before more comes than is there.
         stale: Per inlet, computed from something that changed since.
+        redefined: Computed by older code, which `on_code_change` makes stale.
         all_stale: Stale for any reason.
         failed: Failed in this invocation, without a new cause since, and is not tried in parts.
         suspects: Failed of its data, without a new cause since, and is tried again.
@@ -41,6 +43,7 @@ class Pending:
     failed: PartitionSet
     error: str
     suspects: tuple[Suspect, ...] = ()
+    redefined: PartitionSet = NOTHING
 
     @property
     def due(self) -> PartitionSet:
@@ -56,7 +59,7 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     have = partitioning.inside(state.coverage)
     missing = blocks - have
     stale = _stale(asset, state, have & within(asset)) if state.stale else {}
-    all_stale = PartitionSet.union(stale.values())
+    redefined = outdated(asset, state) & have
     suspects = tuple(_failed(context, asset, state))
     tried = tuple(each for each in suspects if each.is_tried(partitioning))
     failed = [each for each in suspects if not each.again and not each.is_tried(partitioning)]
@@ -67,10 +70,11 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         holes=all_wanted.holes & missing,
         ahead=all_wanted.ahead,
         stale=stale,
-        all_stale=all_stale,
+        all_stale=PartitionSet.union([*stale.values(), redefined]),
         failed=PartitionSet.union(each.blocks for each in failed),
         error=next((each.item.error for each in failed), ""),
         suspects=tried,
+        redefined=redefined,
     )
 
 

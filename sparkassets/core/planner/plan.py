@@ -78,8 +78,9 @@ class PlannedRun(Requested):
         cls, request: RunRequest, *, asset: AssetSpec, state: AssetState, events: tuple[EventRef, ...] = ()
     ) -> PlannedRun:
         """The run of ``asset``, whose claims that never ended it settles first."""
+        definition = asset.definition.id if asset.definition is not None else ""
         return cls(
-            replace(request, events=tuple(ref.seq for ref in events)) if events else request,
+            replace(request, events=tuple(ref.seq for ref in events) or request.events, definition=definition),
             strategy=asset.strategy.name if asset.strategy else "",
             write=asset.write.name if asset.write else "",
             events=events,

@@ -16,7 +16,9 @@ from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.redefined import notice
 from sparkassets.core.planner.timing import due_ticks
+from sparkassets.core.planner.wording import prefixed
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
@@ -90,8 +92,14 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         running=chain[-1].entry.run if chain else None,
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
-        notes=of_table(context, asset, state),
+        notes=(*of_table(context, asset, state), *_of_code(context, asset, state)),
     )
+
+
+def _of_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+    """What other code than its own has made of the asset."""
+    note = notice(context, asset, state)
+    return (prefixed(note.blocks, asset.partitioning) + note.text,) if note is not None else ()
 
 
 def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetStatus:

@@ -31,6 +31,7 @@ class RunRequest:
         owes: Blocks before the gaps that it begins to fill which another run has to compute again (lookback).
         gaps: These gaps, as they were before it.
         slot: Whose chain of claims it goes into; that of the asset is 0, runs side by side have one each.
+        definition: What it is computed by; empty where nobody said.
     """
 
     asset: str
@@ -47,6 +48,7 @@ class RunRequest:
     owes: PartitionSet = NOTHING
     gaps: PartitionSet = NOTHING
     slot: int = 0
+    definition: str = ""
 
 
 @frozen

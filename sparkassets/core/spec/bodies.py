@@ -8,6 +8,7 @@ from typing import Final
 
 from yaml.nodes import ScalarNode
 
+from sparkassets.core.definitions import Definition
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
@@ -44,7 +45,7 @@ def wanted(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule
         return None
     if draft.keys.python:
         module, _, _ = draft.keys.python.partition(":")
-        return WantedModule(module) if _allowed(module, project) else None
+        return WantedModule(module) if is_allowed(module, project) else None
     if not _is_file(draft.keys.sql):
         return None
     path = _sql_path(draft)
@@ -59,7 +60,8 @@ def _sql_path(draft: AssetDraft) -> str:
     return tidy(draft.keys.sql) if draft.keys.sql else beside(draft.file.path, f"{draft.name}.sql")
 
 
-def _allowed(module: str, project: ProjectDraft) -> bool:
+def is_allowed(module: str, project: ProjectDraft) -> bool:
+    """Whether the project lets functions come from the module's package."""
     return any(module == package or module.startswith(f"{package}.") for package in project.keys.python)
 
 
@@ -78,12 +80,17 @@ class Argument:
 
 @frozen
 class Function:
-    """A function of a module's top level."""
+    """A function of a module's top level.
+
+    Attributes:
+        parts: Digests of what it is made of, by name: of itself, and of what it calls in the project's packages.
+    """
 
     line: int
     column: int
     arguments: tuple[Argument, ...]
     is_async: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)
 
 
 @frozen
@@ -155,11 +162,20 @@ class Body:
         compiled: For the model; None where it is wrong or for a source.
         named: The assets that it names, in order of appearance.
         sql: The template, where it is SQL.
+        parts: What its function is made of.
     """
 
     compiled: SqlBody | PythonBody | None = None
     named: Mapping[str, Mention] = field(default_factory=dict)
     sql: SqlText | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    def definition(self, draft: AssetDraft) -> Definition | None:
+        """What a change of the asset's code, or of its params, is told by; None for what computes nothing."""
+        if self.compiled is None:
+            return None
+        sql, values = self.sql.template.text if self.sql is not None else "", draft.at.document.variables
+        return Definition.of(sql=sql, code=self.parts, params=draft.keys.params, variables=values)
 
 
 def compile_body(
@@ -221,7 +237,7 @@ def _sql(draft: AssetDraft, text: str, file: SourceFile, at: At | None) -> Body:
 def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Mapping[str, Module]) -> Body:
     name, _, function_name = written.partition(":")
     at = draft.at / "python"
-    if not _allowed(name, project):
+    if not is_allowed(name, project):
         package = name.partition(".")[0]
         hint = meant_by(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
         at.text_problem(
@@ -269,4 +285,4 @@ def _function(draft: AssetDraft, module_name: str, name: str, module: Module, fu
         search_path=module.search_path,
         location=Location(module.file.label, function.line, function.column),
     )
-    return Body(compiled, named)
+    return Body(compiled, named, parts=function.parts)

@@ -401,6 +401,13 @@ class AssetFile(_Map):
     )
     python: Maybe[FunctionText] = Field(default=None, description="A function, as package.module:function.")
     params: dict[str, Any] = Field(default={}, description="What `params` holds in a template or function.")
+    on_code_change: Literal["warn", "backfill", "ignore"] = Field(
+        default="warn",
+        description=(
+            "What was computed before its SQL, function or params changed: is named by plan and status, is computed "
+            "again, or neither."
+        ),
+    )
     timezone: Maybe[ZoneText] = Field(default=None, description="Of its schedule, partition and times; the project's.")
     start: Maybe[InstantText] = Field(
         default=None,

@@ -119,6 +119,8 @@ def _compile(
         commit=keys.commit,
         body=body.compiled,
         params=keys.params,
+        definition=body.definition(draft),
+        on_code_change=keys.on_code_change,
         timezone=own.timezone,
         start=within.start,
         end=within.end,

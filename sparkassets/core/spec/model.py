@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.conditions import Condition
+from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import UNPARTITIONED, Dependency, Partitioning, PartitionMapping
 from sparkassets.core.strategies import Strategy
@@ -18,6 +19,7 @@ from sparkassets.frozen import frozen
 
 OnUpdate = Literal["rerun", "ignore"]
 OnRemoved = Literal["keep", "rerun"]
+OnCodeChange = Literal["warn", "backfill", "ignore"]
 SchemaChange = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
@@ -166,6 +168,8 @@ class AssetSpec:
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
         commit: Who commits to its table: Spark, or the driver wherever the table lets it.
+        definition: What a change of its code is told by; None for a source.
+        on_code_change: What becomes of what was computed by other code.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         durations: all in seconds.
     """
@@ -189,6 +193,8 @@ class AssetSpec:
     commit: Committer = "auto"
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
+    definition: Definition | None = None
+    on_code_change: OnCodeChange = "warn"
     timezone: str = "UTC"
     start: int | None = None
     end: int | None = None
@@ -247,6 +253,7 @@ __all__ = [
     "Committer",
     "Duration",
     "InletSpec",
+    "OnCodeChange",
     "OnRemoved",
     "OnUpdate",
     "ProjectSpec",

@@ -12,7 +12,6 @@ KEYS: Final = frozenset(
         "table",
         "outlets",
         "validations",
-        "on_code_change",
         "inlets.*.validations",
         "inlets.*.read.overlap",
         "partition.offset",

@@ -109,7 +109,10 @@ def plain(value: Any) -> Any:
 
 
 def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
-    """The state of then, where a whole dataset or asset was told as no time; nobody read why blocks had failed."""
+    """The state of then: a whole dataset or asset was told as no time, and nothing of definitions.
+
+    Nobody read why blocks had failed.
+    """
 
     def renamed(item: dict[str, Any], name: str, *, whole: bool = False) -> dict[str, Any]:
         pairs = item["ranges"]
@@ -120,13 +123,15 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
     for name, known in stored["assets"].items():
         whole = not PROJECT.assets[name].partitioning.is_partitioned
         chain = [
-            {**link, "entry": {**link["entry"], "request": {**request, "pins": pins, "slot": 0}}}
+            {**link, "entry": {**link["entry"], "request": {**request, **told}}}
             for link in known["chain"]
             for request in [link["entry"]["request"]]
             for pins in [{inlet: renamed(pin, "parts") for inlet, pin in request["pins"].items()}]
+            for told in [{"pins": pins, "slot": 0, "definition": ""}]
         ]
         assets[name] = {
             **known,
+            "made": [],
             "chain": chain,
             "failed": [{**renamed(item, "blocks"), "division": None} for item in known["failed"]],
             "foreign": [renamed(item, "blocks", whole=whole) for item in known["foreign"]],

@@ -47,6 +47,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "gaps": parts_to(request.gaps),
         **({"slot": request.slot} if request.slot else {}),
         "reason": request.reason,
+        "definition": request.definition,
         **segments_to(request.blocks),
     }
     return {"kind": "claim", "asset": entry.asset, "run": entry.run, **columns_to(entry.blocks), "body": body}
@@ -75,6 +76,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         owes=parts_from(body["owes"]),
         gaps=parts_from(body["gaps"]),
         slot=body.get("slot", 0),
+        definition=body.get("definition", ""),
     )
     return ClaimEntry(
         request=request,
@@ -107,6 +109,7 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
             "events": list(entry.events),
             "watermarks": dict(entry.watermarks),
             "attempt": entry.attempt,
+            "definition": entry.definition,
             "seconds": round(entry.seconds, 3),
             **segments_to(entry.blocks),
         },
@@ -131,6 +134,7 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         extra=extra_from(row),
         attempt=body["attempt"],
         seconds=body["seconds"],
+        definition=body.get("definition", ""),
     )
 
 

@@ -9,12 +9,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import instant
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.found import commits_from, commits_to
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.codec.runs import claim_from, claim_to
-from sparkassets.core.journal.codec.specs import spec_from, spec_to
+from sparkassets.core.journal.codec.specs import definition_from, definition_to, spec_from, spec_to
 from sparkassets.core.journal.codec.values import (
     columns_from,
     columns_to,
@@ -24,6 +25,7 @@ from sparkassets.core.journal.codec.values import (
     interval_from,
     segments_to,
 )
+from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import (
     AssetState,
     ClaimState,
@@ -33,8 +35,10 @@ from sparkassets.core.journal.state import (
     Instance,
     LastRun,
     Loss,
+    Made,
     State,
 )
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.plain import Plain, marks_from, marks_to, parts_from, parts_to
 from sparkassets.core.runs import Division, RunCost
 from sparkassets.errors import StateError
@@ -107,7 +111,15 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
         stale_seqs=tuple(columns[3]),
         watermarks=extra_to(asset.watermarks),
         cursor=extra_to(asset.position),
-        body=body_to({"spec": spec_to(asset.spec), **_blocks_to(asset), **_used_to(asset), **_runs_to(asset)}),
+        body=body_to(
+            {
+                "spec": spec_to(asset.spec),
+                "made": [_made_to(made, asset) for made in asset.made],
+                **_blocks_to(asset),
+                **_used_to(asset),
+                **_runs_to(asset),
+            }
+        ),
     )
 
 
@@ -116,10 +128,12 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
     for inlet, start, end, seq in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
         marks.setdefault(inlet, []).append((start, end, seq))
     stale: dict[str, Plain] = {**marks, **body.get("stale", {})}
+    spec, coverage = spec_from(body["spec"]), columns_from(row, body)
     return AssetState(
         name=name,
-        spec=spec_from(body["spec"]),
-        coverage=columns_from(row, body),
+        spec=spec,
+        coverage=coverage,
+        made=tuple(_made_from(made, spec, coverage) for made in body.get("made", ())),
         stale={inlet: marks_from(items) for inlet, items in stale.items()},
         watermarks=json.loads(row.watermarks),
         position=json.loads(row.cursor),
@@ -127,6 +141,22 @@ def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
         **_used_from(body),
         **_runs_from(name, body),
     )
+
+
+def _made_to(made: Made, asset: AssetState) -> list[Any]:
+    """What a definition made; that of the spec is told there, and all that is there in one word."""
+    told = None if made.definition == asset.spec.definition else definition_to(made.definition)
+    whole = bool(made.blocks) and made.blocks == asset.coverage
+    return [told, made.since, _ALL if whole else parts_to(made.blocks), made.run, made.at]
+
+
+def _made_from(told: Sequence[Any], spec: FoldSpec, coverage: PartitionSet) -> Made:
+    definition, since, blocks, run, at = told
+    known = definition_from(definition) if definition is not None else spec.definition
+    return Made(known or Definition(""), since, coverage if blocks == _ALL else parts_from(blocks), run, at)
+
+
+_ALL = "all"
 
 
 def _blocks_to(asset: AssetState) -> dict[str, Any]:

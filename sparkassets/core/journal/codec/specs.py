@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.partitions import (
@@ -30,6 +31,7 @@ def spec_to(spec: FoldSpec) -> dict[str, Any]:
         "named": list(spec.named),
         "storage": spec.storage,
         "appends": spec.appends,
+        **({"definition": definition_to(spec.definition)} if spec.definition is not None else {}),
     }
 
 
@@ -44,7 +46,18 @@ def spec_from(body: Mapping[str, Any]) -> FoldSpec:
         named=tuple(body["named"]),
         storage=body["storage"],
         appends=body["appends"],
+        definition=definition_from(body["definition"]) if "definition" in body else None,
     )
+
+
+def definition_to(definition: Definition) -> list[Any]:
+    """JSON that `definition_from` reads back."""
+    return [definition.id, definition.text, dict(definition.parts)]
+
+
+def definition_from(told: Sequence[Any]) -> Definition:
+    """The definition of JSON."""
+    return Definition(told[0], told[1], told[2])
 
 
 def _inlet_to(inlet: FoldInlet) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.fold import consumption, datasets
 from sparkassets.core.journal.fold.failures import after_blocks, after_failure
 from sparkassets.core.journal.fold.losses import after_success, replaced_under
+from sparkassets.core.journal.fold.made import computed_by
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
@@ -112,7 +113,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         after = _on_schedule(after, entry, scheduled)
     if entry.interval is not None and _is_aligned_to(work, entry):
         after = _with_instance(after, Instance(*entry.interval, numbered.seq, entry.table_id, entry.version))
-    after = after_success(after, entry, numbered.seq)
+    after = computed_by(asset, after_success(after, entry, numbered.seq), entry, at=unix(numbered.at))
     chain, last = asset.without_chain(entry.recorder), _last(asset, entry, claim, numbered)
     return replace(after, done=max(asset.done, entry.token), chain=chain, last=last, costs=_with_cost(asset, entry))
 

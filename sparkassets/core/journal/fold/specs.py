@@ -7,6 +7,7 @@ from dataclasses import replace
 from sparkassets.core.journal.entries import Numbered, SpecEntry
 from sparkassets.core.journal.fold.consumption import named_anew
 from sparkassets.core.journal.fold.datasets import mark_stale
+from sparkassets.core.journal.fold.made import defined
 from sparkassets.core.journal.fold.moves import moved, renamed
 from sparkassets.core.journal.fold.removal import bereft
 from sparkassets.core.journal.fold.workspace import Workspace
@@ -19,7 +20,7 @@ def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
     """What was computed stays where it stands; what follows from it goes by the new spec."""
     name, spec, old = entry.asset, entry.spec, work.marked(entry.asset)
     asset = named_anew(work, _at_its_place(work, entry, old, numbered.seq), old.spec if old is not None else None)
-    work.assets[name] = _of_inlets(asset)
+    work.assets[name] = defined(_of_inlets(asset), numbered.seq)
     for inlet in spec.inlets:
         if inlet.name in asset.kept and inlet.on_removed != "keep":  # what was removed counts after all
             work.mark(name, inlet, asset.kept[inlet.name].parts(), seq=numbered.seq)

@@ -1,0 +1,74 @@
+"""The definition of an asset: its code and its params, with what tells them from any others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import field
+from hashlib import blake2b
+from typing import Final
+
+from sparkassets.core.definitions.normal import normal_form
+from sparkassets.core.redaction import redact
+from sparkassets.frozen import frozen
+
+MOST_TEXT: Final = 20_000
+"""Characters of a query that are kept, to tell what changed in it."""
+MOST_PARTS: Final = 100
+"""Parts of a function that are kept by name, likewise."""
+_MOST_VALUE: Final = 200
+
+
+@frozen
+class Definition:
+    """What of an asset decides which rows come of the same input; without any credential.
+
+    Attributes:
+        id: Another one for whatever may come out otherwise.
+        text: The normal form of its SQL; empty for a function, and for one that is too long to be kept.
+        parts: What else there is, by name: a function and what it calls by a digest, ``params.x`` as JSON.
+    """
+
+    id: str
+    text: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        sql: str = "",
+        code: Mapping[str, str] | None = None,
+        params: Mapping[str, object] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> Definition:
+        """The definition of a query, or of a function.
+
+        Args:
+            sql: Its template.
+            code: The function and what it calls, by their names: what `sparkassets.project` made of each.
+            params: Its params.
+            variables: Of the environment; their values are no part of it.
+        """
+        text = redact(normal_form(sql), variables=variables)
+        values = {f"params.{name}": redact(_json(value), variables=variables) for name, value in (params or {}).items()}
+        parts = dict(sorted({**(code or {}), **values}.items()))
+        told = dict(list({name: _short(value) for name, value in parts.items()}.items())[:MOST_PARTS])
+        return cls(digest(text, _json(parts)), text if len(text) <= MOST_TEXT else "", told)
+
+
+def digest(*texts: str) -> str:
+    """What tells texts from others, in 16 characters.
+
+    >>> digest("a", "b") == digest("ab"), len(digest("a"))
+    (False, 16)
+    """
+    return blake2b("\0".join(texts).encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _MOST_VALUE else f"{value[:_MOST_VALUE]}… {digest(value)}"

@@ -1,0 +1,91 @@
+"""By which definition what of an asset was computed.
+
+Definitions are told apart by their order: the newest is the one that came last, and one that comes back, from another
+checkout or because a change was taken back, keeps the place that it had. So drivers with different code agree on which
+is newer, and none computes again, because of code alone, what a newer one has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sparkassets.core.definitions import Definition
+from sparkassets.core.journal.entries import SuccessEntry
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.state import AssetState, Made
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+
+MOST_TOLD = 8
+"""Definitions of which the blocks are told apart; what older ones made is that of the oldest of these."""
+MOST_KNOWN = 50
+"""Definitions whose place is known."""
+
+
+def defined(asset: AssetState, seq: int) -> AssetState:
+    """The asset with the definition of its spec among those that are known.
+
+    What was computed before any was told counts as computed by the first.
+    """
+    definition = asset.spec.definition
+    if definition is None:
+        return asset
+    known = [each.definition.id for each in asset.made]
+    if definition.id in known:
+        at = known.index(definition.id)
+        own = replace(asset.made[at], definition=definition)
+        return replace(asset, made=_bounded((*asset.made[:at], own, *asset.made[at + 1 :]), asset.spec))
+    last = asset.last if not asset.made else None
+    there = asset.coverage if asset.spec.partitioning.is_partitioned else EVERYTHING if last else NOTHING
+    first = Made(definition, seq, NOTHING if asset.made else there, last.run if last else "", last.at if last else 0)
+    return replace(asset, made=_bounded((*asset.made, first), asset.spec))
+
+
+def computed_by(before: AssetState, after: AssetState, entry: SuccessEntry, *, at: int) -> AssetState:
+    """The asset after a success: its blocks are of that definition, and of no other unless rows only were added."""
+    if not entry.definition and not after.made:
+        return after
+    made = {each.definition.id: each for each in after.made}
+    own = made.pop(entry.definition, None) or Made(Definition(entry.definition), 0)  # forgotten, so older than all
+    others = list(made.values() if after.spec.appends else (_without(each, entry.blocks) for each in made.values()))
+    if entry.definition:
+        blocks = own.blocks | entry.blocks
+        if before.coverage and own.blocks is before.coverage:  # as a rule, and it may be very much: the set is shared
+            blocks = after.coverage
+        others.append(replace(own, blocks=blocks, run=entry.run, at=at))
+    return replace(after, made=_bounded(sorted(others, key=lambda each: each.since), after.spec))
+
+
+def _without(made: Made, blocks: PartitionSet) -> Made:
+    return replace(made, blocks=made.blocks - blocks) if made.blocks else made
+
+
+def _bounded(made: Sequence[Made], spec: FoldSpec) -> tuple[Made, ...]:
+    """As much of it as is kept: the texts of those that made what is there, and the places of the others."""
+    current = spec.definition.id if spec.definition is not None else ""
+    told = [
+        each
+        if each.blocks or each.definition.id == current
+        else replace(each, definition=Definition(each.definition.id))
+        for each in _merged(made)
+    ]
+    spare = [each.definition.id for each in told if not each.blocks and each.definition.id != current]
+    dropped = set(spare[: max(0, len(told) - MOST_KNOWN)])
+    return tuple(each for each in told if each.definition.id not in dropped)
+
+
+def _merged(made: Sequence[Made]) -> Sequence[Made]:
+    """With the blocks of the newest definitions told apart, those of all before them with the first of these."""
+    telling = [each for each in made if each.blocks]
+    if len(telling) <= MOST_TOLD:
+        return made
+    first = telling[-MOST_TOLD]
+    older = PartitionSet.union(each.blocks for each in telling[:-MOST_TOLD])
+    return [
+        replace(each, blocks=first.blocks | older)
+        if each is first
+        else replace(each, blocks=NOTHING)
+        if each.since < first.since
+        else each
+        for each in made
+    ]

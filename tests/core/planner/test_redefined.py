@@ -1,0 +1,236 @@
+"""What is planned and told once the code of an asset changed: nothing is mixed without a word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sparkassets.core.definitions import Definition
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.backfill import all_blocks, plan_backfill
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.status import asset_status
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh
+from sparkassets.core.writes import Append
+from tests.builders import Story, asset, project, source
+
+
+def code(sql: str, **params: object) -> Definition:
+    return Definition.of(sql=sql, params=params)
+
+
+OLD, NEW, NEWER = code("SELECT 1 AS x"), code("SELECT 2 AS x"), code("SELECT 3 AS x")
+
+
+class Coded(Story):
+    """A source by day, and one asset or two of it, with code that changes."""
+
+    def __init__(self, **more: Any) -> None:
+        self.more = {"on_code_change": "warn", **more}
+        super().__init__(project(*self.assets(OLD)), now="2025-01-04")
+
+    def assets(self, definition: Definition, **more: Any) -> tuple[AssetSpec, ...]:
+        return source("s"), asset("a", "s", **{**self.more, "definition": definition, **more}), asset("b", "a")
+
+    def becomes(self, definition: Definition, **more: Any) -> None:
+        self.change(*self.assets(definition, **more))
+
+    def noted(self, name: str = "a") -> list[tuple[list[str], str]]:
+        return [(self.keys(name, note.blocks), note.text) for note in self.plan().notes if note.asset == name]
+
+    def computed_by(self, name: str = "a") -> dict[str, list[str]]:
+        made = self.state.assets[name].made
+        return {each.definition.id: self.keys(name, each.blocks) for each in made if each.blocks}
+
+    def backfill(self, **more: Any) -> list[list[str]]:
+        found = self.project.assets["a"]
+        context = self.context()
+        planned = plan_backfill(
+            context, found, all_blocks(context, found), **{"force": False, "other_code": True, **more}
+        )
+        return [self.keys("a", run.blocks) for run in planned.runs]
+
+
+def there(**more: Any) -> Coded:
+    """Three days, computed by the old code."""
+    story = Coded(**more)
+    story.observed("s", "2025-01-01..2025-01-03")
+    story.run_all()
+    return story
+
+
+ALL = ["2025-01-01..2025-01-03"]
+
+
+class TestWarn:
+    def test_nothing_is_said_of_code_that_is_as_it_was(self):
+        story = there()
+        story.becomes(code("select 1 -- one\n as x"))
+        assert story.noted() == []
+        assert story.computed_by() == {OLD.id: ALL}
+
+    def test_what_was_computed_before_is_named_and_stays(self):
+        story = there()
+        story.becomes(NEW)
+        assert story.due() == {}
+        said = "the code changed since a-5 at 2025-01-01T00:00Z; it stays as it is until `sparkassets backfill a --all`"
+        assert story.noted() == [(ALL, said)]
+
+    def test_a_table_of_two_is_told_until_the_rest_is_computed_again(self):
+        story = there()
+        story.becomes(NEW)
+        story.now = "2025-01-05"
+        story.observed("s", "2025-01-04")
+        story.run_all()
+        assert story.computed_by() == {OLD.id: ALL, NEW.id: ["2025-01-04"]}
+        assert [blocks for blocks, _ in story.noted()] == [ALL]
+        assert story.backfill() == [ALL]
+        context, spec = story.context(), story.project.assets["a"]
+        (run,) = plan_backfill(context, spec, all_blocks(context, spec), force=False, other_code=True).runs
+        story.succeed("a", story.claim(run))
+        assert story.noted() == []
+        assert story.computed_by() == {NEW.id: ["2025-01-01..2025-01-04"]}
+
+    def test_a_backfill_of_some_days_takes_them_for_current(self):
+        story = there()
+        story.becomes(NEW)
+        assert story.backfill(other_code=False) == []
+        assert story.backfill(other_code=False, force=True) == [ALL]
+
+    def test_status_and_explain_tell_it(self):
+        story = there()
+        story.becomes(NEW)
+        spec = story.project.assets["a"]
+        (note,) = asset_status(story.context(), spec).notes
+        assert note.startswith("2025-01-01..2025-01-03: the code changed since a-5 at")
+        assert f"code {OLD.id[:8]}, last in a-5 at 2025-01-01T00:00Z" in repr(explain(story.context(), spec))
+
+    def test_ignore_says_nothing_but_when_it_is_asked(self):
+        story = there()
+        story.becomes(NEW, on_code_change="ignore")
+        assert story.noted() == []
+        spec = story.project.assets["a"]
+        assert asset_status(story.context(), spec).notes == ()
+        assert "computed by different code (on_code_change: ignore)" in repr(explain(story.context(), spec))
+
+    def test_params_are_code(self):
+        story = there()
+        story.becomes(code("SELECT 1 AS x", low=1))
+        assert [blocks for blocks, _ in story.noted()] == [ALL]
+
+    def test_what_was_appended_stays_and_is_told_until_the_next_run(self):
+        story = there(by=None, write=Append(), strategy=EveryInstance())
+        story.becomes(NEW)
+        (said,) = [text for _, text in story.noted()]
+        assert said == "the code changed since a-5 at 2025-01-01T00:00Z; what was appended stays as it is"
+        story.observed("s", "2025-01-03")
+        story.run_all()
+        assert story.noted() == []
+        assert [each.definition.id for each in story.state.assets["a"].made if each.blocks] == [OLD.id, NEW.id]
+
+
+class TestBackfill:
+    def test_blocks_of_older_code_are_stale(self):
+        story = there(on_code_change="backfill")
+        story.becomes(NEW)
+        (run,) = story.plan().runs
+        assert (story.keys("a", run.blocks), run.reason) == (ALL, "3 stale: its code changed")
+        assert asset_status(story.context(), story.project.assets["a"]).stale == 3
+        assert [each.asset for each in story.run_all()] == ["a", "b"]
+        assert story.computed_by() == {NEW.id: ALL}
+        assert story.noted() == []
+
+    def test_caps_hold(self):
+        story = there(on_code_change="backfill", strategy=DateRange(max_partitions_per_run=2))
+        story.becomes(NEW)
+        blocks = [story.keys("a", run.blocks) for run in story.run_all() if run.asset == "a"]
+        assert blocks == [["2025-01-01..2025-01-02"], ["2025-01-03"]]
+
+    def test_a_condition_that_names_other_things_keeps_it_not_back(self):
+        story = there(on_code_change="backfill", schedule="s & x-never://comes")
+        assert story.computed_by() == {}
+        story = there(on_code_change="backfill")
+        story.becomes(NEW, schedule="s & x-never://comes")
+        assert story.due() == {"a": ALL}
+
+    def test_all_of_an_asset_without_partitions_is_computed_again(self):
+        story = there(by=None, on_code_change="backfill", strategy=FullRefresh())
+        story.becomes(NEW)
+        (run,) = story.plan().runs
+        assert (run.asset, run.blocks, run.reason) == ("a", EVERYTHING, "its code changed")
+        story.run_all()
+        story.becomes(NEW, description="the same")
+        assert story.plan().runs == ()
+
+    def test_manual_waits_for_a_backfill(self):
+        story = there(on_code_change="backfill")
+        story.change(*(replace(each, schedule=type(each.schedule)()) for each in story.assets(NEW)))
+        assert story.due() == {}
+        assert story.backfill() == [ALL]
+
+    def test_an_older_checkout_computes_nothing_of_the_newer_one_again(self):
+        story = there(on_code_change="backfill")
+        for _ in range(3):
+            story.becomes(NEW)
+            story.run_all()
+            assert story.computed_by() == {NEW.id: ALL}
+            story.becomes(OLD)
+            assert story.due() == {}
+            ((blocks, said),) = story.noted()
+            assert blocks == ALL
+            assert "newer code than this" in said
+
+    def test_what_an_older_checkout_adds_is_computed_once_by_the_newer_one(self):
+        story = there(on_code_change="backfill")
+        story.becomes(NEW)
+        story.run_all()
+        story.becomes(OLD)
+        story.now = "2025-01-05"
+        story.observed("s", "2025-01-04")
+        assert [run.asset for run in story.run_all()] == ["a", "b"]
+        story.becomes(NEW)
+        assert story.due() == {"a": ["2025-01-04"]}
+        story.run_all()
+        assert story.due() == {}
+
+
+class TestWhatIsKept:
+    def test_of_many_definitions_the_newest_are_told_apart(self):
+        story = there()
+        for number in range(70):
+            story.becomes(code(f"SELECT {number + 10} AS x"))
+            if number % 5 == 0:
+                story.now = f"2025-02-{number // 5 + 1:02}"
+                story.observed("s", f"2025-01-{number // 5 + 4:02}")
+                story.run_all()
+        made = story.state.assets["a"].made
+        assert len(made) <= 50
+        telling = [each for each in made if each.blocks]
+        assert len(telling) == 8
+        assert story.keys("a", telling[0].blocks)[0].startswith("2025-01-01..")
+        assert decode(encode(story.state), journal_id="journal") == story.state
+
+    def test_what_was_computed_before_any_was_known_is_of_the_first(self):
+        story = Coded()
+        story.change(*(replace(each, definition=None) for each in story.assets(OLD)))
+        story.observed("s", "2025-01-01..2025-01-03")
+        story.run_all()
+        assert story.computed_by() == {}
+        story.state = replace(story.state, assets={n: replace(s, made=()) for n, s in story.state.assets.items()})
+        story.becomes(OLD)
+        assert story.computed_by() == {OLD.id: ALL}
+
+    @pytest.mark.parametrize("blocks", ["2025-01-02", "2025-01-01..2025-01-02"])
+    def test_what_a_table_lost_is_of_nobody(self, blocks):
+        from sparkassets.core.journal.found import Found, TargetEntry
+
+        story = there()
+        lost = story.project.assets["a"].partitioning.parse(blocks)
+        story.add(TargetEntry("a", "a", Found("lost", "gone", lost)))
+        story.becomes(NEW)
+        ((said, _),) = story.noted()
+        assert blocks.partition("..")[2] not in said
