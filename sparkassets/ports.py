@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -12,6 +12,8 @@ from sparkassets.core.journal.entries import ClaimEntry, Numbered
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions.plain import parts_from, parts_to
+from sparkassets.core.row_counts import row_counts
 from sparkassets.core.runs import Pin, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError
@@ -262,6 +264,8 @@ class RunOrder:
         events: Asset name or URI to the events that caused the run, as in ``events list --json`` and their source run.
         previous_interval: The latest data interval of the asset's earlier successes, if it began before this run's.
         rebuilds: Its rows take the place of the whole table, and its columns of the table's.
+        told: The table's id, and the version up to which all that its log holds is known to who reads it; None where
+            nothing was ever recorded.
         files: For each inlet that is a file source, its cursor's keys for the pinned time, as observed; checked before
             and after the read.
     """
@@ -278,6 +282,7 @@ class RunOrder:
     events: Mapping[str, Sequence[Mapping[str, Any]]]
     previous_interval: tuple[datetime, datetime] | None = None
     rebuilds: bool = False
+    told: tuple[str, int] | None = None
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -303,6 +308,14 @@ class CommitMarker:
     blocks: tuple[str, ...] = ()
     measures: Mapping[str, Any] = field(default_factory=dict)
 
+    def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitMarker:
+        """The same of a run of which these blocks, with so many rows, came out as they were."""
+        return (
+            replace(self, measures={**self.measures, "unchanged": parts_to(parts), "same_rows": rows})
+            if parts
+            else self
+        )
+
 
 @frozen
 class Committed:
@@ -323,6 +336,18 @@ class Committed:
     measures: Mapping[str, Any]
     metrics: Mapping[str, int]
     operation: str = "WRITE"
+
+    @property
+    def unchanged(self) -> PartitionSet:
+        """Those of its blocks whose rows came out as they were in the table before it, as its ``measures`` tell."""
+        return parts_from(self.measures["unchanged"]) if "unchanged" in self.measures else NOTHING
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """What the run did to rows; those that came out as they were count, although their files stayed."""
+        counts = row_counts(self.operation, self.metrics)
+        same = self.measures.get("same_rows", 0)
+        return {**counts, "rows": counts.get("rows", 0) + same} if same else counts
 
 
 class FenceConflictError(RunError):

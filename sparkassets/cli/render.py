@@ -14,10 +14,11 @@ from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.plan import Estimate, Plan, PlannedRun, Waiting
-from sparkassets.core.planner.wording import labels, plural
+from sparkassets.core.planner.wording import labels, plural, unchanged_of
 from sparkassets.core.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
+    from sparkassets.core.journal.runs import RunRecord
     from sparkassets.core.planner.preview import Preview
     from sparkassets.core.results import RunResult, Status, Summary
     from sparkassets.core.timetables import Slot
@@ -246,6 +247,12 @@ def blocks_text(asset: str, blocks: PartitionSet, project: ProjectSpec) -> str:
     return labels(blocks, spec.partitioning) if spec is not None else ""
 
 
+def unchanged_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
+    """How many of a run's blocks came out as they were; empty for none."""
+    spec = project.assets.get(run.asset)
+    return unchanged_of(run.unchanged, run.blocks, spec.partitioning) if spec is not None else ""
+
+
 def number(value: int | None) -> str:
     """With thousands separated; empty for None."""
     return "" if value is None else f"{value:,}"
@@ -270,10 +277,11 @@ def _waiting(item: Waiting, project: ProjectSpec, style: str) -> Row:
 
 def _ended(result: RunResult, project: ProjectSpec) -> Row:
     status = "adopted" if result.adopted else _in_words(result.status)
+    told = ", ".join(filter(None, [status, unchanged_text(result, project)]))
     return [
         result.asset,
         blocks_text(result.asset, result.blocks, project),
-        Cell(status, STATUS_STYLES.get(result.status, "")),
+        Cell(told, STATUS_STYLES.get(result.status, "")),
         number(result.rows),
         f"{result.seconds:.1f}",
     ]

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import field
 from typing import Literal
 
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.runs import Requested
@@ -27,6 +28,7 @@ class RunResult(Requested):
         error: First line of the cause, for people.
         hint: What to do about it.
         details: Name of the file that holds the whole of it.
+        unchanged: Those of its blocks that came out as they were, and are no news to anybody.
         adopted: The run of a dead driver that was found in the target and recorded instead.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
@@ -41,6 +43,7 @@ class RunResult(Requested):
     hint: str = ""
     details: str = ""
     adopted: str | None = None
+    unchanged: PartitionSet = NOTHING
     partitions: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:

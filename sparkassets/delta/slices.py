@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -37,6 +37,11 @@ class Slices:
     inside: tuple[LiveFile, ...] = ()
     mixed: tuple[LiveFile, ...] = ()
     outside: tuple[LiveFile, ...] = ()
+
+    def without(self, paths: Container[str]) -> Slices:
+        """Those of other paths."""
+        inside, mixed = (tuple(file for file in files if file.path not in paths) for files in (self.inside, self.mixed))
+        return Slices(inside, mixed, self.outside)
 
 
 def sliced(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning) -> Slices:

@@ -8,7 +8,7 @@ by its name, and is removed once that attempt is certain to commit no more.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -85,7 +85,7 @@ def staged_files(
     Raises:
         OSError: A file cannot be read.
     """
-    store = _opened(table)
+    store = opened(table)
     paths = sorted((each.path, each) for each in _listed(store, attempt.folder) if _is_data(each.path))
     read = footers(store, [path for path, _ in paths])
     instants = frozenset(field["name"] for field in schema["fields"] if field["type"] == "timestamp")
@@ -107,7 +107,15 @@ def staged_files(
 def discard(table: str, attempt: Attempt) -> None:
     """Removes what an attempt staged that has begun no commit, where the storage lets it."""
     with contextlib.suppress(SourceError):
-        _delete(_opened(table), attempt.folder)
+        _delete(opened(table), attempt.folder)
+
+
+def discard_files(table: str, paths: Iterable[str]) -> None:
+    """Removes staged files that no commit will hold, where the storage lets it."""
+    with contextlib.suppress(SourceError, OSError):
+        store = opened(table)
+        for path in paths:
+            store.delete_file(path)
 
 
 def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: Attempt | None = None) -> None:
@@ -116,7 +124,7 @@ def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: Attempt | N
     They must be certain to commit no more: fenced, and looked for after that. A newer claim may complete one of the
     runs meanwhile, so only attempts with fence tokens up to ``upto`` are meant.
     """
-    store = _opened(table)
+    store = opened(table)
     for each in _listed(store, "", deep=False):
         attempt = _attempt(each.base_name)
         if attempt is not None and attempt != keep and attempt.run in runs and attempt.token <= upto:
@@ -137,7 +145,7 @@ def _delete(store: FileSystem, folder: str) -> None:
         store.delete_dir(folder)
 
 
-def _opened(table: str) -> FileSystem:
+def opened(table: str) -> FileSystem:
     """The table's folder."""
     from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 

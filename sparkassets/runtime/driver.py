@@ -20,13 +20,13 @@ from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal import events
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
-from sparkassets.core.journal.state import ClaimState, EventRef, LastRun, State
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
+from sparkassets.core.journal.unchanged import no_news
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Status, Summary
-from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError, said
 from sparkassets.frozen import frozen
@@ -317,6 +317,7 @@ class Driver:
             events=self._triggering([ref for ref in run.events if ref.seq in caused]),
             previous_interval=_previous(state.assets[asset.name].last, request.interval),
             rebuilds=request.rebuilds,
+            told=_told_up_to(state.assets[asset.name]),
             files={
                 name: _files(inlet, state.assets[name].position, request.pins[name].parts)
                 for name, inlet in inlets.items()
@@ -416,12 +417,12 @@ class Driver:
             return entries
 
         entries = (each.entry for each in self.ledger.commit(decide))
-        recorded = {entry.asset for entry in entries if isinstance(entry, SuccessEntry | FailureEntry)}
+        recorded = {entry.asset: entry for entry in entries if isinstance(entry, SuccessEntry | FailureEntry)}
         for end in ended:
             self._broken |= isinstance(end.outcome, Failed) and issubclass(type(end.outcome.error), EngineLostError)
             del self._active[end.active.claim.token]
             self._unrecorded.remove(end)
-            result = self._result(end, failures[end.active.claim.token], end.active.run.asset in recorded)
+            result = self._result(end, failures[end.active.claim.token], recorded.get(end.active.run.asset))
             self._results.append(result)
             if work is not None and not self._is_anew(end, self.ledger.state):
                 work.ended(end.active.run, result)
@@ -464,7 +465,7 @@ class Driver:
                 committed = end.outcome.committed
                 chain = state.assets[asset.name].chain
                 found = next((link for link in chain if link.entry.run == committed.run), claim)
-                extra = {**row_counts(committed.operation, committed.metrics), **committed.measures.get("extra", {})}
+                extra = {**committed.rows, **committed.measures.get("extra", {})}
                 return SuccessEntry(
                     asset=asset.name,
                     uri=asset.uri,
@@ -482,6 +483,7 @@ class Driver:
                     attempt=committed.attempt or attempts,
                     seconds=seconds,
                     definition=found.entry.request.definition,
+                    unchanged=_unchanged(state.assets[asset.name], end.outcome, found.entry.blocks),
                 )
             case Failed(cause, _, fenced, attempts, parts):
                 return FailureEntry(
@@ -506,17 +508,22 @@ class Driver:
         """Whether the run has tried nothing, as its source was another one by then."""
         return self._restless.is_known(end.outcome, end.active.claim.entry.request.pins, state)
 
-    def _result(self, end: _Ended, failure: Explained, recorded: bool) -> RunResult:  # noqa: FBT001  private
+    def _result(self, end: _Ended, failure: Explained, recorded: SuccessEntry | FailureEntry | None) -> RunResult:
         head = self._head(end.active)
         match end.outcome:
-            case Done(_, attempts) if recorded:
+            case Done(_, attempts) if recorded is not None:
                 committed = end.outcome.committed
                 adopted = committed.run if committed.run != head.run else None
-                rows = row_counts(committed.operation, committed.metrics).get("rows")
                 return replace(
-                    head, status="success", attempts=attempts, rows=rows, version=committed.version, adopted=adopted
+                    head,
+                    status="success",
+                    attempts=attempts,
+                    rows=committed.rows.get("rows"),
+                    version=committed.version,
+                    adopted=adopted,
+                    unchanged=recorded.unchanged if isinstance(recorded, SuccessEntry) else NOTHING,
                 )
-            case Failed(cause, _, _, attempts) if recorded:
+            case Failed(cause, _, _, attempts) if recorded is not None:
                 status: Status = "cancelled" if cause == "cancelled" else "failed"
                 return replace(
                     head,
@@ -567,6 +574,19 @@ def _emitted(entry: Entry | None, outcome: Outcome) -> list[Entry]:
 
     told = outcome.committed.measures.get("events", ())
     return [of_run(each, run=entry.run, interval=entry.interval) for each in told]
+
+
+def _told_up_to(asset: AssetState) -> tuple[str, int] | None:
+    """The table, and the version of it, that whoever reads the asset knows of."""
+    return None if asset.table_id is None or asset.seen is None else (asset.table_id, asset.seen)
+
+
+def _unchanged(asset: AssetState, done: Done, blocks: PartitionSet) -> PartitionSet:
+    """Those of a run's blocks that are no news in any of its outlets."""
+    same = blocks
+    for committed in done.commits:
+        same = same & no_news(asset, committed.unchanged, table_id=done.committed.table_id)
+    return same
 
 
 def _newest(state: State, asset: str, claim: int) -> bool:

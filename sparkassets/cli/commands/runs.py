@@ -11,7 +11,15 @@ import click
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, last_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, interval_text, number, print_failure
+from sparkassets.cli.render import (
+    STATUS_STYLES,
+    blocks_text,
+    clock,
+    interval_text,
+    number,
+    print_failure,
+    unchanged_text,
+)
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.runs import run_document
@@ -61,12 +69,13 @@ def command(folder: Path, asset: str | None, status: RunStatus | None, last: int
 
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
+    told = ", ".join(filter(None, ["adopted" if run.adopted else run.status, unchanged_text(run, project)]))
     return [
         clock(run.started, project, seconds=True),
         run.run,
         blocks_text(run.asset, run.blocks, project),
         "" if run.interval is None else interval_text(*map(instant, run.interval), timezone=project.timezone),
-        Cell("adopted" if run.adopted else run.status, STATUS_STYLES[run.status]),
+        Cell(told, STATUS_STYLES[run.status]),
         number(run.rows),
         "" if run.seconds is None else f"{run.seconds:.1f}",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.documents.plan import waiting_document
-from sparkassets.core.documents.values import partitions_document
+from sparkassets.core.documents.values import blocks_count, partitions_document
 
 if TYPE_CHECKING:
     from sparkassets.core.results import RunResult, Summary
@@ -30,6 +30,7 @@ def _result(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
         "status": result.status,
         "partitions": partitions_document(result.blocks, project.assets.get(result.asset)),
         "rows": result.rows,
+        "unchanged": blocks_count(result.unchanged, project.assets.get(result.asset)),
         "version": result.version,
         "seconds": round(result.seconds, 3),
         "attempts": result.attempts,

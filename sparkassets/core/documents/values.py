@@ -26,6 +26,18 @@ def partitions_document(blocks: PartitionSet, asset: AssetSpec | None) -> dict[s
     }
 
 
+def blocks_count(blocks: PartitionSet, asset: AssetSpec | None) -> int | None:
+    """How many blocks these are, of an asset without partitions one for all of it; None of what is no asset any more.
+
+    Also where its partitions are others by now, and these none of them.
+    """
+    if not blocks:
+        return 0
+    if asset is None or asset.partitioning.is_partitioned is blocks.is_everything:
+        return None
+    return asset.partitioning.count(blocks)
+
+
 def spans(labels: Sequence[str], partitioning: Partitioning) -> list[str]:
     """Ranges of keys, time always as ``A..B``, so that a reader needs one rule.
 

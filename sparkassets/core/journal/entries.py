@@ -113,6 +113,7 @@ class SuccessEntry:
         run, token: The run that was found in the target, and its claim.
         recorder: Fence token of the claim that recorded it; another one after a recovery.
         blocks: Everything for an asset without partitions.
+        unchanged: Those of the blocks that came out as they were: current, and no news to anybody.
         watermarks: Inlet to high value.
         seconds: From claim to record, by the recorder's clock.
         definition: What computed it; empty where nobody said.
@@ -134,6 +135,12 @@ class SuccessEntry:
     attempt: int = 1
     seconds: float = 0.0
     definition: str = ""
+    unchanged: PartitionSet = NOTHING
+
+    @property
+    def changed(self) -> PartitionSet:
+        """The blocks that its event tells of; nothing where it has none."""
+        return self.blocks - self.unchanged if self.unchanged else self.blocks
 
 
 @frozen

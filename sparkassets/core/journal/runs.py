@@ -8,6 +8,7 @@ from typing import Literal
 
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, Numbered, SuccessEntry
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested
 from sparkassets.frozen import frozen
@@ -27,6 +28,7 @@ class RunRecord(Requested):
         status: ``lost`` when its driver is gone, or another run settled it and nothing of it was in the target.
         started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for
             one that runs or was lost.
+        unchanged: Those of its blocks that came out as they were, and were no news to anybody.
         adopted: The older run that it found in the target and recorded instead of computing.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
@@ -44,6 +46,7 @@ class RunRecord(Requested):
     hint: str = ""
     details: str = ""
     adopted: str | None = None
+    unchanged: PartitionSet = NOTHING
     partitions: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -125,6 +128,7 @@ def _record(
                 rows=rows if isinstance(rows, int) else None,
                 version=success.version,
                 attempts=success.attempt,
+                unchanged=success.unchanged,
             )
         case (FailureEntry() as failure, end):
             return replace(

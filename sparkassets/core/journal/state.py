@@ -53,8 +53,8 @@ class EventRef:
             case EventEntry():
                 parts, run, interval = entry.parts, entry.run, entry.interval
                 at = entry.at if entry.at is not None else at
-            case SuccessEntry():
-                parts, run, interval = entry.blocks, entry.run, entry.interval
+            case SuccessEntry() if entry.changed:
+                parts, run, interval = entry.changed, entry.run, entry.interval
             case ObservedEntry() if entry.is_event:
                 parts = entry.changed | entry.removed or EVERYTHING
             case TargetEntry() if entry.is_event:
@@ -72,6 +72,7 @@ class DatasetState:
     Attributes:
         coverage: Time that is there.
         gone: Time that was there and is not any more, since it was removed.
+        confirmed: When some of it was last computed again and came out as it was, Unix seconds; 0 for never.
         seq: Number of its newest event, 0 before the first.
         at: When that was recorded, Unix seconds.
         recent: The newest event, and those before it that some asset which they trigger has not used; ascending.
@@ -85,6 +86,12 @@ class DatasetState:
     recent: tuple[EventRef, ...] = ()
     touched: StampedPartitions = StampedPartitions()
     gone: PartitionSet = NOTHING
+    confirmed: int = 0
+
+    @property
+    def updated(self) -> int:
+        """When it was last known to be as new as can be: updated, or found unchanged; Unix seconds."""
+        return max(self.at, self.confirmed)
 
     @property
     def ever(self) -> PartitionSet:

@@ -13,10 +13,10 @@ def stale_inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) ->
     dataset = context.dataset(inlet)
     if inlet.fresh_within is None or not dataset.seq:
         return None
-    if inlet.fresh_within.add_to(dataset.at, asset.timezone) >= context.now:
+    if inlet.fresh_within.add_to(dataset.updated, asset.timezone) >= context.now:
         return None
     return (
-        f"waits for {inlet.name}: its last update, at {context.when(dataset.at)}, is older than "
+        f"waits for {inlet.name}: its last update, at {context.when(dataset.updated)}, is older than "
         f"{inlet.fresh_within.text} (fresh_within)"
     )
 

@@ -154,7 +154,7 @@ def _changes_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) ->
     """The instants at which time alone may change what an inlet's gates say."""
     dataset, clock = context.dataset(inlet), context.project.assets[inlet.name].schedule.timetable
     if inlet.fresh_within is not None:
-        yield inlet.fresh_within.add_to(dataset.at, asset.timezone) + 1
+        yield inlet.fresh_within.add_to(dataset.updated, asset.timezone) + 1
     if inlet.tolerance is not None:
         ended = asset.partitioning.rollover((-inlet.tolerance).add_to(context.now, asset.timezone))
         if ended is not None:

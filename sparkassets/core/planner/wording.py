@@ -18,6 +18,19 @@ def labels(parts: PartitionSet, partitioning: Partitioning) -> str:
     return few(partitioning.told(parts, most=FEW), of=partitioning.told_count(parts))
 
 
+def unchanged_of(unchanged: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
+    """How many of a run's blocks came out as they were: ``unchanged: 2 of 3 blocks``; nothing for none.
+
+    >>> from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED
+    >>> unchanged_of(EVERYTHING, EVERYTHING, UNPARTITIONED)
+    'unchanged'
+    """
+    if not unchanged or unchanged == blocks:
+        return "unchanged" if unchanged else ""
+    count = partitioning.count(blocks)
+    return f"unchanged: {partitioning.count(unchanged):,} of {plural(count, 'block')}"
+
+
 def named_parts(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:
     """An asset, with its partitions where they have names: ``sales 2013-01-05``."""
     return " ".join(filter(None, [name, labels(parts, partitioning)]))

@@ -392,6 +392,13 @@ class AssetFile(_Map):
         alias="schema",  # pydantic's models have an attribute of that name
         description="May a run change its target's columns: none, only add some, or add some and widen types.",
     )
+    unchanged: Maybe[Literal["publish"]] = Field(
+        default=None,
+        description=(
+            "publish: a block that was computed again and came out the same is news to its consumers. By default it is "
+            "not where its files came out the same byte for byte, which is looked at where that costs next to nothing."
+        ),
+    )
     commit: Literal["auto", "spark"] = Field(
         default="auto",
         description="Who commits to its table: the driver where the table lets it, which is quicker, or always Spark.",

@@ -116,6 +116,7 @@ def _compile(
         strategy=strategy,
         write=write,
         schema=keys.schema_change,
+        unchanged=keys.unchanged,
         commit=keys.commit,
         body=body.compiled,
         params=keys.params,

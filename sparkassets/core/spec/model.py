@@ -22,6 +22,7 @@ OnRemoved = Literal["keep", "rerun"]
 OnCodeChange = Literal["warn", "backfill", "ignore"]
 SchemaChange = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
+Unchanged = Literal["skip", "publish"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
 
 NOWHERE = Location("")
@@ -167,6 +168,8 @@ class AssetSpec:
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
+        unchanged: Whether a block that came out the same is news to its consumers; None where nothing is written: it is
+            none where that can be told for next to nothing.
         commit: Who commits to its table: Spark, or the driver wherever the table lets it.
         definition: What a change of its code is told by; None for a source.
         on_code_change: What becomes of what was computed by other code.
@@ -190,6 +193,7 @@ class AssetSpec:
     strategy: Strategy | None = None
     write: Write | None = None
     schema: SchemaChange = "strict"
+    unchanged: Unchanged | None = None
     commit: Committer = "auto"
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
@@ -266,4 +270,5 @@ __all__ = [
     "SourceSpec",
     "SqlBody",
     "StorageLocation",
+    "Unchanged",
 ]

@@ -28,6 +28,7 @@ VALUES: Final = {
     "partition.by": frozenset({"auto"}),
     "partition.segments": frozenset({"runtime"}),
     "write": frozenset({"upsert", "publish"}),
+    "unchanged": frozenset({"skip"}),
 }
 
 KINDS: Final = {

@@ -18,6 +18,7 @@ _OF_WRITERS: Final = (
     "strategy",
     "write",
     "schema",
+    "unchanged",
     "sql",
     "python",
     "params",

@@ -19,7 +19,8 @@ from sparkassets.delta.footers import KEEPS_BOUNDS
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.slices import Slices, sliced, touching
-from sparkassets.delta.staged import NULL_FOLDER, Attempt, StagedFile, discard, staged_files
+from sparkassets.delta.staged import NULL_FOLDER, Attempt, StagedFile, discard, discard_files, staged_files
+from sparkassets.delta.unchanged import Same, grouped, is_told, same_files
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import committers, sqltext
@@ -115,16 +116,20 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
         if condition(error) != "PATH_ALREADY_EXISTS":  # of what is there, something may be in the table
             discard(path, attempt)
         raise
+    same = Same() if table is None else _same(made.order, work, table, replaced, files)
+    come, goes = [file for file in files if file.path not in same.staged], replaced.without(same.there)
+    if same.staged:
+        discard_files(path, same.staged) if come else discard(path, attempt)
     change = Change(
         owner=work.asset.name,
         app=marker.app_id,
         version=marker.version,
-        told=describe(marker),
-        adds=[file.add(layout) for file in files],
-        removes=taken,
-        replaces_all=work.landing.replaces == "all",
+        told=describe(marker.with_unchanged(same.parts, rows=same.rows)),
+        adds=[file.add(layout) for file in come],
+        removes=[*goes.inside, *goes.mixed],
+        replaces_all=work.landing.replaces == "all" and not same.parts,
         schema=_schema(fields) if table is None or work.landing.columns != "kept" else None,
-        metrics=_metrics(files, replaced),
+        metrics=_metrics(come, goes),
         touches=_touches(made, work, table, replaced),
     )
     if table is None:
@@ -167,6 +172,19 @@ def _replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> 
         return Slices()
     parts = EVERYTHING if work.landing.replaces == "all" else order.blocks
     return sliced(table, parts, partitioning=work.asset.partitioning)
+
+
+def _same(
+    order: RunOrder, work: PlannedWrite, table: DeltaTable, replaced: Slices, files: Sequence[StagedFile]
+) -> Same:
+    """What of the run's blocks came out as it is in the table, where that is what was told of it."""
+    asset, landing, path = work.asset, work.landing, path_of(work.asset)
+    replaces = landing.replaces != "nothing" and landing.columns == "kept" and not (replaced.mixed or order.rebuilds)
+    if asset.unchanged == "publish" or not replaces or not is_told(path, table, order.told):
+        return Same()
+    parts = asset.partitioning
+    groups = grouped(table, order.blocks, partitioning=parts, there=replaced.inside, staged=files)
+    return Same.of(same_files(path, groups))
 
 
 def _touches(

@@ -142,7 +142,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
             },
         }
     datasets = {
-        uri: {**dataset, "recent": [renamed(ref, "parts", whole=True) for ref in dataset["recent"]]}
+        uri: {**dataset, "confirmed": 0, "recent": [renamed(ref, "parts", whole=True) for ref in dataset["recent"]]}
         for uri, dataset in stored["datasets"].items()
     }
     return {**stored, "assets": assets, "datasets": datasets}

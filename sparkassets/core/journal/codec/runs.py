@@ -17,7 +17,7 @@ from sparkassets.core.journal.codec.values import (
     segments_to,
 )
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Consumption, RunRequest
 
@@ -111,6 +111,7 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
             "attempt": entry.attempt,
             "definition": entry.definition,
             "seconds": round(entry.seconds, 3),
+            **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -135,6 +136,7 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         attempt=body["attempt"],
         seconds=body["seconds"],
         definition=body.get("definition", ""),
+        unchanged=parts_from(body["unchanged"]) if "unchanged" in body else NOTHING,
     )
 
 

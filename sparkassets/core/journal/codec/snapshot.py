@@ -248,6 +248,7 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
                 "recent": [_ref_to(ref) for ref in dataset.recent],
                 "touched": marks_to(dataset.touched),
                 "gone": parts_to(dataset.gone),
+                "confirmed": dataset.confirmed,
                 **segments_to(dataset.coverage),
             }
         ),
@@ -263,6 +264,7 @@ def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetStat
         tuple(_ref_from(uri, ref) for ref in body["recent"]),
         marks_from(body["touched"]),
         parts_from(body["gone"]),
+        body.get("confirmed", 0),
     )
 
 

@@ -53,6 +53,11 @@ def found(work: Workspace, entry: TargetEntry, seq: int) -> None:
         work.datasets[entry.uri] = replace(dataset, coverage=dataset.coverage - gone)
 
 
+def confirmed(work: Workspace, uri: str, *, at: int) -> None:
+    """Some of the dataset was computed again and came out as it was: it is as fresh as after an update."""
+    work.datasets[uri] = replace(work.dataset(uri), confirmed=at)
+
+
 @frozen
 class _Update:
     """What an event does to its dataset.

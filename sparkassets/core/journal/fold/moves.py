@@ -66,4 +66,5 @@ def _joined(there: DatasetState, dataset: DatasetState, moving: Collection[Event
         at=max(there.at, dataset.at),
         recent=tuple(sorted([*there.recent, *moving], key=lambda ref: ref.seq)),
         touched=dataset.touched,
+        confirmed=max(there.confirmed, dataset.confirmed),
     )

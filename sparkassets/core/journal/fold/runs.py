@@ -92,6 +92,8 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
         asset = work.assets[entry.asset]
     after = work.assets[entry.asset] = _settled(work, asset, entry, numbered)
     datasets.publish(work, numbered)
+    if entry.unchanged:
+        datasets.confirmed(work, entry.uri, at=unix(numbered.at))
     for uri in asset.spec.named:
         consumption.forget(work, uri)
     if entry.blocks.is_everything and after.failed:

@@ -1,0 +1,94 @@
+"""What comes out as it was is current and no news: a small real project, by the driver's commit."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import pytest
+from deltalake import DeltaTable
+
+from sparkassets import Project
+from sparkassets.cli import main
+from tests.e2e.projects import rows, sell, stamps, write
+
+pytestmark = pytest.mark.spark
+DAILY = "partition: {by: day, column: day}\nsql: SELECT day, %s FROM {{ inlets.%s }} GROUP BY day\n"
+PROJECT = {
+    "project.yml": "project: shop\nstate: ./state\nwarehouse: ./warehouse\nassets: [assets/]\ndefaults: {retries: 0}\n",
+    "assets/sales.yml": "asset: sales\nsource: delta\npath: sales\npartition: {by: day, column: day}\n",
+    "assets/level.yml": "asset: level\n" + DAILY % ("sum(amount) DIV 100 AS level", "sales"),
+    "assets/copy.yml": "asset: copy\n" + DAILY % ("max(level) AS level", "level"),
+    "assets/report.yml": "asset: report\nsql: SELECT sum(level) AS level FROM {{ inlets.copy }}\n",
+}
+FIRST, SECOND = date(2025, 1, 1), date(2025, 1, 2)
+
+
+@pytest.fixture
+def home(tmp_path, spark, monkeypatch):
+    """A project that has computed two days."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, PROJECT)
+    sell(tmp_path / "sales", (1, "2025-01-01", 110), (2, "2025-01-02", 220))
+    assert main(["run", "--project", "."]) == 0
+    return tmp_path
+
+
+def files(home, asset):
+    return set(DeltaTable(home / "warehouse" / asset).file_uris())
+
+
+def told(capsys, *arguments):
+    capsys.readouterr()
+    assert main([*arguments, "--project", ".", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_what_came_out_as_it_was_ends_there(home, capsys):
+    before = files(home, "level")
+    sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 5))
+    runs = told(capsys, "run")["runs"]
+    assert [(run["asset"], run["rows"], run["unchanged"]) for run in runs] == [("level", 2, 2)]
+    assert files(home, "level") == before
+    assert len([*(home / "warehouse" / "level").glob("level-*")]) == 1
+    assert [marker["blocks"] for marker in stamps(home / "warehouse" / "level")] == [["2025-01-01..2025-01-02"]] * 2
+    assert [event["asset"] for event in told(capsys, "events", "list")] == ["sales", "level", "copy", "report", "sales"]
+    assert told(capsys, "runs", "--asset", "level")[-1]["unchanged"] == 2
+    assert Project.load(home).run().runs == ()
+
+
+def test_only_the_blocks_that_changed_are_news(home, capsys):
+    before = files(home, "level")
+    sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 500))
+    capsys.readouterr()
+    assert main(["run", "--project", "."]) == 0
+    printed = capsys.readouterr()
+    assert "success, unchanged: 1 of 2 blocks" in printed.err
+    runs = {run["asset"]: run for run in told(capsys, "runs")[-3:]}
+    assert {name: run["partitions"] and run["partitions"]["count"] for name, run in runs.items()} == {
+        "level": 2,
+        "copy": 1,
+        "report": None,
+    }
+    assert len(files(home, "level") & before) == 1
+    assert rows(home / "warehouse" / "copy", "day", "level") == [(FIRST, 1), (SECOND, 7)]
+    assert rows(home / "warehouse" / "report", "level") == [(8,)]
+
+
+def test_publish_never_compares(home, capsys):
+    write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "unchanged: publish\n"})
+    sell(home / "sales", (3, "2025-01-01", 5))
+    assert [(run["asset"], run["unchanged"]) for run in told(capsys, "run")["runs"]] == [
+        ("level", 0),
+        ("copy", 1),
+    ]
+
+
+def test_by_force_the_same_is_no_news_either(home, capsys):
+    runs = told(capsys, "backfill", "level", "--partition", "2025-01-01", "--force", "--downstream")["runs"]
+    assert [(run["asset"], run["unchanged"]) for run in runs] == [("level", 1)]
+
+
+def test_an_asset_without_partitions_is_one_block(home, capsys):
+    runs = told(capsys, "backfill", "report", "--force")["runs"]
+    assert [(run["asset"], run["rows"], run["unchanged"]) for run in runs] == [("report", 1, 1)]
