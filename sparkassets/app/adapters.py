@@ -36,6 +36,7 @@ class Adapters:
         computing: Makes what computes, in this session or in one that it finds or starts, and what is written with it.
         leases: Makes what an invocation sees of other drivers' claims.
         process: What this process is called in the journal.
+        user: Who runs it, for people.
         check_storage: Refuses a project that would write where something else of it is, as the disk has it now.
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
         volumes: Makes who tells how much is read.
@@ -50,6 +51,7 @@ class Adapters:
     clock: Clock
     ids: Ids
     process: Callable[[], str]
+    user: Callable[[], str]
     check_storage: Callable[[], None]
     explain_failure: Callable[[str, BaseException], Explained]
     volumes: Callable[[], Volumes]

@@ -38,6 +38,7 @@ STATUS_STYLES = {
     "open": "dim",
     "kept": "yellow",
     "unlisted": "dim",
+    "skipped": "dim",
     "paused": "yellow",
     "never": "dim",
 }

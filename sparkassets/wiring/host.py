@@ -42,6 +42,16 @@ def process_name() -> str:
     return f"{platform.node()}:{os.getpid()}"
 
 
+def user_name() -> str:
+    """Who runs this process, as its host calls them; ``someone`` where it does not."""
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (OSError, KeyError, ImportError):
+        return "someone"
+
+
 def host_identity() -> str:
     """What claims name this host by; empty where a process number cannot be told from another host's."""
     return host_of_processes(platform.node())

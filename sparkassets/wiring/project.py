@@ -13,6 +13,7 @@ from sparkassets.app.adapters import Adapters
 from sparkassets.app.announcing import Announcing
 from sparkassets.app.driving import Driving
 from sparkassets.app.history import History
+from sparkassets.app.marking import Marking
 from sparkassets.app.pausing import Pausing
 from sparkassets.app.timing import Timing
 from sparkassets.core.spec.model import ProjectSpec
@@ -21,7 +22,7 @@ from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Leases
 from sparkassets.sources import DeltaTargets, observer
 from sparkassets.state import DeltaStore
-from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name
+from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
     from sparkassets.runtime.progress import Explained
 
 
-class Project(Driving, Timing, History, Announcing, Pausing):
+class Project(Driving, Timing, History, Announcing, Pausing, Marking):
     """A project with its state: what the command line does, in Python.
 
-    It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Pausing`) and tells (`Announcing`).
+    It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Pausing`, `Marking`) and tells (`Announcing`).
     A Spark session that it starts is kept for the next run; `close`, or the end of a ``with``, stops it.
 
     >>> Project.load("conf").run(spark)  # doctest: +SKIP
@@ -91,6 +92,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
         clock=clock,
         ids=RandomIds(),
         process=process_name,
+        user=user_name,
         check_storage=partial(check_storage, spec),
         explain_failure=partial(_explained, spec),
         volumes=_volumes,

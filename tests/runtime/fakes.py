@@ -355,6 +355,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             process=lambda: "h:1",
+            user=lambda: "ann",
             check_storage=lambda: None,
             explain_failure=explained,
             volumes=lambda: self.volumes,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
     from sparkassets.core.spec.model import ProjectSpec
 
-COUNTS = ("current", "kept", "stale", "missing", "failed")
+COUNTS = ("current", "kept", "stale", "missing", "failed", "skipped")
 """Statuses of partitions that are counted."""
 
 
@@ -50,7 +50,7 @@ def standing(status: AssetStatus) -> tuple[str, str]:
     if status.error:
         return told or "failed", "failed"
     if told:
-        return told, next(name for name in ("failed", "missing", "stale", "current") if counted[name])
+        return told, next(name for name in ("failed", "missing", "stale", "current", "skipped") if counted[name])
     if status.last_at is None:
         return "never", "never"
     return ("there" if status.last_run is None else "success"), "success"

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import Pin, Requested
@@ -187,6 +188,7 @@ Entry = (
     | SuccessEntry
     | FailureEntry
     | PauseEntry
+    | MarkEntry
     | TargetEntry
 )
 

@@ -16,6 +16,7 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
+from sparkassets.core.journal.marks import Mark, MarkEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
@@ -59,6 +60,8 @@ class EventRef:
                 parts = entry.changed | entry.removed or EVERYTHING
             case TargetEntry() if entry.is_event:
                 parts = entry.changed
+            case MarkEntry() if entry.came:
+                parts = entry.came
             case _:
                 return None
         extra = dict(sorted(entry.extra.items()))  # as the store has them
@@ -256,6 +259,7 @@ class AssetState:
         placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
         costs: What its newest successes took, ascending.
         made: By what it was computed, by the order in which the definitions came.
+        marks: What people said of its blocks, ascending; no block is in two.
     """
 
     name: str
@@ -287,6 +291,37 @@ class AssetState:
     placed: int = 0
     costs: tuple[RunCost, ...] = ()
     made: tuple[Made, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def skips(self) -> tuple[Mark, ...]:
+        """The marks of what is skipped; they hold until they are taken back, or a later run computes it."""
+        return tuple(mark for mark in self.marks if mark.kind == "skip")
+
+    @property
+    def skipped(self) -> PartitionSet:
+        """The partitions that are not wanted, because somebody said so."""
+        return PartitionSet.union(mark.blocks for mark in self.skips if not mark.blocks.is_everything)
+
+    @property
+    def redone(self) -> PartitionSet:
+        """What somebody wants computed again; everything of an asset without partitions."""
+        return self.redone_since(0)
+
+    def redone_since(self, seq: int) -> PartitionSet:
+        """What somebody wants computed again, and said so after that entry."""
+        return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "missing" and mark.seq > seq)
+
+    def settled_since(self, seq: int) -> PartitionSet:
+        """The partitions that somebody said need no run, after that entry."""
+        later = (mark for mark in self.marks if mark.kind != "missing" and mark.seq > seq)
+        return PartitionSet.union(mark.blocks for mark in later if not mark.blocks.is_everything)
+
+    @property
+    def ever(self) -> PartitionSet:
+        """Time that was computed, whether it is lost since or to be computed again."""
+        known = self.coverage | self.redone if self.marks else self.coverage
+        return known if self.loss is None else known | self.loss.named
 
     @property
     def failed_blocks(self) -> PartitionSet:

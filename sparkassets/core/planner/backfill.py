@@ -94,6 +94,9 @@ def _due(
     due = blocks & over
     if force:
         return due, waiting
+    if skipped := due & state.skipped:
+        waiting.append(Waiting(asset.name, "skipped (--force computes it)", None, skipped, quiet=True))
+        due -= skipped
     stale = pending(context, asset, state).all_stale
     if other_code:
         stale = PartitionSet.union([stale, *(made.blocks for made in others(asset, state))])

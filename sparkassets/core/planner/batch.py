@@ -118,6 +118,18 @@ def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> Planned
     return PlannedRun.of(request, asset=asset, state=state, events=events)
 
 
+def _causes(found: Pending, blocks: PartitionSet) -> list[str]:
+    """What made some of the blocks stale."""
+    causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
+    return [*causes, "its code"] if found.redefined.overlaps(blocks) else causes
+
+
+def redone(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> list[tuple[str, PartitionSet]]:
+    """Which of ``blocks`` somebody wants computed again, with what was said of them."""
+    marks = (mark for mark in state.marks if mark.kind == "missing")
+    return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.blocks) & blocks)]
+
+
 def _consumption(found: Pending, uses: Uses, blocks: PartitionSet) -> Consumption:
     """What a run of ``blocks`` uses up, each event and tick for its own time."""
     rest, asked = (found.due | found.later) - blocks, blocks & found.due
@@ -131,9 +143,8 @@ def _reason(case: Case, found: Pending, tick: Tick | None, blocks: PartitionSet)
     if missing := count(blocks & found.missing):
         parts.append(f"{plural(missing, 'partition')} missing")
     if stale := blocks & found.all_stale:
-        causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
-        causes += ["its code"] if found.redefined.overlaps(blocks) else []
-        parts.append(f"{count(stale)} stale: {listing(causes)} changed")
+        parts.append(f"{count(stale)} stale: {listing(_causes(found, blocks))} changed")
+    parts += [f"{count(again)} {text}" for text, again in redone(case.asset, case.state, blocks)]
     if (again := count(blocks - found.due)) and not case.state.chain:
         parts.append(f"{again} by lookback")
     if failed := case.state.failed_blocks & blocks:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.partitions.remembered import Same
@@ -22,15 +23,23 @@ def within(asset: AssetSpec) -> PartitionSet:
     return asset.partitioning.between(asset.start, asset.end)
 
 
-def possible(project: ProjectSpec) -> Mapping[str, PartitionSet]:
-    """The partitions that each asset can ever have; of what nothing bounds, nothing is told."""
-    return _possible(Same(project))
+def possible(
+    project: ProjectSpec, without: Mapping[str, PartitionSet] = MappingProxyType({})
+) -> Mapping[str, PartitionSet]:
+    """The partitions that each asset can ever have; of what nothing bounds, nothing is told.
+
+    Args:
+        project: Its assets, and what they declare.
+        without: By asset, what it will not have besides.
+    """
+    return _possible(Same(project), tuple(sorted(without.items(), key=lambda each: each[0])))
 
 
 @lru_cache(maxsize=4)
-def _possible(same: Same[ProjectSpec]) -> Mapping[str, PartitionSet]:
+def _possible(same: Same[ProjectSpec], without: tuple[tuple[str, PartitionSet], ...]) -> Mapping[str, PartitionSet]:
     """By asset, of those that are bounded; upstream first."""
     found: dict[str, PartitionSet] = {}
+    skipped = dict(without)
     for asset in same.value.assets.values():
         able, needs = within(asset), [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
         brought = [
@@ -40,6 +49,8 @@ def _possible(same: Same[ProjectSpec]) -> Mapping[str, PartitionSet]:
         ]
         if brought:
             able = able & PartitionSet.union(brought)
+        if asset.name in skipped:
+            able = able - skipped[asset.name]
         if not able.is_everything:
             found[asset.name] = able
     return found

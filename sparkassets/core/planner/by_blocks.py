@@ -44,7 +44,7 @@ def due_blocks(case: Case, found: Pending) -> Course:
     context, asset, state = case.context, case.asset, case.state
     asked = _asked(context, asset, state, found)
     blocks = asked.blocks | _rescued(asset, state)
-    due = blocks | (owed(asset, state) if asked.open else NOTHING)
+    due = blocks | (owed(asset, state) if asked.open else NOTHING) | _redone(asset, state, found)
     tick = asked.tick
     candidate = Candidate(
         due,
@@ -65,7 +65,15 @@ def _rescued(asset: AssetSpec, state: AssetState) -> PartitionSet:
         return NOTHING
     if state.chain[-1].entry.request.rebuilds:
         return NOTHING  # of a rebuild the table is as it was; who wants it rebuilt asks again
-    return asset.partitioning.cover(state.chain[-1].entry.blocks) & asset.partitioning.known
+    begun = state.chain[-1].entry.blocks - state.settled_since(state.chain[-1].token)
+    return asset.partitioning.cover(begun) & asset.partitioning.known
+
+
+def _redone(asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet:
+    """What somebody wants computed again, which waits for no tick and no event."""
+    if not state.marks or (asset.schedule.timetable is None and asset.schedule.condition is None):
+        return NOTHING
+    return asset.partitioning.cover(state.redone) & found.missing
 
 
 def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> _Asked:
@@ -81,7 +89,7 @@ def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found:
     times = ticks_of(context, schedule.condition, state)
     verdict = readiness(context, asset, schedule.condition, state, found, times)
     blocks = verdict.value | found.redefined  # code is nothing that a condition could name
-    waiting = unready(context, asset, verdict, found.due - blocks, found)
+    waiting = unready(context, asset, verdict, found.due - blocks - _redone(asset, state, found), found)
     return _Asked(blocks, waiting, None, uses_of(context, schedule.condition, state, times, verdict))
 
 

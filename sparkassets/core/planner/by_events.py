@@ -25,11 +25,14 @@ def due_runs(case: Case) -> Course:
 
     Where there is none, but an older run never ended, one that settles that.
     """
-    found = _due(case)
+    found, again = _due(case), _again(case)
     if not isinstance(found, Waiting):
-        return Course(found, EVERYTHING)
+        return Course(found, EVERYTHING).noted(again)
     if case.asset.schedule.condition is not None and outdated(case.asset, case.state) and not case.state.chain:
-        return Course((_redefined(case),), EVERYTHING)
+        return Course((_redefined(case),), EVERYTHING).noted(again)
+    if again:
+        at = case.context.now
+        return Course((Candidate(EVERYTHING, at, Uses(), reason=again[0], since=at),), EVERYTHING)
     if case.state.chain:
         return Course((_rescue(case),), EVERYTHING)
     return Course(waiting=(found,))
@@ -47,6 +50,14 @@ def _due(case: Case) -> tuple[Candidate, ...] | Waiting:
     if not found.holds:
         return _idle(context, asset, schedule.condition, state, found)
     return _instances(case, found) if isinstance(asset.strategy, EveryInstance) else (_of_causes(context, found),)
+
+
+def _again(case: Case) -> tuple[str, ...]:
+    """What somebody said of it, who wants it computed again; it waits for no tick and no event."""
+    schedule = case.asset.schedule
+    if schedule.timetable is None and schedule.condition is None:
+        return ()
+    return tuple(mark.text for mark in case.state.marks if mark.kind == "missing")
 
 
 def _of_tick(case: Case, tick: Tick) -> Candidate:

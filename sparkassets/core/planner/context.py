@@ -10,7 +10,7 @@ from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partitioning, PartitionSet
-from sparkassets.core.planner.bounds import possible
+from sparkassets.core.planner.bounds import possible, within
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
@@ -65,6 +65,7 @@ class PlanningContext:
     _over: dict[Partitioning, PartitionSet] = field(default_factory=dict)
     _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)
     _possible: Mapping[str, PartitionSet] | None = None
+    _waived: Mapping[str, PartitionSet] | None = None
 
     def when(self, unix: int) -> str:
         """An instant of a sentence, on the project's clock."""
@@ -83,10 +84,34 @@ class PlanningContext:
         return self._rollovers[partitioning]
 
     def possible(self, asset: str) -> PartitionSet:
-        """The partitions that an asset can ever have, by all declared bounds; everything where nothing bounds it."""
+        """The partitions that an asset can ever have, by all declared bounds; everything where nothing bounds it.
+
+        What is skipped and is not there it cannot have either, nor what is made of nothing else.
+        """
         if self._possible is None:
-            self._possible = possible(self.project)
+            self._possible = possible(self.project, self.waived)
         return self._possible.get(asset, EVERYTHING)
+
+    @property
+    def waived(self) -> Mapping[str, PartitionSet]:
+        """By asset, what is skipped and is not there, so that nobody waits for it."""
+        if self._waived is None:
+            marked = (state for state in self.state.assets.values() if state.marks)
+            found = {state.name: state.skipped - self.state.dataset(state.spec.uri).coverage for state in marked}
+            self._waived = {name: parts for name, parts in found.items() if parts and name in self.project.assets}
+        return self._waived
+
+    def inherited(self, asset: AssetSpec) -> PartitionSet:
+        """What an asset cannot have, as all that it is made of is skipped before it."""
+        if not self.waived:
+            return NOTHING
+        declared = possible(self.project).get(asset.name, EVERYTHING)
+        return declared - self.possible(asset.name) - self.waived.get(asset.name, NOTHING)
+
+    def allowed(self, asset: AssetSpec) -> PartitionSet:
+        """The partitions that the asset's own bounds allow and nobody skipped."""
+        skipped = self.state_of(asset).skipped
+        return within(asset) - skipped if skipped else within(asset)
 
     def state_of(self, asset: AssetSpec) -> AssetState:
         """What is known of the asset; of one that the journal does not know yet, nothing."""

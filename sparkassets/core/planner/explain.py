@@ -11,12 +11,13 @@ from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
-from sparkassets.core.planner.pending import meant, pending
+from sparkassets.core.planner.pending import Pending, cut_off, meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.readiness import readiness
 from sparkassets.core.planner.redefined import others, own_id, there_of
 from sparkassets.core.planner.require import counted, lacking_blocks, required
+from sparkassets.core.planner.skipped import by_mark, without_all
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
@@ -165,7 +166,8 @@ def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
 def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> Node:
     partitioning = asset.partitioning
     found, have = pending(context, asset, state), partitioning.inside(state.coverage)
-    current, shown = have - found.all_stale, found.wanted | have if blocks.is_everything else blocks
+    current = have - found.all_stale - found.skipped
+    shown = found.wanted | have if blocks.is_everything else blocks
     rows = [
         ("current", current, None),
         *(
@@ -176,6 +178,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
         *((f"stale, {name} changed", stale, True) for name, stale in found.stale.items()),
         ("stale, its code changed", found.redefined, True),
         ("not over yet", found.later, None),
+        *_marked(context, asset, state, found, current),
     ]
     children = [
         Node(f"{plural(partitioning.count(parts), 'partition')} {what}: {labels(parts, partitioning)}", holds)
@@ -202,6 +205,18 @@ def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list
             now = " (as it is now)" if made.definition.id == own_id(asset) else ""
             told.append(Node(f"{prefixed(blocks, asset.partitioning)}code {made.definition.id[:8]}{now}{last}"))
     return [Node(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(told))]
+
+
+def _marked(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, current: PartitionSet
+) -> list[tuple[str, PartitionSet, bool | None]]:
+    """What somebody said of partitions, and when."""
+    among = {"done": current, "missing": found.missing, "skip": found.skipped}
+    marks = by_mark(asset, state.marks)
+    rows = [(f"{mark.text} (at {context.when(mark.at)})", own & among[mark.kind]) for mark, own in marks]
+    if cut := cut_off(context, asset, state):
+        rows.append((without_all(context, asset, cut), cut))
+    return [(text, parts, None) for text, parts in rows]
 
 
 def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> Node:

@@ -19,8 +19,9 @@ from sparkassets.core.planner.kept import kept, protects
 from sparkassets.core.planner.losses import lost_blocks, waits_for_lost
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.refusals import never, refusals, said_of
-from sparkassets.core.planner.require import refused_blocks, tolerated_until
+from sparkassets.core.planner.require import refused_blocks, tolerated_until, waived
 from sparkassets.core.planner.wanted import fills_nothing
+from sparkassets.core.planner.wording import named_parts
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
 
@@ -131,6 +132,9 @@ def _is_there(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
     if tolerated:
         lacks = said_of(context, asset, inlet, tolerated).reason.removeprefix("waits for ")
         gated = _going_on(gated, f"all of {lacks}", inlet)
+    if without := waived(context, asset, inlet, gated.ready - refused):
+        which = named_parts(inlet.name, without, context.partitioning(inlet))
+        gated = replace(gated, notes=(*gated.notes, f"without {which}: skipped"))
     if not refused:
         return gated
     said = [_until_tolerance(asked, inlet, each) for each in refusals(context, asset, inlet, refused)]

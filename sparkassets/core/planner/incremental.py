@@ -117,6 +117,7 @@ def _comparable(last: PlanningContext, context: PlanningContext) -> bool:
         and last.faults == context.faults
         and last.notes == context.notes
         and set(last.gone) == set(context.gone)
+        and last.waived == context.waived
     )
 
 

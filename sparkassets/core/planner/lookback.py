@@ -53,7 +53,7 @@ def before(asset: AssetSpec, state: AssetState, gaps: PartitionSet) -> Partition
         return NOTHING
     gap = ((gaps | state.gaps) - state.coverage).heads() - state.gaps
     behind = asset.partitioning.before(gap, asset.strategy.lookback)
-    return behind & asset.partitioning.inside(state.coverage)
+    return (behind & asset.partitioning.inside(state.coverage)) - state.skipped
 
 
 def owed(asset: AssetSpec, state: AssetState) -> PartitionSet:

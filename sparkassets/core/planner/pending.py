@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.dividing import Suspect
 from sparkassets.core.planner.redefined import outdated
@@ -29,6 +28,7 @@ class Pending:
         stale: Per inlet, computed from something that changed since.
         redefined: Computed by older code, which `on_code_change` makes stale.
         all_stale: Stale for any reason.
+        skipped: Not wanted, as somebody said so, of it or of all that it is made of.
         failed: Failed in this invocation, without a new cause since, and is not tried in parts.
         suspects: Failed of its data, without a new cause since, and is tried again.
     """
@@ -44,6 +44,7 @@ class Pending:
     error: str
     suspects: tuple[Suspect, ...] = ()
     redefined: PartitionSet = NOTHING
+    skipped: PartitionSet = NOTHING
 
     @property
     def due(self) -> PartitionSet:
@@ -58,8 +59,9 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     blocks, later = all_wanted.blocks & over, all_wanted.blocks - over
     have = partitioning.inside(state.coverage)
     missing = blocks - have
-    stale = _stale(asset, state, have & within(asset)) if state.stale else {}
-    redefined = outdated(asset, state) & have
+    mine = have & context.allowed(asset)
+    stale = _stale(asset, state, mine) if state.stale else {}
+    redefined = outdated(asset, state) & mine
     suspects = tuple(_failed(context, asset, state))
     tried = tuple(each for each in suspects if each.is_tried(partitioning))
     failed = [each for each in suspects if not each.again and not each.is_tried(partitioning)]
@@ -75,7 +77,14 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         error=next((each.item.error for each in failed), ""),
         suspects=tried,
         redefined=redefined,
+        skipped=partitioning.inside(state.skipped) & partitioning.known | cut_off(context, asset, state),
     )
+
+
+def cut_off(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What the asset does not have and cannot have, as all that it would be made of is skipped."""
+    inherited = context.inherited(asset)
+    return (inherited & context.allowed(asset)) - state.coverage if inherited else inherited
 
 
 def meant(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> PartitionSet:

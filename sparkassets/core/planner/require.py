@@ -87,6 +87,15 @@ def required(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, block
     return mapped & context.dataset(inlet).ever if needed.is_open else mapped
 
 
+def waived(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
+    """Partitions of a mapped inlet that ``blocks`` would need, were they not skipped."""
+    needed, waives = context.dependency(asset, inlet), context.waived
+    if not waives or not needed.is_mapped:
+        return NOTHING
+    skipped = waives.get(inlet.name, NOTHING) | context.inherited(context.project.assets[inlet.name])
+    return needed.up(blocks) & skipped if skipped else NOTHING
+
+
 def updated(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
     """Those of ``blocks`` for which something of a mapped inlet is there."""
     there = counted(context, inlet) & required(context, asset, inlet, blocks)

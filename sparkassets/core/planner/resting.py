@@ -6,6 +6,7 @@ from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.skipped import skipped
 from sparkassets.core.planner.wanted import lacks_the_newest, left_out, mapped_inlets
 from sparkassets.core.planner.wording import listing
 
@@ -21,6 +22,7 @@ def resting(case: Case, course: Course) -> Course:
         waiting.append(_up_to_date(case))
     waiting += lacks_the_newest(case.context, case.asset, found.ahead)
     due = course.due - found.failed
+    waiting += skipped(case.context, case.asset, case.state)
     for inlet, lost, gone in kept(case.context, case.asset, case.state.coverage):
         if rest := lost - due:
             waiting.append(Waiting(case.asset.name, without(case.context, inlet, gone), None, rest, quiet=True))

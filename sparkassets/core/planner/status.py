@@ -22,7 +22,9 @@ from sparkassets.core.planner.wording import prefixed
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
-PartitionStatus = Literal["current", "stale", "missing", "failed", "running", "there", "open", "kept", "unlisted"]
+PartitionStatus = Literal[
+    "current", "stale", "missing", "failed", "running", "there", "open", "kept", "unlisted", "skipped"
+]
 
 
 @frozen
@@ -34,6 +36,7 @@ class AssetStatus:
         covered: Keys ``A..B`` of what is there; empty without partitions.
         current, stale, missing, failed: Numbers of partitions; 0 without partitions.
         kept: How many of the current ones keep rows whose input was removed.
+        skipped: How many are not wanted, as somebody said so.
         last_run, last_at: The newest success; for a source the newest event, without a run.
         error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
         running: The run that holds the claim.
@@ -53,6 +56,7 @@ class AssetStatus:
     missing: int = 0
     failed: int = 0
     kept: int = 0
+    skipped: int = 0
     last_run: str | None = None
     last_at: int | None = None
     rows: int | None = None
@@ -63,7 +67,7 @@ class AssetStatus:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        numbers = {name: getattr(self, name) for name in ("current", "stale", "missing", "failed")}
+        numbers = {name: getattr(self, name) for name in ("current", "stale", "missing", "failed", "skipped")}
         counts = [f"{count} {name}" for name, count in numbers.items() if count]
         moments = {"last": self.last_at, "next": self.next_at}
         times = [f"{word} {zoned(instant(at), 'UTC')}" for word, at in moments.items() if at is not None]
@@ -121,13 +125,14 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
     if not asset.partitioning.is_partitioned:
         return {}
     count, found = asset.partitioning.count, pending(context, asset, state)
-    current = asset.partitioning.inside(state.coverage) - found.all_stale
+    current = asset.partitioning.inside(state.coverage) - found.all_stale - found.skipped
     return {
         "current": count(current),
         "stale": count(found.all_stale - state.failed_blocks),
         "missing": count(found.missing - state.failed_blocks),
         "failed": count(state.failed_blocks & asset.partitioning.known),
         "kept": count(_kept(context, asset, current)),
+        "skipped": count(found.skipped),
     }
 
 
@@ -167,6 +172,7 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     ours = chain and chain[-1].token >= state.placed and not chain[-1].entry.blocks.is_everything
     yield "running", chain[-1].entry.blocks if ours else NOTHING
     yield "failed", state.failed_blocks & asset.partitioning.known
+    yield "skipped", found.skipped
     yield "missing", found.missing
     yield "stale", found.all_stale
     yield "unlisted", asset.partitioning.unknown(have)

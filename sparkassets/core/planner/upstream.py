@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.pending import Pending
@@ -83,7 +82,7 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
         before = context.decided.get(inlet.name)
         if before is None or inlet.on_update == "ignore" or not (before.coming or before.blocked):
             continue
-        behind = (_down(context, asset, inlet, before.blocked, wanted) & within(asset)) - blocked
+        behind = (_down(context, asset, inlet, before.blocked, wanted) & context.allowed(asset)) - blocked
         if behind:
             blocked, failure = blocked | behind, failure or before.failure
             waiting.append(Waiting(asset.name, f"waits for {before.failure}", None, behind))
@@ -98,7 +97,8 @@ def _later(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, wanted: PartitionSet
 ) -> PartitionSet:
     """The blocks that will be wanted once ``coming`` has come, but for those that need still more of the inlet."""
-    blocks, needed = _down(context, asset, inlet, coming, wanted) & within(asset), context.dependency(asset, inlet)
+    blocks = _down(context, asset, inlet, coming, wanted) & context.allowed(asset)
+    needed = context.dependency(asset, inlet)
     if not blocks or coming.is_everything or not needed.is_mapped:
         return blocks
     newest = max(parts.last for parts in (coming, context.dataset(inlet).coverage) if parts)

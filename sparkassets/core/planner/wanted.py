@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
-from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.refusals import refusals, said_of
@@ -37,7 +36,7 @@ class Wanted:
 
 def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wanted:
     """All that should be there."""
-    bounds = within(asset)
+    bounds = context.allowed(asset)
     needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
     parts = [_needing(context, inlet, need) & bounds for inlet, need in needs if need.tells_time]
     if not parts:
@@ -47,6 +46,7 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing) if missing else NOTHING
     between = PartitionSet.union([each.hull() for each in parts])
+    between = between & bounds & context.possible(asset.name)
     return Wanted((needing | between) - ahead, between - needing, ahead)
 
 
@@ -60,8 +60,7 @@ def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> P
     partitioning, over = asset.partitioning, context.over(asset.partitioning)
     if asset.start is not None:
         return partitioning.between(asset.start, None) & over
-    ever = state.coverage if state.loss is None else state.coverage | state.loss.named
-    since = partitioning.cover(ever or partitioning.last_over(context.now))
+    since = partitioning.cover(state.ever or partitioning.last_over(context.now))
     return partitioning.between(since.first, None) & over
 
 

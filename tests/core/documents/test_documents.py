@@ -177,6 +177,7 @@ def test_a_status(story):
         "stale": 0,
         "missing": 2,
         "failed": 0,
+        "skipped": 0,
     }
     assert (delays["last_run"], delays["last_at"], delays["next_at"]) == ("delays-5", "2025-01-01T00:00:00Z", None)
     assert report["partitions"] is None

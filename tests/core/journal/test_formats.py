@@ -132,6 +132,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
         assets[name] = {
             **known,
             "made": [],
+            "marks": [],
             "chain": chain,
             "failed": [{**renamed(item, "blocks"), "division": None} for item in known["failed"]],
             "foreign": [renamed(item, "blocks", whole=whole) for item in known["foreign"]],

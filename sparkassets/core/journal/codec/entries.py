@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sparkassets.core.journal.codec import found, runs
+from sparkassets.core.journal.codec import found, marks, runs
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.codec.specs import spec_from, spec_to
@@ -33,6 +33,7 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.errors import StateError
@@ -162,6 +163,7 @@ _WRITTEN: Mapping[type[Entry], Callable[[Any], dict[str, Any]]] = {
     SuccessEntry: runs.success_to,
     FailureEntry: runs.failure_to,
     PauseEntry: _pause_to,
+    MarkEntry: marks.mark_to,
 }
 """By kind of entry: the columns of its row, and the body as an object."""
 
@@ -177,4 +179,5 @@ _READ: Mapping[str, Callable[[JournalRow, Body], Entry]] = {
     "unfenced": runs.failure_from,
     "pause": _pause_from,
     "resume": _pause_from,
+    "mark": marks.mark_from,
 }

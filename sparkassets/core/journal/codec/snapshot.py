@@ -11,6 +11,7 @@ from typing import Any
 
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import instant
+from sparkassets.core.journal.codec import marks
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.found import commits_from, commits_to
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
@@ -97,8 +98,8 @@ def _keepers(assets: Iterable[AssetState]) -> dict[str, tuple[str, ...]]:
 
 
 def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
-    marks = [(name, *item) for name, stamped in asset.stale.items() for item in stamped.together().items()]
-    columns = list(zip(*marks, strict=True)) or [(), (), (), ()]
+    stale = [(name, *item) for name, stamped in asset.stale.items() for item in stamped.together().items()]
+    columns = list(zip(*stale, strict=True)) or [(), (), (), ()]
     return SnapshotRow(
         asset=asset.name,
         uri=asset.spec.uri,
@@ -124,10 +125,10 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
 
 
 def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
-    marks: dict[str, list[tuple[int, int, int]]] = {}
+    ranges: dict[str, list[tuple[int, int, int]]] = {}
     for inlet, start, end, seq in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
-        marks.setdefault(inlet, []).append((start, end, seq))
-    stale: dict[str, Plain] = {**marks, **body.get("stale", {})}
+        ranges.setdefault(inlet, []).append((start, end, seq))
+    stale: dict[str, Plain] = {**ranges, **body.get("stale", {})}
     spec, coverage = spec_from(body["spec"]), columns_from(row, body)
     return AssetState(
         name=name,
@@ -162,8 +163,8 @@ _ALL = "all"
 def _blocks_to(asset: AssetState) -> dict[str, Any]:
     """What of its blocks is kept, owed, lost or changed, and how far its table's log is known."""
     return {
-        "stale": {inlet: marks_to(marks) for inlet, marks in asset.stale.items() if marks.apart},
-        "kept": {inlet: marks_to(marks) for inlet, marks in asset.kept.items()},
+        "stale": {inlet: marks_to(stale) for inlet, stale in asset.stale.items() if stale.apart},
+        "kept": {inlet: marks_to(kept) for inlet, kept in asset.kept.items()},
         **segments_to(asset.coverage),
         "owed": parts_to(asset.owed),
         "gaps": parts_to(asset.gaps),
@@ -220,6 +221,7 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "paused": asset.paused,
         "placed": asset.placed,
         "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
+        "marks": marks.marks_to(asset.marks),
     }
 
 
@@ -231,6 +233,7 @@ def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "instances": tuple(Instance(*each) for each in body["instances"]),
         "costs": tuple(RunCost(*each) for each in body.get("costs", ())),
         **{key: body[key] for key in ("done", "paused", "placed")},
+        "marks": marks.marks_from(body.get("marks", ())),
     }
 
 

@@ -35,11 +35,21 @@ def after_run(
     using = claim.request.consumption
     if claim.blocks.is_everything:
         partly = _after_whole(work, asset, claim.request)
+    return _used_up(asset, partly, using, ticks=using.ticks if scheduled is not None else {})
+
+
+def answered(work: Workspace, asset: AssetState, using: Consumption, events: tuple[int, ...]) -> AssetState:
+    """An asset without partitions with what was due used up, although no run answers it."""
+    request = RunRequest(asset.name, "scheduled", EVERYTHING, events=events, consumption=using)
+    return _used_up(asset, _after_whole(work, asset, request), using, ticks=using.ticks)
+
+
+def _used_up(
+    asset: AssetState, partly: Mapping[str, Partly], using: Consumption, *, ticks: Mapping[str, int]
+) -> AssetState:
     numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in using.consumes.items()}
-    ticks = dict(asset.ticks)
-    if scheduled is not None:
-        ticks |= {key: max(at, ticks.get(key, at)) for key, at in using.ticks.items()}
-    return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks=ticks)
+    newest = {key: max(at, asset.ticks.get(key, at)) for key, at in ticks.items()}
+    return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks={**asset.ticks, **newest})
 
 
 def _after_blocks(

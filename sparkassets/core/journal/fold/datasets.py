@@ -47,10 +47,14 @@ def found(work: Workspace, entry: TargetEntry, seq: int) -> None:
     work.marked(entry.asset)
     before = work.assets[entry.asset]
     after = work.assets[entry.asset] = after_look(before, entry, seq)
-    gone = before.coverage - after.coverage
-    if gone and not work.has_others(entry.uri, entry.asset):  # else others may hold it; theirs are not lost
-        dataset = work.dataset(entry.uri)
-        work.datasets[entry.uri] = replace(dataset, coverage=dataset.coverage - gone)
+    withdraw(work, entry.asset, entry.uri, before.coverage - after.coverage)
+
+
+def withdraw(work: Workspace, name: str, uri: str, gone: PartitionSet) -> None:
+    """What an asset does not have any more is not there for those that read its dataset either."""
+    if gone and not work.has_others(uri, name):  # else others may hold it; theirs are not lost
+        dataset = work.dataset(uri)
+        work.datasets[uri] = replace(dataset, coverage=dataset.coverage - gone)
 
 
 def confirmed(work: Workspace, uri: str, *, at: int) -> None:

@@ -17,9 +17,10 @@ from sparkassets.core.journal.entries import (
     SpecEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import datasets, runs, specs
+from sparkassets.core.journal.fold import datasets, marks, runs, specs
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.state import State
 
 
@@ -42,4 +43,5 @@ _FOLDED: Mapping[type[Entry], Callable[[Workspace, Any, Numbered], None]] = {
     SuccessEntry: runs.succeeded,
     FailureEntry: runs.failed,
     PauseEntry: runs.paused,
+    MarkEntry: marks.marked,
 }

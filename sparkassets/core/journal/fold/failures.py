@@ -26,6 +26,11 @@ def after_blocks(before: Failures, blocks: PartitionSet, *, invocation: str = ""
     return _outside(_spent(before, blocks, invocation), blocks, known="bad")
 
 
+def without(before: Failures, blocks: PartitionSet) -> Failures:
+    """What is still failed when somebody forgets that ``blocks`` are, of which no run has tried any."""
+    return _outside(before, blocks, known="unknown")
+
+
 def _parted(item: FailedBlocks, blocks: PartitionSet, invocation: str) -> bool:
     """Whether a run of ``blocks`` is one of the division."""
     there = item.division is not None and item.division.left > 0 and item.invocation == invocation

@@ -41,6 +41,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             paused=asset.paused,
             placed=asset.placed,
             costs=asset.costs,
+            marks=asset.skips,
             loss=Loss(blocks, found.reason, seq),
             foreign=found.commits,
             **position,
@@ -67,14 +68,15 @@ def after_success(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetStat
     decided = stuck is not None and stuck.seq != seq
     if decided or _is_known_up_to(asset, entry):
         asset = replace(asset, seen=entry.version, mark=_mark_of(entry.token))
-    left = (replace(commit, blocks=commit.blocks - entry.blocks) for commit in asset.foreign)
-    return replace(
-        asset,
-        table_id=entry.table_id,
-        version=entry.version,
-        foreign=tuple(commit for commit in left if commit.blocks),
-        loss=stuck if stuck is not None and not decided else _rest(asset.loss, entry.blocks),
-    )
+    loss = asset.loss
+    asset = accepted(replace(asset, table_id=entry.table_id, version=entry.version), entry.blocks)
+    return replace(asset, loss=loss) if stuck is not None and not decided else asset
+
+
+def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
+    """The asset after a person took what its table holds of ``blocks`` as it is."""
+    left = (replace(commit, blocks=commit.blocks - blocks) for commit in asset.foreign)
+    return replace(asset, foreign=tuple(commit for commit in left if commit.blocks), loss=_rest(asset.loss, blocks))
 
 
 def _is_known_up_to(asset: AssetState, entry: SuccessEntry) -> bool:

@@ -56,6 +56,11 @@ def computed_by(before: AssetState, after: AssetState, entry: SuccessEntry, *, a
     return replace(after, made=_bounded(sorted(others, key=lambda each: each.since), after.spec))
 
 
+def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
+    """The asset after a person took ``blocks`` as they are, whatever made them."""
+    return replace(asset, made=tuple(_without(each, blocks) for each in asset.made))
+
+
 def _without(made: Made, blocks: PartitionSet) -> Made:
     return replace(made, blocks=made.blocks - blocks) if made.blocks else made
 

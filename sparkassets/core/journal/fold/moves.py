@@ -23,7 +23,8 @@ def moved(work: Workspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetSt
             recent = tuple(replace(ref, parts=EVERYTHING) for ref in dataset.recent)
             dataset = replace(dataset, recent=recent, touched=StampedPartitions())
         work.datasets[spec.uri] = dataset
-    return AssetState(old.name, spec, chain=old.chain, paused=old.paused, placed=seq)
+    marks = old.skips if spec.partitioning.understands(old.spec.partitioning) else ()
+    return AssetState(old.name, spec, chain=old.chain, paused=old.paused, placed=seq, marks=marks)
 
 
 def renamed(work: Workspace, name: str, old: str, new: str) -> None:

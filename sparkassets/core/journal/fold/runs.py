@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.instants import unix
+from sparkassets.core.journal import marks
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
@@ -94,6 +95,8 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     datasets.publish(work, numbered)
     if entry.unchanged:
         datasets.confirmed(work, entry.uri, at=unix(numbered.at))
+    if again := asset.redone_since(entry.token) & entry.blocks:
+        datasets.withdraw(work, entry.asset, entry.uri, again)
     for uri in asset.spec.named:
         consumption.forget(work, uri)
     if entry.blocks.is_everything and after.failed:
@@ -116,8 +119,14 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
     if entry.interval is not None and _is_aligned_to(work, entry):
         after = _with_instance(after, Instance(*entry.interval, numbered.seq, entry.table_id, entry.version))
     after = computed_by(asset, after_success(after, entry, numbered.seq), entry, at=unix(numbered.at))
-    chain, last = asset.without_chain(entry.recorder), _last(asset, entry, claim, numbered)
-    return replace(after, done=max(asset.done, entry.token), chain=chain, last=last, costs=_with_cost(asset, entry))
+    return replace(
+        after,
+        done=max(asset.done, entry.token),
+        chain=asset.without_chain(entry.recorder),
+        last=_last(asset, entry, claim, numbered),
+        costs=_with_cost(asset, entry),
+        marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
+    )
 
 
 def _with_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
@@ -138,24 +147,27 @@ def _with_blocks(
     uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
     using = scheduled.request.consumption if scheduled is not None else None
     cleared = {
-        name: marks.clear(using.used(uris[name], blocks) if using is not None else blocks, through=entry.token)
-        for name, marks in asset.stale.items()
+        name: stale.clear(using.used(uris[name], blocks) if using is not None else blocks, through=entry.token)
+        for name, stale in asset.stale.items()
     }
     after = computed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
     return replace(
         after,
-        coverage=asset.coverage | blocks,
-        stale={name: marks for name, marks in cleared.items() if marks},
+        coverage=asset.coverage | (blocks - asset.redone_since(entry.token)),
+        stale={name: stale for name, stale in cleared.items() if stale},
         failed=after_blocks(asset.failed, blocks, invocation=claim.invocation if claim is not None else ""),
     )
 
 
 def _on_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
     """The asset as far on as its schedule has come."""
-    cursor = asset.cursor
-    if claim.request.cursor is not None:
-        cursor = max(claim.request.cursor, cursor or claim.request.cursor, key=_by_end)
+    cursor = further(asset.cursor, claim.request.cursor)
     return replace(asset, watermarks={**asset.watermarks, **entry.watermarks}, cursor=cursor)
+
+
+def further(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The interval of a timetable that ends later; None where neither is known."""
+    return max((each for each in (cursor, other) if each is not None), key=_by_end, default=None)
 
 
 def _with_instance(asset: AssetState, found: Instance) -> AssetState:

@@ -1,0 +1,91 @@
+"""Correcting what is known of blocks without running them; needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.app.backfilling import blocks_of
+from sparkassets.app.opened import Opened
+from sparkassets.core.instants import unix
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.errors import InputError
+from sparkassets.runtime.news import changed_specs
+from sparkassets.runtime.targets import look_at_targets
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.entries import Entry
+    from sparkassets.core.journal.marks import Marked, MarkKind
+    from sparkassets.core.journal.state import State
+    from sparkassets.core.spec.model import AssetSpec
+
+
+class Marking(Opened):
+    """What people can say of the partitions of a project."""
+
+    def mark(self, asset: str, kind: MarkKind, *partitions: str, reason: str) -> Marked:
+        """Says that partitions are done, missing or to be skipped, without running them; needs no Spark.
+
+        ``done`` counts as computed: what failed, or was loaded by hand, is news for those that read it. ``missing`` is
+        computed again, as soon as its gates are open; its rows stay until then. What is to ``skip`` is not wanted until
+        it is marked as missing, and nobody waits for it.
+
+        Args:
+            asset: Its name.
+            kind: ``done``, ``missing`` or ``skip``.
+            partitions: Keys ``A..B`` or ``A``, inclusive; none for an asset without partitions.
+            reason: Why, for people; without credentials.
+
+        Raises:
+            InputError: The asset is a source, its keys are wrong, some of them run, or the reason is missing.
+        """
+        from sparkassets.core.journal.marks import Marked, MarkEntry
+        from sparkassets.core.planner.marking import Marking as Asked
+        from sparkassets.core.planner.marking import checked_reason, mark
+        from sparkassets.core.planner.pending import meant
+
+        spec = self.asset(asset)
+        asked = Asked(spec, _blocks(spec, partitions), kind, checked_reason(reason), self._adapters.user())
+        known: list[PartitionSet] = []
+
+        def decide(state: State) -> Sequence[Entry]:
+            context = self._moment(state)
+            known[:] = [meant(context, spec, context.state_of(spec), asked.blocks)]
+            entry = mark(context, asked)
+            return [] if entry is None else [entry]
+
+        with self._opened("mark") as ledger:
+            ledger.commit(lambda state: changed_specs(self.spec, state))
+            ledger.commit(lambda state: self._seen(state, asset))
+            recorded = ledger.commit(decide)
+        made = PartitionSet.union(each.entry.blocks for each in recorded if isinstance(each.entry, MarkEntry))
+        return Marked(asset, kind, asked.reason, asked.by, made, known[0] - made)
+
+    def _seen(self, state: State, asset: str) -> Sequence[Entry]:
+        """What happened to the asset's table until now, which the mark is about, too."""
+        over = self._adapters.leases().over(state, mine=frozenset())
+        return look_at_targets(self.spec, state, self._adapters.targets(), gone=over, select=[asset]).entries
+
+    def _moment(self, state: State) -> PlanningContext:
+        now = unix(self._adapters.clock.now())
+        over = self._adapters.leases().over(state, mine=frozenset())
+        return PlanningContext(self.spec, state, now, now, gone=over)
+
+
+def _blocks(asset: AssetSpec, partitions: Sequence[str]) -> PartitionSet:
+    """The partitions of the keys; everything of an asset without.
+
+    Raises:
+        InputError: The asset is a source, or they are not its own.
+    """
+    if asset.source is not None:
+        raise InputError(
+            f"asset {asset.name!r} is a source: others write it, so there is nothing to mark",
+            hint="`sparkassets events add` tells of an update",
+        )
+    if asset.partitioning.is_partitioned and not partitions:
+        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
+    if not partitions:
+        return EVERYTHING
+    return PartitionSet.union(blocks_of(asset, each) for each in partitions)

@@ -1,0 +1,63 @@
+"""``sparkassets mark``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.completing import AssetName
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.render import blocks_text
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.marks import mark_document
+from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.marks import MarkKind
+
+KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
+
+
+@click.command("mark")
+@click.argument("asset", type=AssetName())
+@project_option
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="A..B",
+    help="Which partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT. Repeatable.",
+)
+@click.option("--done", "kinds", flag_value="done", multiple=True, help="They count as computed, as they are.")
+@click.option("--missing", "kinds", flag_value="missing", multiple=True, help="They are to be computed again.")
+@click.option(
+    "--skip", "kinds", flag_value="skip", multiple=True, help="They are not wanted, and nobody waits for them."
+)
+@click.option("--reason", required=True, metavar="TEXT", help="Why, for whoever reads the plan later.")
+@json_option
+def command(
+    folder: Path, asset: str, partitions: tuple[str, ...], kinds: tuple[MarkKind, ...], reason: str, as_json: bool
+) -> int:
+    """Correct what is known of ASSET without running it.
+
+    With --done what failed is accepted, or what somebody loaded by hand: it counts as computed, its readers go on, and
+    it is stale as ever once what it reads changes. With --missing it is computed again as soon as it can be, also where
+    nothing changed; its rows stay until then. With --skip it is neither wanted nor waited for, until --missing takes
+    that back or a `backfill --force` computes it. Of an asset without partitions --skip leaves out what is due now.
+    """
+    if len(set(kinds)) != 1:
+        raise InputError("say one of --done, --missing and --skip")
+    project = open_project(folder)
+    found = project.mark(asset, kinds[0], *partitions, reason=reason)
+    if as_json:
+        print_json(mark_document(found, project.spec))
+        return 0
+    terminal, word = Terminal.of(sys.stdout), {"done": "done", "missing": "missing", "skip": "skipped"}[found.kind]
+    for blocks, said in ((found.blocks, f"marked as {word}"), (found.unchanged, f"was {word} already")):
+        if blocks:
+            terminal.print("  ".join(filter(None, [asset, blocks_text(asset, blocks, project.spec), said])))
+    return 0

@@ -1,0 +1,25 @@
+"""What became of a mark, as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.documents.values import partitions_document
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.marks import Marked
+    from sparkassets.core.spec.model import ProjectSpec
+
+
+def mark_document(mark: Marked, project: ProjectSpec) -> dict[str, Any]:
+    """``{asset, mark, changed, partitions, unchanged, reason, by}``; without partitions both are null."""
+    asset = project.assets[mark.asset]
+    return {
+        "asset": mark.asset,
+        "mark": mark.kind,
+        "changed": bool(mark.blocks),
+        "partitions": partitions_document(mark.blocks, asset),
+        "unchanged": partitions_document(mark.unchanged, asset),
+        "reason": mark.reason,
+        "by": mark.by,
+    }

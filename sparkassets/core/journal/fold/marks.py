@@ -1,0 +1,62 @@
+"""What follows from a mark: blocks are accepted as computed, to be computed again, or not wanted any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.entries import Numbered
+from sparkassets.core.journal.fold import consumption, datasets, made
+from sparkassets.core.journal.fold.failures import without
+from sparkassets.core.journal.fold.losses import accepted
+from sparkassets.core.journal.fold.removal import computed
+from sparkassets.core.journal.fold.runs import further
+from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.marks import Mark, MarkEntry, after_mark
+from sparkassets.core.journal.state import AssetState
+
+
+def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
+    """The blocks are what a person says; what failed of them is forgotten."""
+    work.marked(entry.asset)
+    asset = work.assets[entry.asset]
+    follow = _whole if entry.blocks.is_everything else _blocks
+    mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
+    after = follow(work, asset, entry, numbered.seq)
+    work.assets[entry.asset] = replace(after, marks=after_mark(asset.marks, mark))
+    datasets.withdraw(work, entry.asset, entry.uri, asset.coverage - after.coverage)
+    datasets.publish(work, numbered)
+    for uri in asset.spec.named:
+        consumption.forget(work, uri)
+
+
+def _blocks(work: Workspace, asset: AssetState, entry: MarkEntry, seq: int) -> AssetState:
+    blocks = entry.blocks
+    asset = replace(asset, failed=without(asset.failed, blocks))
+    match entry.kind:
+        case "done":
+            asset = accepted(consumption.after_run(work, asset, blocks, None, token=seq), blocks)
+            asset = made.accepted(asset, blocks)
+            stale = {name: marks.clear(blocks, through=seq) for name, marks in asset.stale.items()}
+            after = computed(asset, blocks, None, through=seq)
+            return replace(
+                after,
+                coverage=asset.coverage | blocks,
+                stale={name: marks for name, marks in stale.items() if marks},
+            )
+        case "missing":
+            kept = {name: marks.clear(blocks, through=seq) for name, marks in asset.kept.items()}
+            coverage = asset.coverage - blocks
+            return replace(asset, coverage=coverage, kept={name: marks for name, marks in kept.items() if marks})
+        case "skip":
+            return replace(asset, owed=asset.owed - blocks)
+
+
+def _whole(work: Workspace, asset: AssetState, entry: MarkEntry, _: int) -> AssetState:
+    """An asset without partitions: what was due is used up, unless it is to run again."""
+    asset = replace(asset, failed=())
+    if entry.kind == "missing":
+        return asset
+    after = consumption.answered(work, asset, entry.consumption, entry.events)
+    after = replace(after, cursor=further(after.cursor, entry.cursor))
+    return made.accepted(accepted(after, entry.blocks), entry.blocks) if entry.kind == "done" else after

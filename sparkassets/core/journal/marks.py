@@ -1,0 +1,107 @@
+"""What a person says of an asset's blocks without running it: done, missing or skipped; and what is kept of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from typing import Any, Literal
+
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.runs import Consumption
+from sparkassets.frozen import frozen
+
+MarkKind = Literal["done", "missing", "skip"]
+
+WORDS: Mapping[MarkKind, str] = {"done": "done", "missing": "missing", "skip": "skipped"}
+"""What blocks are after each mark, in a sentence."""
+
+MOST_DONE = 100
+"""Marks of what is done that are remembered of one asset, which only tell why it counts as computed; the newest."""
+
+
+@frozen
+class MarkEntry:
+    """What was said of blocks.
+
+    Attributes:
+        blocks: Those for which it changes something; everything for an asset without partitions.
+        by: Who said it.
+        came: What is there now for those that read the asset, and was not before.
+        consumption, events, cursor: Of an asset without partitions: what was due, which is used up now.
+    """
+
+    asset: str
+    uri: str
+    kind: MarkKind
+    blocks: PartitionSet
+    reason: str
+    by: str
+    came: PartitionSet = NOTHING
+    consumption: Consumption = field(default_factory=Consumption)
+    events: tuple[int, ...] = ()
+    cursor: tuple[int, int] | None = None
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What its event tells people."""
+        return {"mark": self.kind, "reason": self.reason, "by": self.by}
+
+
+@frozen
+class Mark:
+    """What was said of blocks and holds still.
+
+    Attributes:
+        blocks: Everything for an asset without partitions.
+        seq: Number of the entry that says it.
+        at: When, Unix seconds.
+    """
+
+    kind: MarkKind
+    blocks: PartitionSet
+    reason: str
+    by: str
+    seq: int
+    at: int
+
+    @property
+    def text(self) -> str:
+        """What was said, by whom and why, for a sentence."""
+        return f"marked as {WORDS[self.kind]} by {self.by}: {self.reason}"
+
+
+@frozen
+class Marked:
+    """What became of a mark that was asked for.
+
+    Attributes:
+        blocks: Those of which it was recorded; everything for an asset without partitions.
+        unchanged: Those that were so already.
+    """
+
+    asset: str
+    kind: MarkKind
+    reason: str
+    by: str
+    blocks: PartitionSet
+    unchanged: PartitionSet
+
+
+def after_mark(marks: Iterable[Mark], mark: Mark) -> tuple[Mark, ...]:
+    """The marks once another one is made, which counts for its blocks."""
+    kept = [*_outside(marks, mark.blocks), mark]
+    done = [each for each in kept if each.kind == "done"]
+    return tuple(each for each in kept if each.kind != "done" or each in done[-MOST_DONE:])
+
+
+def after_success(marks: tuple[Mark, ...], blocks: PartitionSet, *, through: int) -> tuple[Mark, ...]:
+    """What of the marks holds after a success of ``blocks``, whose run was claimed at ``through``: the later ones."""
+    if not marks:
+        return marks
+    left = ((each,) if each.seq > through else _outside([each], blocks) for each in marks)
+    return tuple(mark for some in left for mark in some)
+
+
+def _outside(marks: Iterable[Mark], blocks: PartitionSet) -> tuple[Mark, ...]:
+    left = (replace(each, blocks=each.blocks - blocks) for each in marks)
+    return tuple(each for each in left if each.blocks)

@@ -1,0 +1,159 @@
+"""What a mark of blocks changes, decided against what is known; or why it cannot be made."""
+
+from __future__ import annotations
+
+from sparkassets.core.credentials import secret_in_text
+from sparkassets.core.journal.marks import MarkEntry, MarkKind
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.phrases import writable
+from sparkassets.core.planner.bounds import within
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.losses import advised
+from sparkassets.core.planner.news import causes, everything
+from sparkassets.core.planner.pending import meant, pending
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.redefined import others
+from sparkassets.core.planner.timing import due_ticks
+from sparkassets.core.planner.wording import labels, named_parts
+from sparkassets.core.runs import Consumption
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+REASON_CHARACTERS = 1000
+
+
+@frozen
+class Marking:
+    """What is to be said of blocks.
+
+    Attributes:
+        blocks: Everything for an asset without partitions.
+        by: Who says it.
+    """
+
+    asset: AssetSpec
+    blocks: PartitionSet
+    kind: MarkKind
+    reason: str
+    by: str
+
+
+def checked_reason(text: str) -> str:
+    """The reason of a mark.
+
+    Raises:
+        InputError: It is empty or too long, cannot be written, or holds a credential.
+    """
+    reason = text.strip()
+    if not 0 < len(reason) <= REASON_CHARACTERS:
+        raise InputError(f"the reason has {len(reason):,} characters; expected 1 to {REASON_CHARACTERS:,}")
+    if reason != writable(reason):
+        raise InputError(f"the reason {reason!r} holds half of a character, which UTF-8 cannot write")
+    if secret := secret_in_text(reason):
+        raise InputError(f"the reason holds {secret}; marks are clear text")
+    return reason
+
+
+def mark(context: PlanningContext, marking: Marking) -> MarkEntry | None:
+    """The entry that says it of those blocks for which it is news; None where it is of none.
+
+    Raises:
+        InputError: Some of the blocks run, are outside the asset's bounds, or cannot be what is said of them.
+    """
+    asset, state = marking.asset, context.state_of(marking.asset)
+    if state.stuck is not None:
+        raise InputError(f"{asset.name}: {advised(asset, state.stuck)}")
+    if marking.kind == "missing" and asset.write is not None and not asset.write.recomputable:
+        raise InputError(f"asset {asset.name!r} appends: what it holds cannot be computed again")
+    if not asset.partitioning.is_partitioned:
+        return _whole(context, marking, state)
+    blocks = meant(context, asset, state, marking.blocks)
+    _refuse_running(context, asset, state, blocks)
+    if outside := blocks - within(asset):
+        raise InputError(f"{named_parts(asset.name, outside, asset.partitioning)} is outside the bounds of the asset")
+    changed = _changed(context, marking, state, blocks)
+    if not changed:
+        return None
+    came = changed - (state.coverage - state.failed_blocks) if marking.kind == "done" else NOTHING
+    return MarkEntry(asset.name, asset.uri, marking.kind, changed, marking.reason, marking.by, came)
+
+
+def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> None:
+    for link in context.chain(state):
+        if running := blocks & asset.partitioning.cover(link.entry.blocks):
+            since = context.when(link.at)
+            raise InputError(
+                f"{named_parts(asset.name, running, asset.partitioning)} is running: {link.entry.run} since {since}",
+                hint="mark it when the run has ended",
+            )
+
+
+def _changed(context: PlanningContext, marking: Marking, state: AssetState, blocks: PartitionSet) -> PartitionSet:
+    """Those of the blocks that are not what is said of them already."""
+    asset, inside = marking.asset, marking.asset.partitioning.inside
+    if marking.kind == "skip":
+        return blocks - state.skipped
+    have, failed = inside(state.coverage), state.failed_blocks
+    if marking.kind == "missing":
+        return blocks & (have | failed | state.skipped)
+    if later := blocks - context.over(asset.partitioning):
+        raise InputError(f"{labels(later, asset.partitioning)} of {asset.name!r} is not over, so it cannot be done")
+    touched = [each.blocks for each in state.foreign] + [each.blocks for each in others(asset, state)]
+    touched += [each.parts() for each in state.kept.values()]
+    stale = pending(context, asset, state).all_stale
+    current = have - stale - failed - state.skipped - PartitionSet.union(touched)
+    return blocks - current
+
+
+def _whole(context: PlanningContext, marking: Marking, state: AssetState) -> MarkEntry | None:
+    """The mark of an asset without partitions; what is due for it is used up, unless it is to run again."""
+    asset, name, kind = marking.asset, marking.asset.name, marking.kind
+    _refuse_unsettled(context, state)
+    if kind == "missing":
+        _refuse_instances(asset)
+        known = bool(state.redone) or (state.last is None and not state.failed)
+        return None if known else MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
+    used = _due(context, asset, state)
+    if used is None and kind == "skip" and not state.failed:
+        return None
+    consumption, events, cursor = used or (Consumption(), (), None)
+    came = EVERYTHING if kind == "done" else NOTHING
+    said = (kind, EVERYTHING, marking.reason, marking.by, came)
+    return MarkEntry(name, asset.uri, *said, consumption=consumption, events=events, cursor=cursor)
+
+
+def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
+    if state.chain:
+        newest, live = state.chain[-1], bool(context.chain(state))
+        told = f"is running since {context.when(newest.at)}" if live else "never ended"
+        hint = "mark it when the run has ended" if live else "`sparkassets run` settles what became of it"
+        raise InputError(f"{state.name} cannot be marked: {newest.entry.run} {told}", hint=hint)
+
+
+def _refuse_instances(asset: AssetSpec) -> None:
+    if isinstance(asset.strategy, EveryInstance):
+        raise InputError(
+            f"asset {asset.name!r} has a run for each of its instances, so it cannot be missing as a whole",
+            hint=f"`sparkassets backfill {asset.name} --interval A..B` computes one again",
+        )
+
+
+_Due = tuple[Consumption, tuple[int, ...], tuple[int, int] | None]
+
+
+def _due(context: PlanningContext, asset: AssetSpec, state: AssetState) -> _Due | None:
+    """What a run would use up now: events and ticks, which events these are, and the timetable's interval."""
+    if asset.schedule.timetable is not None:
+        ticks = due_ticks(context, asset, asset.schedule.timetable, state)
+        if isinstance(ticks, Waiting):
+            return None
+        return everything(context, state), (), ticks[-1].cursor
+    if asset.schedule.condition is None:
+        return None
+    found = causes(context, asset.schedule.condition, state)
+    if not found.holds:
+        return None
+    return found.uses.consumption, tuple(ref.seq for ref in found.events), None

@@ -1,0 +1,37 @@
+"""Why blocks are not wanted although what they are made of may be there: somebody skipped them, or all of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparkassets.core.journal.marks import Mark
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.pending import cut_off
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.require import waived
+from sparkassets.core.planner.wording import listing
+from sparkassets.core.spec.model import AssetSpec
+
+
+def skipped(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
+    """What is skipped of an asset, and why, quietly."""
+    back = f"`sparkassets mark {asset.name} --missing` wants it again"
+    marks = by_mark(asset, state.skips)
+    found = [Waiting(asset.name, f"{mark.text}; {back}", None, own, quiet=True) for mark, own in marks]
+    if cut := cut_off(context, asset, state):
+        found.append(Waiting(asset.name, without_all(context, asset, cut), None, cut, quiet=True))
+    return found
+
+
+def by_mark(asset: AssetSpec, marks: Sequence[Mark]) -> list[tuple[Mark, PartitionSet]]:
+    """Which partitions each mark is about, of those that the asset has now."""
+    inside, known = asset.partitioning.inside, asset.partitioning.known
+    return [(mark, own) for mark in marks if (own := inside(mark.blocks) & known)]
+
+
+def without_all(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> str:
+    """Why ``blocks`` are cut off."""
+    names = [inlet.name for inlet in asset.inlets.values() if waived(context, asset, inlet, blocks)]
+    return f"not wanted: what it would be made of is skipped in {listing(names)}"

@@ -1,0 +1,80 @@
+"""`sparkassets mark`: what it says, in words and in JSON, and what it refuses."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("shop", "engine")
+
+
+def test_partitions_are_skipped_and_wanted_again(said, asked):
+    assert said("mark", "daily_revenue", "--partition", "2025-03-01", "--skip", "--reason", "the shop was closed") == (
+        0,
+        "daily_revenue  2025-03-01  marked as skipped\n",
+        "",
+    )
+    told = asked("mark", "daily_revenue", "--partition", "2025-03-01..2025-03-02", "--skip", "--reason", "closed")
+    assert (told["mark"], told["changed"], told["reason"]) == ("skip", True, "closed")
+    assert told["partitions"] == {"ranges": ["2025-03-02..2025-03-02"], "count": 1}
+    assert told["unchanged"] == {"ranges": ["2025-03-01..2025-03-01"], "count": 1}
+    (row,) = (each for each in asked("status") if each["asset"] == "daily_revenue")
+    assert row["partitions"]["skipped"] == 2
+    assert {each["partition"]: each["status"] for each in asked("partitions", "daily_revenue")}[
+        "2025-03-01"
+    ] == "skipped"
+    code, out, _ = said("plan")
+    assert (code, "the shop was closed; `sparkassets mark daily_revenue" in " ".join(out.split())) == (0, True)
+    assert "marked as skipped" in said("explain", "daily_revenue", "--partition", "2025-03-01")[1]
+    keys = ("--partition", "2025-03-01", "--partition", "2025-03-02")
+    assert said("mark", "daily_revenue", *keys, "--missing", "--reason", "it was open")[0] == 0
+    assert said("mark", "daily_revenue", *keys, "--missing", "--reason", "it was open")[1] == (
+        "daily_revenue  2025-03-01..2025-03-02  was missing already\n"
+    )
+
+
+def test_what_is_done_is_an_event(said, asked):
+    said("mark", "daily_revenue", "--partition", "2025-03-01", "--done", "--reason", "loaded by hand")
+    event = asked("events", "list", "--last", "1")[0]
+    assert (event["asset"], event["partitions"], event["run"]) == (
+        "daily_revenue",
+        ["2025-03-01..2025-03-01"],
+        None,
+    )
+    assert (event["extra"]["mark"], event["extra"]["reason"]) == ("done", "loaded by hand")
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("daily_revenue", "--partition", "2025-03-01", "--reason", "x"), "say one of --done, --missing and --skip"),
+        (
+            ("daily_revenue", "--partition", "2025-03-01", "--done", "--skip", "--reason", "x"),
+            "say one of --done, --missing and --skip",
+        ),
+        (("daily_revenue", "--done", "--reason", "x"), "asset 'daily_revenue' has partitions: say which with --part"),
+        (("daily_revenue", "--partition", "March", "--done", "--reason", "x"), "'March'"),
+        (("daily_revenue", "--partition", "2025-03-01", "--done", "--reason", " "), "the reason has 0 characters"),
+        (
+            ("orders", "--partition", "2025-03-01", "--done", "--reason", "x"),
+            "asset 'orders' is a source",
+        ),
+        (("best_shops", "--partition", "2025-03-01", "--done", "--reason", "x"), "'best_shops' has no partitions"),
+        (("nothing", "--done", "--reason", "x"), "'nothing'"),
+    ],
+)
+def test_what_cannot_be_marked_is_refused(said, args, told):
+    code, out, err = said("mark", *args)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_a_reason_is_asked_for_and_holds_no_credential(said):
+    code, _, err = said("mark", "best_shops", "--done")
+    assert (code, "--reason" in err) == (2, True)
+    code, _, err = said("mark", "best_shops", "--done", "--reason", "password=hunter2hunter2")
+    assert (code, "hunter2" in err, "the reason holds" in err) == (2, False, True)
+
+
+def test_refusals_are_documents_too(said):
+    code, out, _ = said("mark", "best_shops", "--partition", "x", "--done", "--reason", "x", "--json")
+    assert (code, json.loads(out)["error"]["message"]) == (2, "asset 'best_shops' has no partitions")
