@@ -13,6 +13,7 @@ from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
+from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.runs import Pin, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -285,6 +286,11 @@ class RunOrder:
     told: tuple[str, int] | None = None
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    @property
+    def finds_segments(self) -> bool:
+        """Whether no segment of some open dimension was known, so that what comes out tells them."""
+        return any(WHOLE in segment for segment, _ in self.blocks.apart)
+
 
 CommitKind = Literal["data", "fence", "layout"]
 """A ``layout`` commit changes no rows: it puts back what a commit of rows could not keep, and has no transaction."""
@@ -375,7 +381,8 @@ class Computation(Protocol):
     def measures(self) -> Mapping[str, Any]:
         """``{"watermarks": {inlet: high as text}, "extra": {what the function told}, "events": [what it announced]}``.
 
-        Keys only where set; an event is as `sparkassets.core.journal.announce.told_of` writes it.
+        Besides ``"keys": {column: [segments that it added]}``. Keys only where set; an event is as
+        `sparkassets.core.journal.announce.told_of` writes it.
         """
 
 
@@ -425,6 +432,13 @@ class Target(Protocol):
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look."""
+
+    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+        """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
+
+        Raises:
+            RunError: They cannot be read.
+        """
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs have written and never committed, but for the commit that was found.

@@ -46,6 +46,7 @@ from sparkassets.errors import Location
 HERE = Location("test.yml", 1, 1)
 
 Segments = Mapping[str, Sequence[str]]
+"""Column to keys; ``runtime`` in place of them for those that come to be known."""
 """The keys of each column."""
 
 clock = partial(parse_timetable, timezone="UTC")
@@ -66,7 +67,12 @@ def days(*keys: str, by: str = "day", zone: str = "UTC") -> PartitionSet:
 def partitioned(by: str | None, zone: str = "UTC", segments: Segments = MappingProxyType({})) -> Partitioning:
     """By a grain of time, unless it is None, and by the segments of each column."""
     time = TimePartition(by, zone, column=by) if by else None  # type: ignore[arg-type]
-    return Partitioning(time, tuple(SegmentPartition(column, tuple(sorted(keys))) for column, keys in segments.items()))
+    return Partitioning(time, tuple(_segments(column, keys) for column, keys in segments.items()))
+
+
+def _segments(column: str, keys: Sequence[str]) -> SegmentPartition:
+    is_open = keys == "runtime"
+    return SegmentPartition(column, () if is_open else tuple(sorted(keys)), is_open)
 
 
 def source(
@@ -193,7 +199,7 @@ class Story:
         """A source changed."""
         item = self.project.assets[name]
         whole = not item.partitioning.is_partitioned
-        changed = NOTHING if whole else PartitionSet.union(item.partitioning.parse(key) for key in keys)
+        changed = NOTHING if whole else PartitionSet.union(item.partitioning.parse(key, recorded=True) for key in keys)
         return self.add(ObservedEntry(name, item.uri, changed, whole=whole, **more))
 
     def event(self, uri: str) -> int:

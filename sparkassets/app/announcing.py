@@ -44,7 +44,7 @@ class Announcing(Opened):
         """
         from sparkassets.core.journal.announce import announced
 
-        entry = announced(self.spec, target, partition=partition, extra=extra, id=id, at=at)
+        entry = announced(self._known("events add"), target, partition=partition, extra=extra, id=id, at=at)
         return self._announce([entry], on_known)[0]
 
     def add_events(
@@ -69,7 +69,7 @@ class Announcing(Opened):
         """
         from sparkassets.core.journal.announce import announced_lines
 
-        return self._announce(announced_lines(self.spec, lines, name=name), on_known)
+        return self._announce(announced_lines(self._known("events add"), lines, name=name), on_known)
 
     def _announce(
         self, entries: Sequence[EventEntry], on_known: Callable[[dict[str, Any]], None] | None

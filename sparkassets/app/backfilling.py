@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import parse_instant, unix
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, PartitionError, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
@@ -103,4 +103,10 @@ def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
     """
     if not asset.partitioning.is_partitioned:
         raise InputError(f"asset {asset.name!r} has no partitions")
-    return asset.partitioning.parse(keys)
+    try:
+        return asset.partitioning.parse(keys)
+    except PartitionError as error:
+        if not asset.partitioning.is_open:
+            raise
+        add = f"`sparkassets partitions {asset.name} add KEY` makes a segment known"
+        raise PartitionError(str(error.args[0]), hint=f"{error.hint}; {add}" if error.hint else add) from None

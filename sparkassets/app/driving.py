@@ -92,7 +92,10 @@ class Driving(Looking):
 
         if request.rebuild:
             refuse_without_run(self.plan_backfill(request, at=at))
-        works: list[Work] = [backfill_of(self.asset(request.asset), request)]
+        asset = self.asset(request.asset)
+        if asset.partitioning.is_open:
+            asset = self._context(at=at).asset(asset.name)
+        works: list[Work] = [backfill_of(asset, request)]
         if request.downstream:
             works.append(Tick(descendants(self.spec.assets, request.asset)))
         return self._drive(works, spark, at=at, progress=progress, check=check)

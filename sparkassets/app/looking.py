@@ -55,8 +55,9 @@ class Looking(Opened):
         """What a backfill would run, with ``estimate`` at what cost."""
         from sparkassets.app.backfilling import backfill_of
 
+        self.asset(request.asset)
         context = self._context(at=at)
-        found = backfill_of(self.asset(request.asset), request).plan(context)
+        found = backfill_of(context.asset(request.asset), request).plan(context)
         return self._told(found, context, estimate=estimate)
 
     def _told(self, found: Plan, context: PlanningContext, *, estimate: bool) -> Plan:
@@ -64,7 +65,7 @@ class Looking(Opened):
             from sparkassets.core.planner.estimate import priced
 
             found = priced(found, context, self._adapters.volumes().volume)
-        return plan_with_keys(found, self.spec)
+        return plan_with_keys(found, context.project)
 
     def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:
         """What the runs of a plan make due after them, upstream first: by asset, everything for all of one."""
@@ -88,9 +89,11 @@ class Looking(Opened):
         from sparkassets.app.backfilling import blocks_of
         from sparkassets.core.planner.explain import Node, explain
 
-        spec = self.asset(asset)
+        self.asset(asset)
+        context = self._context(at=at)
+        spec = context.asset(asset)
         blocks = blocks_of(spec, partition) if partition is not None else EVERYTHING
-        node = explain(self._context(at=at), spec, blocks)
+        node = explain(context, spec, blocks)
         if spec.source is not None:
             return node
         why = self._adapters.targets().why_spark(spec)
@@ -102,32 +105,36 @@ class Looking(Opened):
         from sparkassets.core.planner.status import asset_status
 
         context = self._context(at=at)
-        return [asset_status(context, asset) for asset in self.spec.assets.values()]
+        return [asset_status(context, asset) for asset in context.project.assets.values()]
 
     def partitions(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
         """Every partition of an asset that is wanted or there, with its status."""
         from sparkassets.core.planner.status import grid
 
-        return list(grid(self._context(at=at), self._partitioned(asset)))
+        context = self._context(at=at)
+        return list(grid(context, self._partitioned(context, asset)))
 
     def stretches(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
         """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
         from sparkassets.core.planner.status import stretches
 
-        spec = self._partitioned(asset)
+        context = self._context(at=at)
+        spec = self._partitioned(context, asset)
         labels, count = spec.partitioning.labels, spec.partitioning.count
-        return [(labels(each)[0], count(each), status) for each, status in stretches(self._context(at=at), spec)]
+        return [(labels(each)[0], count(each), status) for each, status in stretches(context, spec)]
 
     def grid(self, asset: str, *, at: datetime | str | None = None) -> Grid:
         """Those partitions with time down and segments across; rows and columns that are alike are one."""
         from sparkassets.core.partitions.across import across
         from sparkassets.core.planner.status import told
 
-        spec = self._partitioned(asset)
-        return across(spec.partitioning, told(self._context(at=at), spec))
+        context = self._context(at=at)
+        spec = self._partitioned(context, asset)
+        return across(spec.partitioning, told(context, spec))
 
-    def _partitioned(self, name: str) -> AssetSpec:
-        spec = self.asset(name)
+    def _partitioned(self, context: PlanningContext, name: str) -> AssetSpec:
+        self.asset(name)
+        spec = context.asset(name)
         if not spec.partitioning.is_partitioned:
             raise InputError(f"asset {name!r} has no partitions", hint="`sparkassets status` tells what is known")
         return spec

@@ -45,7 +45,8 @@ class Marking(Opened):
         from sparkassets.core.planner.marking import checked_reason, mark
         from sparkassets.core.planner.pending import meant
 
-        spec = self.asset(asset)
+        self.asset(asset)
+        spec = self._known("mark").assets[asset]
         asked = Asked(spec, _blocks(spec, partitions), kind, checked_reason(reason), self._adapters.user())
         known: list[PartitionSet] = []
 

@@ -49,6 +49,14 @@ class Opened:
         """What the journal says; nothing where there is none yet."""
         return self._ledger(what).open() if self._adapters.store.exists() else State()
 
+    def _known(self, what: str) -> ProjectSpec:
+        """The project with the segments that the journal knows, where they come to be known as it runs."""
+        if not any(asset.partitioning.is_open for asset in self.spec.assets.values()):
+            return self.spec
+        from sparkassets.core.journal.learned import knowing
+
+        return knowing(self.spec, self._state(what))
+
     @contextmanager
     def _opened(self, what: str) -> Iterator[Ledger]:
         """A ledger to write to, made where there is none yet; left in order, and with the sinks told."""

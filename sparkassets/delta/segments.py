@@ -81,9 +81,9 @@ class FileSegments:
         return NOWHERE if key is None else FileSegment(key, key, rows=told, nulls=nulls != 0)
 
     def key_of(self, value: Any) -> str | None:  # noqa: ANN401 - of any type
-        """The segment of one value; None for one that is not among the keys, which is noted."""
+        """The segment of one value; None, and noted, for one that is not among the keys, where these are listed."""
         text = self._text(value)
-        if text in self._known:
+        if text in self._known or (self.partition.is_open and text is not None):
             return text
         self.leave_out(NULL if value is None else str(value) if text is None else text)
         return None

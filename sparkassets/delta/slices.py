@@ -82,6 +82,7 @@ class TableFiles:
     def sliced(self, parts: PartitionSet, *, partitioning: Partitioning) -> Slices:
         """They against ``parts``, as `sliced` has it."""
         files = self.files
+        partitioning, parts = partitioning.told_apart(parts)
         if parts.is_everything or not parts:
             return Slices(inside=tuple(files)) if parts else Slices(outside=tuple(files))
         columns = told_by(self.schema, partitioning)
@@ -106,6 +107,7 @@ def touching(
 
     What leaves is mostly told without statistics: it was ``found`` there, or came meanwhile and was judged then.
     """
+    partitioning, parts = partitioning.told_apart(parts)
     columns = told_by(table.schema().to_json(), partitioning)
     if parts.is_everything or columns is None or not partitioning.is_partitioned:
         return lambda _: bool(parts)

@@ -20,6 +20,7 @@ from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal import events
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
+from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
 from sparkassets.core.journal.unchanged import no_news
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -301,9 +302,10 @@ class Driver:
 
     def _order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
         """What is to be computed for a claim: that of the run, or an older one of its chain."""
-        asset, state, request = self.project.assets[run.asset], self.ledger.state, claim.entry.request
-        caused = frozenset(request.events)
-        inlets = {name: self.project.assets[name] for name in request.pins}
+        state, request = self.ledger.state, claim.entry.request
+        project = knowing(self.project, state)
+        asset, caused = project.assets[run.asset], frozenset(request.events)
+        inlets = {name: project.assets[name] for name in request.pins}
         return RunOrder(
             asset=asset,
             run=claim.entry.run,
@@ -461,18 +463,19 @@ class Driver:
         claim, asset = end.active.claim, self.project.assets[end.active.run.asset]
         seconds = self.clock.monotonic() - end.active.since
         match end.outcome:
-            case Done(_, attempts):
+            case Done(attempts=attempts):
                 committed = end.outcome.committed
                 chain = state.assets[asset.name].chain
                 found = next((link for link in chain if link.entry.run == committed.run), claim)
                 extra = {**committed.rows, **committed.measures.get("extra", {})}
+                keys = _keys(end.outcome, committed.measures.get("keys", {}))
                 return SuccessEntry(
                     asset=asset.name,
                     uri=asset.uri,
                     run=found.entry.run,
                     token=found.token,
                     recorder=claim.token,
-                    blocks=found.entry.blocks,
+                    blocks=asset.partitioning.came_out(found.entry.blocks, keys),
                     table_id=committed.table_id,
                     version=committed.version,
                     interval=found.entry.interval,
@@ -483,6 +486,7 @@ class Driver:
                     attempt=committed.attempt or attempts,
                     seconds=seconds,
                     definition=found.entry.request.definition,
+                    keys=keys,
                     unchanged=_unchanged(state.assets[asset.name], end.outcome, found.entry.blocks),
                 )
             case Failed(cause, _, fenced, attempts, parts):
@@ -511,7 +515,7 @@ class Driver:
     def _result(self, end: _Ended, failure: Explained, recorded: SuccessEntry | FailureEntry | None) -> RunResult:
         head = self._head(end.active)
         match end.outcome:
-            case Done(_, attempts) if recorded is not None:
+            case Done(attempts=attempts) if recorded is not None:
                 committed = end.outcome.committed
                 adopted = committed.run if committed.run != head.run else None
                 return replace(
@@ -574,6 +578,13 @@ def _emitted(entry: Entry | None, outcome: Outcome) -> list[Entry]:
 
     told = outcome.committed.measures.get("events", ())
     return [of_run(each, run=entry.run, interval=entry.interval) for each in told]
+
+
+def _keys(outcome: Done, added: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """The segments that a run came to know, by column: those that came out of it, and those that it added."""
+    columns = sorted({*outcome.keys, *added})
+    found = {column: tuple(sorted({*outcome.keys.get(column, ()), *added.get(column, ())})) for column in columns}
+    return {column: keys for column, keys in found.items() if keys}
 
 
 def _told_up_to(asset: AssetState) -> tuple[str, int] | None:

@@ -9,8 +9,9 @@ completed by whoever finds it, from that run's own pins. What is recorded in the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field, replace
 from functools import partial
 
 from sparkassets.core.journal.entries import FailureCause
@@ -43,10 +44,12 @@ class Done:
 
     Attributes:
         commits: Of that run, one in each outlet, in the order of the outlets.
+        keys: Column to the segments that came out, where none was known when it was claimed.
     """
 
     commits: tuple[Committed, ...]
     attempts: int
+    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def committed(self) -> Committed:
@@ -156,14 +159,28 @@ class Execution:
             if self._older:
                 outcome = self._recover()
                 if outcome is not None:
-                    return outcome
-            return Done(self._attempt_until_in(), self._attempts)
+                    return self._told(outcome)
+            return self._told(Done(self._attempt_until_in(), self._attempts))
         except _SupersededError:
             return Superseded()
         except HistoryGoneError as error:
             return Failed("error", error, fenced=False, attempts=self._attempts)
         except BaseException as error:  # noqa: BLE001  the run boundary: `sys.exit` in a run's code is a failure, too
-            return self._fail(error)
+            return self._told(self._fail(error))
+
+    def _told(self, outcome: Outcome) -> Outcome:
+        """With the segments that came out of a run of all; what cannot be read of them yet, the next claim reads."""
+        if not isinstance(outcome, Done):
+            return outcome
+        run = outcome.committed.run
+        orders = [self._order, *(self._reorder(link) for link in self._older if link.entry.run == run)]
+        order = next(each for each in orders if each.run == run)
+        if not order.finds_segments:
+            return outcome
+        try:
+            return replace(outcome, keys=self._targets[0].segments(order, outcome.committed))
+        except BaseException as error:  # noqa: BLE001  as in `run`
+            return Failed("error", error, fenced=False, attempts=self._attempts)
 
     # ------------------------------------------------------------------ steps 2 and 3
 

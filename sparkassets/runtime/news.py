@@ -38,13 +38,13 @@ def changed_specs(project: ProjectSpec, state: State) -> list[Entry]:
     What the project has no more runs no more: events are not kept for it. All else of it is, for when it comes back.
     """
     entries: list[Entry] = [
-        SpecEntry(name, replace(known.spec, named=()))
+        SpecEntry(name, replace(known.spec.declared, named=()))
         for name, known in state.assets.items()
         if known.spec.named and name not in project.assets
     ]
     for asset in project.assets.values():
         spec, known = fold_spec(asset, project), state.assets.get(asset.name)
-        if known is None or known.spec != spec:
+        if known is None or known.spec.declared != spec:
             entries.append(SpecEntry(asset.name, spec))
     return entries
 

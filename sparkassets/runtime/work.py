@@ -59,7 +59,7 @@ class Rebuild:
         """The run, until it has been tried."""
         if self._done:
             return Plan(context.now)
-        return plan_rebuild(context, self._asset, force=self._force)
+        return plan_rebuild(context, context.asset(self._asset.name), force=self._force)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
@@ -93,15 +93,16 @@ class Backfill:
     def plan(self, context: PlanningContext) -> Plan:
         """What is left of the backfill; its first run is the one to claim."""
         if self._asset.partitioning.is_partitioned:
+            asset = context.asset(self._asset.name)
             if self._blocks.is_everything:
-                self.remaining = self._blocks = all_blocks(context, self._asset)
-            left = self.remaining | (divided(context, self._asset) & self._blocks)
+                self.remaining = self._blocks = all_blocks(context, asset)
+            left = self.remaining | (divided(context, asset) & self._blocks)
             if not left:
                 return Plan(context.now)
-            return plan_backfill(context, self._asset, left, force=self._force, other_code=self._whole)
+            return plan_backfill(context, asset, left, force=self._force, other_code=self._whole)
         if not self.remaining:
             return Plan(context.now)
-        return plan_backfill_unpartitioned(context, self._asset, self._interval, force=self._force)
+        return plan_backfill_unpartitioned(context, context.asset(self._asset.name), self._interval, force=self._force)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again but in parts; a run that only settled an older one has tried nothing."""

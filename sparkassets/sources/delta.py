@@ -221,7 +221,9 @@ class _Look:
     def _notes(self, left: LeftOut) -> tuple[str, ...]:
         partitioning = self.asset.partitioning
         what = {} if partitioning.time is None else {partitioning.time.column: _no_slot(partitioning.time)}
-        what |= {each.column: "none of its segments" for each in partitioning.segments}
+        what |= {
+            each.column: "no segment" if each.is_open else "none of its segments" for each in partitioning.segments
+        }
         return tuple(
             f"rows left out whose '{column}' is {what[column]}: {_some(values)}"
             for column, values in left.items()
@@ -311,17 +313,17 @@ class _Look:
         if self.cursor.get("keys") == self._keys():
             return self.cursor.get("unlisted")
         partitioning = self.asset.partitioning
-        return partitioning.labels(partitioning.unknown(self.coverage)) or None
+        return partitioning.labels(self.coverage - partitioning.admits(self.coverage)) or None
 
     def _listed_again(self) -> PartitionSet:
         """What was held before of segments that were not known at the last look and are known now."""
         partitioning = self.asset.partitioning
         unlisted = (partitioning.parse(label, recorded=True) for label in self.cursor.get("unlisted") or ())
-        return PartitionSet.union(unlisted) & partitioning.known & self.coverage
+        return partitioning.admits(PartitionSet.union(unlisted) & self.coverage)
 
     def _covered(self) -> PartitionSet:
         """What was held before of the segments that are known now."""
-        return self.coverage & self.asset.partitioning.known
+        return self.asset.partitioning.admits(self.coverage)
 
 
 def _id(table: DeltaTable) -> str:

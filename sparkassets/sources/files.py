@@ -106,7 +106,7 @@ class FileObserver:
         return Observation(
             asset=asset.name,
             changed=PartitionSet.of_slots((slots[key].segment, slots[key].time) for key in news),
-            removed=(were & partitioning.known) - present,
+            removed=partitioning.admits(were) - present,
             whole=not partitioning.is_partitioned and bool(news or gone),
             cursor=news | left | dict.fromkeys(gone),
             extra=extra,
@@ -129,13 +129,13 @@ def _unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
     return {key for key, slot in found.items() if slot is not None and not _is_known(slot.segment, known)}
 
 
-def _known_keys(partitioning: Partitioning) -> list[frozenset[str]]:
-    """Of each dimension of segments."""
-    return [frozenset(each.keys) for each in partitioning.segments]
+def _known_keys(partitioning: Partitioning) -> list[frozenset[str] | None]:
+    """Of each dimension of segments; None of one that is open to any."""
+    return [None if each.is_open else frozenset(each.keys) for each in partitioning.segments]
 
 
-def _is_known(segment: Segment, known: Sequence[frozenset[str]]) -> bool:
-    return all(key in keys for key, keys in zip(segment, known, strict=True))
+def _is_known(segment: Segment, known: Sequence[frozenset[str] | None]) -> bool:
+    return all(keys is None or key in keys for key, keys in zip(segment, known, strict=True))
 
 
 def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettled: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import instant, zone
+from sparkassets.core.partitions import segment_of
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
@@ -31,6 +32,7 @@ class Blocks:
         timezone: Of the clocks that a timestamp is told by.
         columns: Whose values tell of a row which block it is of.
         predicate: Holds for the rows of the blocks and for no others.
+        is_open: Whether segments come to be known as the project runs.
     """
 
     asset: str
@@ -38,6 +40,7 @@ class Blocks:
     timezone: str
     columns: tuple[PartitionColumn, ...]
     predicate: str
+    is_open: bool = False
 
     def guarded(self, frame: DataFrame) -> DataFrame:
         """The same rows, of which one outside the blocks fails the job that computes it."""
@@ -63,6 +66,8 @@ class Blocks:
         shown = (", " if len(values) == 1 else "; ").join(map(self._shown, found[:_SHOWN]))
         names = ", ".join(column.name for column in self.columns)
         hint = "filter them in the query, or join {{ partitions }}"
+        if self.is_open:
+            hint += f"; segments that are to be computed: `sparkassets partitions {self.asset} add KEY…`"
         if (zoned := next(filter(self._is_zoned, self.columns), None)) is not None:
             hint = (
                 f"a TIMESTAMP is an instant, here shown in {self.timezone}, and midnight of UTC is none there: "
@@ -114,7 +119,27 @@ def blocks_of(order: RunOrder, schema: StructType) -> Blocks | None:
     labels = partitioning.told(order.blocks, most=_SHOWN)
     more = ", …" if partitioning.told_count(order.blocks) > _SHOWN else ""
     timezone = "UTC" if partitioning.time is None else partitioning.time.timezone
-    return Blocks(asset.name, ", ".join(labels) + more, timezone, columns, predicate)
+    return Blocks(asset.name, ", ".join(labels) + more, timezone, columns, predicate, partitioning.is_open)
+
+
+def segments_in(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
+    """The segments that the rows of the run's blocks hold, of each open dimension, by its column, ascending.
+
+    Raises:
+        RunError: A column is not there, or cannot hold segments.
+    """
+    asset, partitioning = order.asset, order.asset.partitioning
+    owner, found = f"the table of {asset.name}", {}
+    columns = partition_columns(rows.schema, partitioning=partitioning, owner=owner)
+    predicate = belonging(rows.schema, order.blocks, partitioning=partitioning, owner=owner)
+    own = rows if predicate is None else rows.filter(predicate)
+    for each in partitioning.segments:
+        column = next(some for some in columns if some.is_segment and some.name.lower() == each.column.lower())
+        if each.is_open:
+            values = (row[0] for row in own.select(sqltext.name(column.name)).distinct().collect())
+            keys = (segment_of(value, column.kind) for value in values)
+            found[each.column] = sorted(key for key in keys if key is not None)
+    return found
 
 
 def _local(micros: int, zone_name: str) -> str:

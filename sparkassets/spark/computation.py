@@ -48,6 +48,8 @@ class SparkComputation:
             told["extra"] = dict(self.context.extra)
         if self.context.emitted:
             told["events"] = list(self.context.emitted)
+        if self.context.added:
+            told["keys"] = {column: list(keys) for column, keys in self.context.added.items()}
         return told
 
 

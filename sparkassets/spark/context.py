@@ -9,6 +9,7 @@ from typing import Any
 
 from sparkassets.core.instants import instant, zone
 from sparkassets.core.partitions import Partitioning, PartitionSet
+from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
@@ -22,7 +23,7 @@ class Block:
 
     Attributes:
         start, end: Half-open; aware, UTC. None of a partition without a time.
-        segments: By column; none of a partition by time alone.
+        segments: By column; none of a partition by time alone, nor of a dimension of which no segment is known yet.
     """
 
     key: str
@@ -96,6 +97,26 @@ class Context:
         """
         self._outbox.add(target, partition, extra)
 
+    def add_partition(self, key: object, dimension: str | None = None) -> None:
+        """Says that there is a segment of the asset (``segments: runtime``), from the run's success on.
+
+        A run that was for all segments has computed it; else it is missing, and computed by a run to come. One that is
+        known is not added again.
+
+        Args:
+            key: Of the column, as text or as its value.
+            dimension: The column; needed where several dimensions of the asset are ``segments: runtime``.
+
+        Raises:
+            RunError: The asset has no such dimension, or this is no key.
+        """
+        self._outbox.add_partition(key, dimension)
+
+    @property
+    def added(self) -> Mapping[str, Sequence[str]]:
+        """The segments that were added so far, by column."""
+        return {column: tuple(keys) for column, keys in self._outbox.keys.items()}
+
     @property
     def emitted(self) -> Sequence[Mapping[str, Any]]:
         """What was announced so far, as the run's commit carries it."""
@@ -156,7 +177,9 @@ def _blocks(partitioning: Partitioning, blocks: PartitionSet) -> Iterator[Block]
     columns = [each.column for each in partitioning.segments]
     for key, (start, end, segment) in zip(partitioning.keys(blocks), partitioning.slots(blocks), strict=True):
         first, after = (None, None) if partitioning.time is None else (instant(start), instant(end))
-        yield Block(key, first, after, dict(zip(columns, segment, strict=True)))
+        yield Block(
+            key, first, after, {name: text for name, text in zip(columns, segment, strict=True) if text != WHOLE}
+        )
 
 
 def _in_zone(interval: tuple[datetime, datetime] | None, zone: tzinfo) -> tuple[datetime, datetime] | tuple[None, None]:

@@ -1,4 +1,4 @@
-"""Events that a function announces for what it wrote besides its own asset; recorded with the run's success."""
+"""What a function tells besides its rows, recorded with the run's success: events of others, and segments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkassets.core.journal.announce import announced, told_of
+from sparkassets.core.journal.learned import added_segment
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import InputError, RunError
@@ -14,15 +15,17 @@ from sparkassets.errors import InputError, RunError
 
 @dataclass(frozen=True)
 class Outbox:
-    """The events of one attempt of a run, held back until the run is recorded.
+    """What one attempt of a run tells, held back until the run is recorded.
 
     Attributes:
         events: As the run's commit carries them.
+        keys: Column to the segments that it added.
     """
 
     project: ProjectSpec
     asset: AssetSpec
     events: list[dict[str, Any]] = field(default_factory=list)
+    keys: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, target: str, partition: str | None, extra: Mapping[str, Any] | None) -> None:
         """Keeps the event that ``target`` was updated.
@@ -38,3 +41,17 @@ class Outbox:
         if entry.uri in fold_spec(self.asset, self.project).listens:
             raise RunError(f"{name}: context.emit({target!r}): {name} listens to it, so it would run again and again")
         self.events.append(told_of(entry))
+
+    def add_partition(self, key: object, column: str | None) -> None:
+        """Keeps the segment, which there is from the run's success on.
+
+        Raises:
+            RunError: The asset has no such dimension of ``segments: runtime``, or it is no segment.
+        """
+        try:
+            found, text = added_segment(self.asset, key, column)
+        except InputError as error:
+            raise RunError(f"{self.asset.name}: context.add_partition: {error.args[0]}", hint=error.hint) from error
+        kept = self.keys.setdefault(found, [])
+        if text not in kept:
+            kept.append(text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import instant
 from sparkassets.core.partitions import Partitioning, PartitionSet, Slot, TimePartition
+from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.spark import sqltext
 
 if TYPE_CHECKING:
@@ -31,14 +32,17 @@ def arrow_type(partition: TimePartition) -> pa.DataType:
     return pa.timestamp("us", "UTC") if partition.by == "hour" else pa.date32()
 
 
-def named(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime | str]:
+def named(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime | str | None]:
     """One partition by its dimensions' columns, in the order of its key; segments as text.
+
+    Of the whole of a dimension, of which no segment is known yet, it is None.
 
     A dimension of time without a column is named as its grain.
     """
     start, _, segment = slot
-    values: list[tuple[str, date | datetime | str]] = [
-        (each.column, text) for each, text in zip(partitioning.segments, segment, strict=True)
+    values: list[tuple[str, date | datetime | str | None]] = [
+        (each.column, None if text == WHOLE else text)
+        for each, text in zip(partitioning.segments, segment, strict=True)
     ]
     if (time := partitioning.time) is not None:
         values.insert(partitioning.time_at, (time.column or time.by, value(time, start)))

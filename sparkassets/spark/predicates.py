@@ -83,9 +83,14 @@ def belonging(schema: StructType, parts: PartitionSet, *, partitioning: Partitio
         return None
     if not parts:
         return "false"
-    told = _Told(partitioning, columns, owner)
-    terms = [each for each in (*told.of_some(parts), told.of_others(parts)) if each is not None]
-    return _any(terms)
+    apart, rest = partitioning.told_apart(parts)
+    names = {each.lower() for each in partitioning.segment_columns} - {each.lower() for each in apart.segment_columns}
+    there = [f"{sqltext.name(each.name)} IS NOT NULL" for each in columns if each.name.lower() in names]
+    if rest.is_everything:
+        return _all(there)
+    told = _Told(apart, [each for each in columns if each.name.lower() not in names], owner)
+    terms = [each for each in (*told.of_some(rest), told.of_others(rest)) if each is not None]
+    return _all([_any(terms), *there]) if there else _any(terms)
 
 
 @frozen

@@ -15,6 +15,7 @@ from sparkassets.app.driving import Driving
 from sparkassets.app.history import History
 from sparkassets.app.marking import Marking
 from sparkassets.app.pausing import Pausing
+from sparkassets.app.segmenting import Segmenting
 from sparkassets.app.timing import Timing
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.processes import this_process
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
     from sparkassets.runtime.progress import Explained
 
 
-class Project(Driving, Timing, History, Announcing, Pausing, Marking):
+class Project(Driving, Timing, History, Announcing, Pausing, Marking, Segmenting):
     """A project with its state: what the command line does, in Python.
 
-    It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Pausing`, `Marking`) and tells (`Announcing`).
+    It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Pausing`, `Marking`) and tells (`Announcing`,
+    `Segmenting`).
     A Spark session that it starts is kept for the next run; `close`, or the end of a ``with``, stops it.
 
     >>> Project.load("conf").run(spark)  # doctest: +SKIP

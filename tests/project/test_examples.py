@@ -21,7 +21,7 @@ TO_COME = {
     "04_model_scoring": {"table", "publish"},
     "05_debounced_dimension": {"table"},
     "06_regulatory_report": {"table", "every_instance", "publish"},
-    "07_model_per_customer": {"table", "runtime"},
+    "07_model_per_customer": {"table"},
     "08_hour_x_warehouse": {"table"},
     "09_partner_files": {"validations"},
     "10_fact_x_dimension": {"table"},

@@ -90,6 +90,7 @@ class FakeEngine:
         metrics: What Delta tells of every commit.
         commits: Whether it commits by itself; the driver else.
         staged: Of every table the run, token and attempt of each write that has begun.
+        segments: What comes out of runs of all segments, by column.
     """
 
     def __init__(self, tables: dict[str, list[Commit]] | None = None) -> None:
@@ -100,6 +101,7 @@ class FakeEngine:
         self.metrics: Mapping[str, int] = {"numOutputRows": 5}
         self.commits = False
         self.staged: dict[str, list[tuple[str, int, int]]] = {}
+        self.segments: dict[str, Sequence[str]] = {}
         self.cancelled: set[str] = set()
         self.started = 0
         self.closed = 0
@@ -169,6 +171,10 @@ class FakeTarget:
         self.engine.hook(self.name, "write", computation.order)
         self.commit(marker, computation.order)
         self.engine.hook(self.name, "written", computation.order)
+
+    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+        self.engine.hook(self.name, "segments", order)
+        return self.engine.segments if committed.run == order.run else {}
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         kept = None if keep is None else (keep.run, keep.token, keep.attempt)
@@ -318,7 +324,7 @@ class World:
 
         partitioning = self.project.assets[name].partitioning
         partitioned = partitioning.is_partitioned
-        changed = PartitionSet.union(partitioning.parse(key) for key in keys) if partitioned else NOTHING
+        changed = PartitionSet.union(partitioning.parse(key, learns=True) for key in keys) if partitioned else NOTHING
         self.source(name).news.append(Observation(name, changed, whole=not partitioned, **more))
 
     def driver(self, *, engine: FakeEngine | None = None, host: str = "h", progress: Recorder | None = None) -> Driver:

@@ -250,7 +250,7 @@ def _parts(owners: list[AssetSpec], target: str, keys: str) -> PartitionSet:
         )
     if not owners or not owners[0].partitioning.is_partitioned:
         raise InputError(f"{target!r} has no partitions, so an event cannot name {keys!r}")
-    found = owners[0].partitioning.parse(keys)
+    found = owners[0].partitioning.parse(keys, learns=owners[0].source is not None)
     if not owners[0].partitioning.can_list(found):
         raise InputError(
             f"{keys!r} is all time of {target!r}, and no event brings that", hint="name the time: KEY or A..B"

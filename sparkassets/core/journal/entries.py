@@ -118,6 +118,8 @@ class SuccessEntry:
         watermarks: Inlet to high value.
         seconds: From claim to record, by the recorder's clock.
         definition: What computed it; empty where nobody said.
+        keys: Segments of open dimensions that it came to know, by column: it added them, or they came out of a run of
+            all segments.
     """
 
     asset: str
@@ -136,6 +138,7 @@ class SuccessEntry:
     attempt: int = 1
     seconds: float = 0.0
     definition: str = ""
+    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unchanged: PartitionSet = NOTHING
 
     @property
@@ -172,6 +175,20 @@ class FailureEntry:
 
 
 @frozen
+class SegmentEntry:
+    """Somebody said which segments of an open dimension there are (``added``), or that some are not any more.
+
+    Attributes:
+        column: Of the dimension.
+    """
+
+    asset: str
+    column: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@frozen
 class PauseEntry:
     """An asset stops running (``paused``), or goes on; what comes for it meanwhile is kept."""
 
@@ -189,6 +206,7 @@ Entry = (
     | FailureEntry
     | PauseEntry
     | MarkEntry
+    | SegmentEntry
     | TargetEntry
 )
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from operator import is_
+
 from sparkassets.core.definitions import Definition
 from sparkassets.core.partitions import (
     UNPARTITIONED,
@@ -31,6 +34,16 @@ class FoldInlet:
     aligned: bool = False
     on_removed: OnRemoved = "rerun"
 
+    def by(self, consumer: Partitioning) -> FoldInlet:
+        """The same, of a consumer in these partitions."""
+        if self.needs.consumer is consumer:
+            return self
+        return replace(self, needs=replace(self.needs, consumer=consumer))
+
+    def reading(self, inlet: Partitioning) -> FoldInlet:
+        """The same, of an inlet in these partitions."""
+        return self if self.needs.inlet is inlet else replace(self, needs=replace(self.needs, inlet=inlet))
+
 
 @frozen
 class FoldSpec:
@@ -39,6 +52,7 @@ class FoldSpec:
     Attributes:
         storage: Where the asset is, as its YAML says; what was computed stands there.
         appends: Whether its runs only append to its table.
+        learns: Whether the segments of its open dimensions are those that its events name: others write it.
         listens: Datasets whose events the asset consumes: its inlets' and its condition's.
         named: Those of its condition, whose events trigger it.
         definition: What it is computed by.
@@ -52,6 +66,21 @@ class FoldSpec:
     storage: str | None = None
     appends: bool = False
     definition: Definition | None = None
+    learns: bool = False
+
+    @property
+    def declared(self) -> FoldSpec:
+        """The same, before any segment of an open dimension is known: as the files of a project say it."""
+        own = self.partitioning.declared
+        inlets = tuple(inlet.reading(inlet.needs.inlet.declared).by(own) for inlet in self.inlets)
+        same = own is self.partitioning and all(map(is_, inlets, self.inlets))
+        return self if same else replace(self, partitioning=own, inlets=inlets)
+
+    def partitioned(self, partitioning: Partitioning) -> FoldSpec:
+        """The same, in these partitions."""
+        if partitioning is self.partitioning:
+            return self
+        return replace(self, partitioning=partitioning, inlets=tuple(inlet.by(partitioning) for inlet in self.inlets))
 
     def inlet(self, name: str) -> FoldInlet | None:
         """The inlet of that name."""
@@ -82,6 +111,6 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
     storage = asset.storage.given if asset.storage is not None else None
     appends = asset.write is not None and asset.write.only_adds
-    return FoldSpec(
-        asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends, asset.definition
-    )
+    learns = asset.source is not None and asset.partitioning.is_open
+    head = (asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends)
+    return FoldSpec(*head, asset.definition, learns)

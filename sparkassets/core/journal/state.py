@@ -226,10 +226,24 @@ class Loss:
 
 
 @frozen
+class LearnedKeys:
+    """Segments of one open dimension that an asset came to know by itself, or was told.
+
+    Attributes:
+        known: Those that somebody added, that its events named, or that came out of a run of all; ascending.
+        removed: Those that somebody removed, and did not add again: not wanted, whoever names them; ascending.
+    """
+
+    known: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@frozen
 class AssetState:
     """What is known of one asset.
 
     Attributes:
+        spec: As its files say it, with the segments of open dimensions that are known.
         coverage: Time that was computed.
         done: Fence token of the newest recorded run, 0 before the first.
         stale: Per inlet, time whose input changed, with the number of its newest cause; kept for time that is
@@ -260,6 +274,7 @@ class AssetState:
         costs: What its newest successes took, ascending.
         made: By what it was computed, by the order in which the definitions came.
         marks: What people said of its blocks, ascending; no block is in two.
+        keys: Segments of its open dimensions, by column; ``spec`` has those that count, with what its inlets tell.
     """
 
     name: str
@@ -322,6 +337,8 @@ class AssetState:
         """Time that was computed, whether it is lost since or to be computed again."""
         known = self.coverage | self.redone if self.marks else self.coverage
         return known if self.loss is None else known | self.loss.named
+
+    keys: Mapping[str, LearnedKeys] = field(default_factory=dict)
 
     @property
     def failed_blocks(self) -> PartitionSet:

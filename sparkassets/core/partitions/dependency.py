@@ -45,6 +45,14 @@ class Dependency:
         return self._mapped() is not None or share(self.consumer, self.inlet)
 
     @property
+    def told(self) -> frozenset[str]:
+        """The columns of the consumer's segments that the inlet has too, so that it tells which there are."""
+        if self.mapping is None:
+            return frozenset()
+        pairs = ((ours, theirs) for ours in self.consumer.segments for theirs in self.inlet.segments)
+        return frozenset(ours.column for ours, theirs in pairs if ours.same_column(theirs))
+
+    @property
     def is_open(self) -> bool:
         """Whether a block needs all time of the inlet's partitions, which has no end: as much as there is."""
         return self.is_mapped and self.consumer.time is None and self.inlet.time is not None
@@ -132,9 +140,9 @@ class Dependency:
         >>> Dependency(Overlap(), weeks, days).most(RangeSet.span(0, 1), 1)
         7
         """
-        if not self.is_mapped or self.is_open:
+        first = next(iter(tuples(self.consumer.segments)), None)
+        if not self.is_mapped or self.is_open or first is None:
             return None
-        first = tuples(self.consumer.segments)[0]
         some = PartitionSet(time) if not first else PartitionSet.by_segment({first: time})
         found = islice(self.consumer.each(self.consumer.cover(some)), blocks)
         return max(self.inlet.count(self.up(block)) for block in found)

@@ -6,7 +6,7 @@ Everybody else asks it in terms of sets of partitions, and knows no dimension by
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -19,7 +19,7 @@ from sparkassets.core.partitions.lifting import Segment, of_all
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.remembered import remembered
-from sparkassets.core.partitions.segments import ALL, SegmentPartition, encoded, tuples
+from sparkassets.core.partitions.segments import ALL, WHOLE, SegmentPartition, encoded, tuples
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
@@ -121,6 +121,7 @@ class Partitioning:
         """All partitions of the tuples that are known."""
         return self._of_known(_ALWAYS)
 
+    @remembered
     def unknown(self, parts: PartitionSet) -> PartitionSet:
         """Those of ``parts`` whose segments are not known, or not any more.
 
@@ -144,7 +145,115 @@ class Partitioning:
             return self
         keys = ({*each.keys, *(segment[i] for segment, _ in parts.apart)} for i, each in enumerate(self.segments))
         wider = zip(self.segments, keys, strict=True)
-        return replace(self, segments=tuple(SegmentPartition(each.column, tuple(sorted(some))) for each, some in wider))
+        return replace(self, segments=tuple(replace(each, keys=tuple(sorted(some))) for each, some in wider))
+
+    # ----------------------------------------------------------------- segments that come to be known
+
+    @property
+    def is_open(self) -> bool:
+        """Whether segments of a dimension come to be known as a project runs."""
+        return any(each.is_open for each in self.segments)
+
+    @property
+    def open_columns(self) -> tuple[str, ...]:
+        """The columns of the dimensions whose segments come to be known."""
+        return tuple(each.column for each in self.segments if each.is_open)
+
+    @property
+    def declared(self) -> Partitioning:
+        """The same, before any segment of an open dimension is known: as a project's files say it.
+
+        >>> stores = SegmentPartition("store", ("a",), is_open=True)
+        >>> Partitioning(None, (stores,)).declared.segments[0].keys
+        ()
+        """
+        return self.with_keys({each.column: () for each in self.segments if each.is_open})
+
+    def with_keys(self, keys: Mapping[str, tuple[str, ...]]) -> Partitioning:
+        """The same, with these segments in the dimensions of these columns; itself where it has them.
+
+        Args:
+            keys: Column to segments, ascending.
+        """
+        known = tuple(
+            each if keys.get(each.column, each.keys) == each.keys else replace(each, keys=keys[each.column])
+            for each in self.segments
+        )
+        return self if known == self.segments else replace(self, segments=known)
+
+    @property
+    def has_whole(self) -> bool:
+        """Whether no segment of some open dimension is known, so that all of it is one partition."""
+        return any(each.keys == (WHOLE,) for each in self.segments)
+
+    def open_segments(self, parts: PartitionSet) -> dict[str, set[str]]:
+        """The segments that ``parts`` name, of each open dimension, by its column; `WHOLE` names none.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", (), is_open=True),))
+        >>> stores.open_segments(stores.parse("b", recorded=True))
+        {'store': {'b'}}
+        """
+        found = {i: {segment[i] for segment, _ in parts.apart} for i, each in enumerate(self.segments) if each.is_open}
+        return {self.segments[i].column: keys - {WHOLE} for i, keys in found.items()}
+
+    def told_apart(self, parts: PartitionSet) -> tuple[Partitioning, PartitionSet]:
+        """Without the dimensions of which ``parts`` are the whole: what rows of ``parts`` are told by.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", (WHOLE,), is_open=True),))
+        >>> stores.told_apart(stores.known) == (UNPARTITIONED, EVERYTHING)
+        True
+        """
+        wholes = {i for segment, _ in parts.apart for i, key in enumerate(segment) if key == WHOLE}
+        if not wholes:
+            return self, parts
+        kept = [i for i in range(len(self.segments)) if i not in wholes]
+        at = self.time_at - sum(i < self.time_at for i in wholes)
+        less = Partitioning(self.time, tuple(self.segments[i] for i in kept), at if self.time else 0)
+        times: dict[Segment, list[RangeSet]] = {}
+        for segment, ranges in parts.apart:
+            times.setdefault(tuple(segment[i] for i in kept), []).append(ranges)
+        united = {segment: RangeSet.union(ranges) for segment, ranges in times.items()}
+        return less, PartitionSet.by_segment(united) if kept else PartitionSet(united[()])
+
+    def came_out(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
+        """``parts`` once the segments of the dimensions of which they are the whole are known.
+
+        Args:
+            parts: Tuples of which some are the whole of a dimension.
+            keys: Column to the segments that are known now; where there is none the whole stays.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", (WHOLE,), is_open=True),))
+        >>> stores.labels(stores.came_out(stores.known, {"store": ["b", "a"]}))
+        ['a', 'b']
+        """
+        if all(WHOLE not in segment for segment, _ in parts.apart):
+            return parts
+        found = [tuple(sorted(keys.get(each.column, ()))) or (WHOLE,) for each in self.segments]
+        times: dict[Segment, RangeSet] = {}
+        for segment, ranges in parts.apart:
+            each = (found[i] if key == WHOLE else (key,) for i, key in enumerate(segment))
+            times |= dict.fromkeys(product(*each), ranges)
+        return PartitionSet.by_segment(times, parts.time)
+
+    def admits(self, parts: PartitionSet) -> PartitionSet:
+        """What of ``parts`` may be of it: tuples whose segments are listed, in the dimensions that are not open.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", (), is_open=True),))
+        >>> stores.labels(stores.admits(stores.parse("b", recorded=True)))
+        ['b']
+        """
+        if not self.is_open:
+            return parts & self.known
+        listed = [None if each.is_open else frozenset(each.keys) for each in self.segments]
+        if listed.count(None) == len(listed):
+            return parts
+        return PartitionSet.by_segment(
+            {
+                segment: ranges
+                for segment, ranges in parts.apart
+                if all(keys is None or key in keys for key, keys in zip(segment, listed, strict=True))
+            }
+        )
 
     # ----------------------------------------------------------------- sets of partitions
 
@@ -311,7 +420,7 @@ class Partitioning:
             for low, high in self.time.inside(parts.time).pairs():
                 yield from self.time.keys(low, high)
 
-    def parse(self, text: str, *, recorded: bool = False) -> PartitionSet:
+    def parse(self, text: str, *, recorded: bool = False, learns: bool = False) -> PartitionSet:
         """The partitions of a key: the keys of all dimensions, joined by commas; that of time ``KEY`` or ``A..B``.
 
         ``*``, or nothing, in place of a key means all of that dimension.
@@ -319,6 +428,7 @@ class Partitioning:
         Args:
             text: The key.
             recorded: It was written down earlier, so that its segments need not be known any more.
+            learns: Segments of open dimensions come to be known by it.
 
         Raises:
             PartitionError: A key is wrong, B lies before A, or there are no partitions to name.
@@ -344,8 +454,11 @@ class Partitioning:
         span = _ALWAYS
         if self.time is not None and (key := given.pop(self.time_at)) not in ("", ALL):
             span = RangeSet.span(*self.time.parse_keys(key))
-        meant = product(*(each.parse(key, recorded=recorded) for each, key in zip(self.segments, given, strict=True)))
-        return PartitionSet(*of_all(span, [*meant], usual=_NEVER))
+        told = zip(self.segments, given, strict=True)
+        meant = [*product(*(each.parse(key, recorded=recorded, learns=learns) for each, key in told))]
+        if not meant:
+            raise PartitionError(f"'{text}' names no partition: no segment is known yet")
+        return PartitionSet(*of_all(span, meant, usual=_NEVER))
 
     # ----------------------------------------------------------------- time
 

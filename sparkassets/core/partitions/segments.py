@@ -19,6 +19,8 @@ _ESCAPED = re.compile(r"[%,\x00-\x1f\x7f-\x9f]|\.(?=\.)|^\*$")
 """What has a meaning among keys, or none on a terminal: written as ``%`` and its UTF-8 bytes in hexadecimal."""
 _NOTHING = "%"
 """The key of the empty text, which would mean every partition."""
+WHOLE: Final = "\x00"
+"""In place of the segments of an open dimension of which none is known yet: all of it, whatever its segments are."""
 
 
 @frozen
@@ -27,11 +29,14 @@ class SegmentPartition:
 
     Attributes:
         column: Column of the target that holds the segment, by which dimensions of two assets match.
-        keys: The segments that are wanted, ascending, none of them twice.
+        keys: The segments that are wanted, ascending, none of them twice; of an open one those that are known by now,
+            or `WHOLE` alone.
+        is_open: Whether segments come to be known as a project runs; else they are listed.
     """
 
     column: str
     keys: tuple[str, ...]
+    is_open: bool = False
 
     def __hash__(self) -> int:
         """By what tells most dimensions apart: there may be very many keys."""
@@ -41,12 +46,13 @@ class SegmentPartition:
         """Whether both are of the same column; Spark's names know no case."""
         return self.column.lower() == other.column.lower()
 
-    def parse(self, text: str, *, recorded: bool = False) -> tuple[str, ...]:
+    def parse(self, text: str, *, recorded: bool = False, learns: bool = False) -> tuple[str, ...]:
         """The segments that a key means; `ALL` and nothing mean all of them.
 
         Args:
             text: The key.
             recorded: It was written down earlier, so that its segment need not be known any more.
+            learns: It comes to be known by the key, if the dimension is open.
 
         Raises:
             PartitionError: It is none of them.
@@ -57,8 +63,9 @@ class SegmentPartition:
         if text in ("", ALL):
             return self.keys
         segment = decoded(text)
-        if not recorded and segment not in self.keys:
-            raise PartitionError(f"'{text}' is no segment of {self.column}", hint=did_you_mean(segment, self.keys))
+        if not recorded and not (learns and self.is_open) and segment not in self.keys:
+            known = "known segment" if self.is_open else "segment"
+            raise PartitionError(f"'{text}' is no {known} of {self.column}", hint=did_you_mean(segment, self.keys))
         return (segment,)
 
 
@@ -69,11 +76,13 @@ def tuples(dimensions: tuple[SegmentPartition, ...]) -> tuple[Segment, ...]:
 
 
 def encoded(segment: str) -> str:
-    """A segment as a key: `decoded` gives it back.
+    """A segment as a key: `decoded` gives it back; `WHOLE` is told as what it stands for.
 
     >>> encoded("marketing-dwh"), encoded("a,b..c 100%"), encoded("*"), encoded("")
     ('marketing-dwh', 'a%2Cb%2E.c 100%25', '%2A', '%')
     """
+    if segment == WHOLE:
+        return ALL
     return _ESCAPED.sub(_hexadecimal, segment) if segment else _NOTHING
 
 

@@ -247,7 +247,7 @@ class PathPattern:
             if each.column not in self.fields:
                 raise PatternError(
                     f"the path {self.text!r} does not say which {each.column} a file belongs to",
-                    hint=f"write {{{each.column}}} where a segment such as {each.keys[0]!r} stands in it",
+                    hint=f"write {{{each.column}}} where a segment{_such_as(each)} stands in it",
                 )
 
     def slot(self, text: str, partition: TimePartition) -> tuple[int, int] | None:
@@ -319,6 +319,10 @@ def local_slot(partition: TimePartition, local: datetime) -> tuple[int, int] | N
     while partition.key(end).startswith(key):
         end = partition.next(end)
     return (start, end) if end > start else None
+
+
+def _such_as(partition: SegmentPartition) -> str:
+    return f" such as {partition.keys[0]!r}" if partition.keys else ""
 
 
 def _key(by: str, local: datetime) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sparkassets.core.conditions import Leaf
 from sparkassets.core.instants import instant, zoned
+from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partitioning, PartitionSet
@@ -42,6 +43,7 @@ class PlanningContext:
     """The planner's view of one moment.
 
     Attributes:
+        project: With the segments that are known by now.
         now: The planner's time, Unix seconds.
         clock: The real time, by which ``settle`` goes; Unix seconds.
         invocation: Whose failures are not tried again; None tries all of them.
@@ -67,9 +69,16 @@ class PlanningContext:
     _possible: Mapping[str, PartitionSet] | None = None
     _waived: Mapping[str, PartitionSet] | None = None
 
+    def __post_init__(self) -> None:
+        self.project = knowing(self.project, self.state)
+
     def when(self, unix: int) -> str:
         """An instant of a sentence, on the project's clock."""
         return zoned(instant(unix), self.project.timezone)
+
+    def asset(self, name: str) -> AssetSpec:
+        """The asset of that name, with the segments that are known by now."""
+        return self.project.assets[name]
 
     def over(self, partitioning: Partitioning) -> PartitionSet:
         """All partitions that are over now."""

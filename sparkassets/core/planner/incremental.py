@@ -24,7 +24,6 @@ class IncrementalPlanner:
     """Plans one project again and again; equal to planning from nothing each time."""
 
     def __init__(self, project: ProjectSpec) -> None:
-        self._project = project
         self._names = list(project.assets)
         self._place = {name: place for place, name in enumerate(self._names)}
         self._downstream: dict[str, list[str]] = {name: [] for name in self._names}
@@ -50,7 +49,7 @@ class IncrementalPlanner:
             context.decided = last.decided
             dirty = self._touched(last, context)
         if self._decide(context, dirty) or last is None:
-            self._plan = assemble(context, self._project)
+            self._plan = assemble(context, context.project)
         self._last = context
         return replace(self._plan, at=context.now)
 
@@ -58,6 +57,9 @@ class IncrementalPlanner:
         """The assets whose own state, datasets or alarms changed, and those that a run was planned for."""
         before, after = last.state, context.state
         found = {run.asset for run in self._plan.runs}
+        for name in _of_other_partitions(last.project, context.project):
+            found.add(name)
+            found.update(self._downstream[name])
         if before is not after:
             known = before.assets
             for name, state in after.assets.items():
@@ -86,7 +88,7 @@ class IncrementalPlanner:
             if place == done:
                 continue
             done, name = place, self._names[place]
-            asset = self._project.assets[name]
+            asset = context.project.assets[name]
             before, decision = context.decided.get(name), decide(context, asset)
             context.decided[name] = decision
             self._set_alarm(context, asset, decision)
@@ -109,7 +111,7 @@ class IncrementalPlanner:
 def _comparable(last: PlanningContext, context: PlanningContext) -> bool:
     """Whether only the state and the time moved on between the two."""
     return (
-        last.project is context.project
+        _same_but_for_keys(last.project, context.project)
         and last.now <= context.now
         and last.clock <= context.clock
         and last.invocation == context.invocation
@@ -119,6 +121,23 @@ def _comparable(last: PlanningContext, context: PlanningContext) -> bool:
         and set(last.gone) == set(context.gone)
         and last.waived == context.waived
     )
+
+
+def _same_but_for_keys(one: ProjectSpec, other: ProjectSpec) -> bool:
+    """Whether both are the same project, whatever segments came to be known in between."""
+    if one is other:
+        return True
+    return one.assets.keys() == other.assets.keys() and all(
+        mine is theirs or (mine.partitioning.is_open and mine.location == theirs.location)
+        for mine, theirs in zip(one.assets.values(), other.assets.values(), strict=True)
+    )
+
+
+def _of_other_partitions(one: ProjectSpec, other: ProjectSpec) -> list[str]:
+    """The assets of which other segments are known now."""
+    if one is other:
+        return []
+    return [name for name, asset in other.assets.items() if one.assets[name] is not asset]
 
 
 def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:

@@ -48,16 +48,22 @@ def waits_for_lost(
 
 
 def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision: Decision) -> Decision:
-    """The decision with what is known of the asset's table: why it runs, what is lost still, what others changed."""
-    if state.loss is None and not state.foreign:
+    """The decision with what is known of the asset's table: why it runs, what is lost or left, what others changed."""
+    left_over = unlisted(asset, state)
+    if state.loss is None and not state.foreign and not left_over:
         return decision
-    loss, runs, notes = state.loss, decision.runs, foreign(context, asset, state)
-    if loss is not None and not loss.stuck:
-        runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in runs)
-        left = _lost_still(loss, runs)
-        if left:
-            notes.insert(0, Note(asset.name, f"{loss.reason}; this is missing until it is computed again", left))
-    return replace(decision, runs=runs, notes=tuple(notes)) if notes or runs is not decision.runs else decision
+    notes = (*foreign(context, asset, state), *left_over)
+    if state.loss is not None and not state.loss.stuck:
+        return _repairing(asset, state.loss, decision, notes)
+    return replace(decision, notes=notes) if notes else decision
+
+
+def _repairing(asset: AssetSpec, loss: Loss, decision: Decision, notes: tuple[Note, ...]) -> Decision:
+    """The decision with which of its runs make a loss good, and what of it is left."""
+    runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in decision.runs)
+    if left := _lost_still(loss, runs):
+        notes = (Note(asset.name, f"{loss.reason}; this is missing until it is computed again", left), *notes)
+    return replace(decision, runs=runs, notes=notes)
 
 
 def _lost_still(loss: Loss, runs: tuple[PlannedRun, ...]) -> PartitionSet:
@@ -74,11 +80,18 @@ def of_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> t
     if loss is not None:
         which = prefixed(loss.blocks, asset.partitioning)
         found.append(advised(asset, loss) if loss.stuck else f"{which}{loss.reason}")
-    found += [prefixed(note.blocks, asset.partitioning) + note.text for note in foreign(context, asset, state)]
-    if unlisted := asset.partitioning.unknown(asset.partitioning.inside(state.coverage)):
-        which = prefixed(unlisted, asset.partitioning)
-        found.append(f"{which}no segment of the list any more; its rows stay, and nothing computes them")
-    return tuple(found)
+    notes = [*foreign(context, asset, state), *unlisted(asset, state)]
+    return (*found, *(prefixed(note.blocks, asset.partitioning) + note.text for note in notes))
+
+
+def unlisted(asset: AssetSpec, state: AssetState) -> list[Note]:
+    """What is there of segments that left the list, or were removed; nothing as a rule."""
+    if not asset.partitioning.segments:
+        return []
+    found = asset.partitioning.unknown(asset.partitioning.inside(state.coverage))
+    of_what = "known segment" if asset.partitioning.is_open else "segment of the list"
+    text = f"no {of_what} any more; its rows stay, and nothing computes them"
+    return [Note(asset.name, text, found)] if found else []
 
 
 def foreign(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Note]:

@@ -229,14 +229,22 @@ class PartitionMap(_Map):
     end: Maybe[InstantText] = Field(default=None, description="None is wanted from there on; the asset's by default.")
 
 
+def _kind_of_segments(value: object) -> str | None:
+    return "<text>" if value == "runtime" else kind_of(value) if isinstance(value, list) else None
+
+
 class SegmentsMap(_Map):
     """A partition by segments."""
 
     segments: Annotated[
-        list[Annotated[str, Expected("text")]],
-        Field(json_schema_extra={"minItems": 1, "uniqueItems": True}),
-        a_list("a list of keys such as [de, nl]"),
-    ] = Field(description="The keys that are wanted: texts, each a value of the column.")
+        Annotated[Literal["runtime"], Tag("<text>")]
+        | Annotated[
+            list[Annotated[str, Expected("text")]],
+            Field(json_schema_extra={"minItems": 1, "uniqueItems": True}),
+            Tag("<list>"),
+        ],
+        by_kind("a list of keys such as [de, nl], or runtime", _kind_of_segments),
+    ] = Field(description="The keys that are wanted, as texts; or runtime: those that come to be known.")
     column: Text = Field(description="Column that holds them, by which the segments of two assets match.")
 
 

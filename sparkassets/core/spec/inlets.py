@@ -185,7 +185,8 @@ class _Inlet:
         """Refuses partitions that never meet."""
         if need.mapping is None:
             return
-        if not need.up(need.consumer.known).overlaps(need.inlet.known):
+        learns = need.consumer.is_open or need.inlet.is_open
+        if not learns and not need.up(need.consumer.known).overlaps(need.inlet.known):
             message = f"no segment of {self.draft.name!r} is one of {self.other.name!r}"
             self.at.key_problem(message, hint="compare the lists of segments of the two assets")
         elif need.consumer.time and need.inlet.time and not _meets(need.mapping, need.consumer.time, need.inlet.time):

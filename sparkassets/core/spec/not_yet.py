@@ -26,7 +26,6 @@ VALUES: Final = {
     "inlets.*.read": frozenset({"changes"}),
     "partition": frozenset({"auto"}),
     "partition.by": frozenset({"auto"}),
-    "partition.segments": frozenset({"runtime"}),
     "write": frozenset({"upsert", "publish"}),
     "unchanged": frozenset({"skip"}),
 }

@@ -81,6 +81,8 @@ def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -
 
 
 def _dimension(at: At, written: PartitionMap | SegmentsMap, *, within: Bounds, field: str | None) -> _Dimension:
+    if isinstance(written, SegmentsMap) and isinstance(written.segments, str):
+        return _Dimension(at, SegmentPartition(written.column, (), is_open=True))
     if isinstance(written, SegmentsMap):
         check_keys(at / "segments", written.segments)
         known = SegmentPartition(written.column, tuple(sorted(set(written.segments))))
@@ -156,6 +158,6 @@ def _check_declared(dimension: _Dimension, keys: AssetFile, *, fields: Collectio
     if column not in keys.columns:
         place = dimension.at / "column"
         place.problem(f"'columns' has no {column!r}, the partition's column", hint=did_you_mean(column, keys.columns))
-    elif dimension.listed:
+    elif isinstance(dimension.found, SegmentPartition):
         place = dimension.at / "segments"
         check_types(place, dimension.listed, column=column, declared=keys.columns[column])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.choice import why_spark
 from sparkassets.delta.commit import Change, CommitConflictError, is_in, refuse_conflicts
 from sparkassets.delta.staged import Attempt, discard_all
-from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, TargetMissingError
+from sparkassets.errors import RunError
+from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, RunOrder, TargetMissingError
+from sparkassets.spark.blocks import segments_in
 from sparkassets.spark.computation import SparkComputation, held, own
+from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import TargetTable, described, open_table, path_of
@@ -89,6 +92,21 @@ class PathTarget:
             with held(made):
                 _refuse_conflicts(made, table, marker)
                 by_spark.write(plan, marker=marker)
+
+    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+        """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
+
+        Raises:
+            RunError: They cannot be read.
+        """
+        asset, path = order.asset, path_of(order.asset)
+        with self._workplace.work(order) as (session, work):
+            work.check(order.run)
+            table = open_table(path)
+            if table is None:
+                raise RunError(f"{asset.name}: there is no table at {path} any more", hint="run it again")
+            rows, _ = read_version(session, table, committed.version, path=path)
+            return segments_in(rows, order)
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""

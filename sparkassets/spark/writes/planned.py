@@ -115,7 +115,7 @@ def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
     if time is not None and time.column is not None and time.by != "hour":
         name, kind = fields.get(time.column.lower(), ("", ""))
         layout += [name] if kind in _DAYS else []
-    if prod(len(each.keys) for each in segments) <= _MOST_FOLDERS:
+    if prod(len(each.keys) for each in segments) <= _MOST_FOLDERS and not asset.partitioning.is_open:
         good = (each.column.lower() for each in segments if _are_folders(each))
         layout += [fields[column][0] for column in good if column in fields]
     return layout if len(layout) < len(schema) else []  # Delta refuses a table of nothing but its folders' columns

@@ -133,6 +133,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
             **known,
             "made": [],
             "marks": [],
+            "keys": {},
             "chain": chain,
             "failed": [{**renamed(item, "blocks"), "division": None} for item in known["failed"]],
             "foreign": [renamed(item, "blocks", whole=whole) for item in known["foreign"]],

@@ -158,7 +158,7 @@ a.yml:2:52: item 2 of 'segments' in item 2 of 'partition' is empty; expected tex
 partition: {segments: de, column: region}
 """,
             """\
-a.yml:2:23: 'segments' in 'partition' is 'de'; expected a list of keys such as [de, nl]
+a.yml:2:23: 'segments' in 'partition' is 'de'; expected a list of keys such as [de, nl], or runtime
     partition: {segments: de, column: region}
                           ^^
 """,
@@ -166,23 +166,12 @@ a.yml:2:23: 'segments' in 'partition' is 'de'; expected a list of keys such as [
         ),
         pytest.param(
             """\
-partition: {segments: runtime, column: region}
-""",
-            """\
-a.yml:2:23: 'segments' cannot be 'runtime': it is not supported yet
-    partition: {segments: runtime, column: region}
-                          ^^^^^^^
-""",
-            id="runtime",
-        ),
-        pytest.param(
-            """\
 partition: {segments: runtime}
 """,
             """\
-a.yml:2:23: 'segments' cannot be 'runtime': it is not supported yet
+a.yml:2:12: the key 'column' is missing in 'partition'
     partition: {segments: runtime}
-                          ^^^^^^^
+               ^^^^^^^^^^^^^^^^^^^
 """,
             id="runtime_without_a_column",
         ),

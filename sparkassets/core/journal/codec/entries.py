@@ -29,6 +29,7 @@ from sparkassets.core.journal.entries import (
     ObservedEntry,
     PauseEntry,
     RenewEntry,
+    SegmentEntry,
     SpecEntry,
     SuccessEntry,
 )
@@ -149,6 +150,15 @@ def _pause_from(row: JournalRow, _: Body) -> PauseEntry:
     return PauseEntry(row.asset or "", row.kind == "pause")
 
 
+def _segment_to(entry: SegmentEntry) -> dict[str, Any]:
+    body = {"column": entry.column, "added": list(entry.added), "removed": list(entry.removed)}
+    return {"kind": "segment", "asset": entry.asset, "body": body}
+
+
+def _segment_from(row: JournalRow, body: Body) -> SegmentEntry:
+    return SegmentEntry(row.asset or "", body["column"], tuple(body["added"]), tuple(body["removed"]))
+
+
 def _unknown(row: JournalRow, _: Body) -> Entry:
     raise ValueError(f"unknown kind {row.kind!r}")
 
@@ -164,6 +174,7 @@ _WRITTEN: Mapping[type[Entry], Callable[[Any], dict[str, Any]]] = {
     FailureEntry: runs.failure_to,
     PauseEntry: _pause_to,
     MarkEntry: marks.mark_to,
+    SegmentEntry: _segment_to,
 }
 """By kind of entry: the columns of its row, and the body as an object."""
 
@@ -180,4 +191,5 @@ _READ: Mapping[str, Callable[[JournalRow, Body], Entry]] = {
     "pause": _pause_from,
     "resume": _pause_from,
     "mark": marks.mark_from,
+    "segment": _segment_from,
 }

@@ -112,6 +112,7 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
             "definition": entry.definition,
             "seconds": round(entry.seconds, 3),
             **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
+            **({"keys": {column: list(keys) for column, keys in entry.keys.items()}} if entry.keys else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -137,6 +138,7 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         seconds=body["seconds"],
         definition=body.get("definition", ""),
         unchanged=parts_from(body["unchanged"]) if "unchanged" in body else NOTHING,
+        keys={column: tuple(keys) for column, keys in body.get("keys", {}).items()},
     )
 
 

@@ -35,6 +35,7 @@ from sparkassets.core.journal.state import (
     FailedBlocks,
     Instance,
     LastRun,
+    LearnedKeys,
     Loss,
     Made,
     State,
@@ -222,6 +223,7 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "placed": asset.placed,
         "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
         "marks": marks.marks_to(asset.marks),
+        **({"keys": {name: [each.known, each.removed] for name, each in asset.keys.items()}} if asset.keys else {}),
     }
 
 
@@ -234,6 +236,7 @@ def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "costs": tuple(RunCost(*each) for each in body.get("costs", ())),
         **{key: body[key] for key in ("done", "paused", "placed")},
         "marks": marks.marks_from(body.get("marks", ())),
+        "keys": {name: LearnedKeys(*map(tuple, each)) for name, each in body.get("keys", {}).items()},
     }
 
 

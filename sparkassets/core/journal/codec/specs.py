@@ -32,6 +32,7 @@ def spec_to(spec: FoldSpec) -> dict[str, Any]:
         "storage": spec.storage,
         "appends": spec.appends,
         **({"definition": definition_to(spec.definition)} if spec.definition is not None else {}),
+        **({"learns": True} if spec.learns else {}),
     }
 
 
@@ -47,6 +48,7 @@ def spec_from(body: Mapping[str, Any]) -> FoldSpec:
         storage=body["storage"],
         appends=body["appends"],
         definition=definition_from(body["definition"]) if "definition" in body else None,
+        learns=body.get("learns", False),
     )
 
 
@@ -91,7 +93,7 @@ def _partition_to(partitioning: Partitioning) -> dict[str, Any] | None:
     time = asdict(partitioning.time) if partitioning.time is not None else {}
     if not partitioning.segments:
         return time
-    segments = [[each.column, each.keys] for each in partitioning.segments]
+    segments = [[each.column, each.keys, *([True] if each.is_open else [])] for each in partitioning.segments]
     return {**time, "segments": segments, "time_at": partitioning.time_at}
 
 
@@ -99,7 +101,7 @@ def _partition_from(body: Mapping[str, Any] | None) -> Partitioning:
     if body is None:
         return UNPARTITIONED
     time = {key: value for key, value in body.items() if key not in ("segments", "time_at")}
-    segments = tuple(SegmentPartition(column, tuple(keys)) for column, keys in body.get("segments", ()))
+    segments = tuple(SegmentPartition(column, tuple(keys), *more) for column, keys, *more in body.get("segments", ()))
     return Partitioning(TimePartition(**time) if time else None, segments, body.get("time_at", 0))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry
-from sparkassets.core.journal.fold import consumption
+from sparkassets.core.journal.fold import consumption, keys
 from sparkassets.core.journal.fold.losses import after_look
 from sparkassets.core.journal.fold.removal import bereft, restored
 from sparkassets.core.journal.fold.workspace import Workspace
@@ -91,6 +91,7 @@ def publish(work: Workspace, numbered: Numbered, *, removed: PartitionSet = NOTH
     ref = EventRef.of(numbered)
     if ref is None:
         return
+    keys.named(work, ref)
     update = _updated(work, ref, removed, at=unix(numbered.at))
     keepers = work.keeping(ref.uri)
     work.remember(ref, alone=not keepers)

@@ -14,10 +14,11 @@ from sparkassets.core.journal.entries import (
     ObservedEntry,
     PauseEntry,
     RenewEntry,
+    SegmentEntry,
     SpecEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import datasets, marks, runs, specs
+from sparkassets.core.journal.fold import datasets, keys, marks, runs, specs
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.marks import MarkEntry
@@ -44,4 +45,5 @@ _FOLDED: Mapping[type[Entry], Callable[[Workspace, Any, Numbered], None]] = {
     FailureEntry: runs.failed,
     PauseEntry: runs.paused,
     MarkEntry: marks.marked,
+    SegmentEntry: keys.told,
 }

@@ -42,6 +42,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             placed=asset.placed,
             costs=asset.costs,
             marks=asset.skips,
+            keys=asset.keys,
             loss=Loss(blocks, found.reason, seq),
             foreign=found.commits,
             **position,

@@ -15,7 +15,7 @@ from sparkassets.core.journal.entries import (
     RenewEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import consumption, datasets
+from sparkassets.core.journal.fold import consumption, datasets, keys
 from sparkassets.core.journal.fold.failures import after_blocks, after_failure
 from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.made import computed_by
@@ -88,6 +88,8 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     if entry.token < asset.placed:  # it wrote where the asset was before
         work.assets[entry.asset] = replace(asset, chain=asset.without_chain(entry.recorder))
         return
+    if entry.keys:
+        asset = _learned(work, asset, entry, numbered.seq)
     if (replaced := replaced_under(asset, entry)) is not None:
         datasets.found(work, replaced, numbered.seq)
         asset = work.assets[entry.asset]
@@ -101,6 +103,14 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
         consumption.forget(work, uri)
     if entry.blocks.is_everything and after.failed:
         _forget_failures(work, entry.asset)
+
+
+def _learned(work: Workspace, asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
+    """The asset with the segments that its run came to know: first of all, as its blocks are of these."""
+    claim = asset.claim(entry.token)
+    computed = claim is not None and bool(keys.of_all(claim.blocks))
+    keys.learn(work, entry.asset, entry.keys, seq, computed=computed)
+    return work.marked(entry.asset) or asset
 
 
 def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> AssetState:
@@ -153,7 +163,7 @@ def _with_blocks(
     after = computed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
     return replace(
         after,
-        coverage=asset.coverage | (blocks - asset.redone_since(entry.token)),
+        coverage=asset.coverage | (keys.counted(asset.spec.partitioning, blocks) - asset.redone_since(entry.token)),
         stale={name: stale for name, stale in cleared.items() if stale},
         failed=after_blocks(asset.failed, blocks, invocation=claim.invocation if claim is not None else ""),
     )

@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.journal.entries import Numbered, SpecEntry
+from sparkassets.core.journal.fold import keys
 from sparkassets.core.journal.fold.consumption import named_anew
 from sparkassets.core.journal.fold.datasets import mark_stale
 from sparkassets.core.journal.fold.made import defined
 from sparkassets.core.journal.fold.moves import moved, renamed
-from sparkassets.core.journal.fold.removal import bereft
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING
 
 
 def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
     """What was computed stays where it stands; what follows from it goes by the new spec."""
-    name, spec, old = entry.asset, entry.spec, work.marked(entry.asset)
+    name, old = entry.asset, work.marked(entry.asset)
+    spec, known = keys.respecified(work, name, entry.spec)
+    entry = replace(entry, spec=spec)
     asset = named_anew(work, _at_its_place(work, entry, old, numbered.seq), old.spec if old is not None else None)
-    work.assets[name] = defined(_of_inlets(asset), numbered.seq)
+    work.assets[name] = replace(defined(_of_inlets(asset), numbered.seq), keys=known)
     for inlet in spec.inlets:
         if inlet.name in asset.kept and inlet.on_removed != "keep":  # what was removed counts after all
             work.mark(name, inlet, asset.kept[inlet.name].parts(), seq=numbered.seq)
@@ -28,7 +30,9 @@ def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
     if old is not None and asset.coverage:
         _came_new(work, name, old.spec, numbered.seq)
     if old is not None:
-        _listed_again(work, name, old.spec, numbered.seq)
+        listed = spec.partitioning.known - old.spec.partitioning.known
+        keys.listed_again(work, name, listed, numbered.seq)
+    keys.spread(work, name, numbered.seq)
 
 
 def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq: int) -> AssetState:
@@ -59,19 +63,3 @@ def _came_new(work: Workspace, name: str, before: FoldSpec, seq: int) -> None:
         if before.inlet(inlet.name) is None and work.newest(inlet.uri):
             there = work.dataset(inlet.uri).coverage
             mark_stale(work, name, inlet, there or EVERYTHING, seq=seq)
-
-
-def _listed_again(work: Workspace, name: str, before: FoldSpec, seq: int) -> None:
-    """What was computed, was not listed and is listed again is out of date: nothing told it of updates meanwhile."""
-    asset = work.assets[name]
-    listed = asset.spec.partitioning.known - before.partitioning.known
-    back = listed & (asset.coverage | asset.claimed)
-    if not back:
-        return
-    for inlet in asset.spec.inlets:
-        asset = bereft(asset, inlet, work.dataset(inlet.uri).gone, computed=back, seq=seq)
-    work.assets[name] = asset
-    back = back - PartitionSet.union(marks.parts() for marks in asset.kept.values())
-    for inlet in asset.spec.inlets:
-        if inlet.on_update != "ignore":
-            work.mark(name, inlet, back, seq=seq)

@@ -1,0 +1,245 @@
+"""Segments come to be known, or are removed (``segments: runtime``): of an asset, and through it of all that reads it.
+
+What an asset knows is what somebody added, what its events named or what came out of a run of all segments, and what
+its inlets tell, without what somebody removed. Each change looks at the segments that it brings or takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+
+from sparkassets.core.journal.entries import Numbered, SegmentEntry
+from sparkassets.core.journal.fold.removal import bereft
+from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.learned import added, has, without
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.state import AssetState, EventRef, LearnedKeys, Partly
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
+from sparkassets.core.partitions.segments import WHOLE
+
+_NONE = LearnedKeys()
+
+
+def told(work: Workspace, entry: SegmentEntry, numbered: Numbered) -> None:
+    """Somebody added or removed segments."""
+    asset = work.assets.get(entry.asset)
+    if asset is None:
+        return
+    own = _own(asset, entry.column)
+    known = added(without(own.known, entry.removed), entry.added)
+    removed = added(without(own.removed, entry.added), entry.removed)
+    _keep(work, asset, {entry.column: LearnedKeys(known, removed)}, numbered.seq, computed=False)
+
+
+def named(work: Workspace, ref: EventRef) -> None:
+    """An event names segments: those of what others write are known from then on."""
+    if not ref.parts.apart:
+        return
+    owners = [ref.asset] if ref.asset is not None else [each.name for each in work.assets.values()]
+    for name in owners:
+        asset = work.assets.get(name)
+        if asset is not None and asset.spec.learns and asset.spec.uri == ref.uri:
+            learn(work, name, asset.spec.partitioning.open_segments(ref.parts), ref.seq)
+
+
+def learn(work: Workspace, name: str, keys: Mapping[str, Collection[str]], seq: int, *, computed: bool = False) -> None:
+    """The asset knows these segments, by column, but for those that somebody removed.
+
+    Args:
+        work: What the fold works on.
+        name: Of the asset.
+        keys: Column to segments.
+        seq: Of the entry that brings them.
+        computed: A run of all segments brought them: what it computed was of these.
+    """
+    asset, found = work.assets[name], {}
+    for column, some in keys.items():
+        own = _own(asset, column)
+        found[column] = replace(own, known=added(own.known, [key for key in some if not has(own.removed, key)]))
+    _keep(work, asset, found, seq, computed=computed)
+
+
+def respecified(work: Workspace, name: str, spec: FoldSpec) -> tuple[FoldSpec, dict[str, LearnedKeys]]:
+    """A spec as the files say it, with the segments that are known; and those that the asset knows by itself.
+
+    A dimension whose segments were listed until now knows those of which something is there.
+    """
+    inlets = []
+    for inlet in spec.inlets:
+        known = work.assets.get(inlet.name)
+        same = known is not None and known.spec.partitioning.declared == inlet.needs.inlet
+        inlets.append(inlet.reading(known.spec.partitioning) if known is not None and same else inlet)
+    spec, old = replace(spec, inlets=tuple(inlets)), work.marked(name)
+    keys = {each.column.lower(): _before(work, old, spec, each) for each in spec.partitioning.segments if each.is_open}
+    return spec.partitioned(_partitioning(spec, keys)), keys
+
+
+def spread(work: Workspace, name: str, seq: int) -> None:
+    """All that reads the asset goes by the partitions that it has now."""
+    asset = work.assets[name]
+    for reader, inlet in list(work.readers(asset.spec.uri)):
+        same = inlet.needs.inlet.declared == asset.spec.partitioning.declared
+        if inlet.name == name and same and inlet.needs.inlet is not asset.spec.partitioning:
+            spec = work.assets[reader].spec
+            read = tuple(inlet.reading(asset.spec.partitioning) if each is inlet else each for each in spec.inlets)
+            work.assets[reader] = replace(work.assets[reader], spec=replace(spec, inlets=read))
+            _derive(work, reader, seq, computed=False)
+
+
+def listed_again(work: Workspace, name: str, listed: PartitionSet, seq: int) -> None:
+    """What was computed, was not listed and is listed again is out of date: nothing told it of updates meanwhile."""
+    asset = work.assets[name]
+    back = listed & (asset.coverage | asset.claimed)
+    if not back:
+        return
+    for inlet in asset.spec.inlets:
+        asset = bereft(asset, inlet, work.dataset(inlet.uri).gone, computed=back, seq=seq)
+    work.assets[name] = asset
+    back = back - PartitionSet.union(marks.parts() for marks in asset.kept.values())
+    for inlet in asset.spec.inlets:
+        if inlet.on_update != "ignore":
+            work.mark(name, inlet, back, seq=seq)
+
+
+def of_all(parts: PartitionSet) -> PartitionSet:
+    """Those of ``parts`` that are the whole of a dimension, of which no segment was known."""
+    return PartitionSet.by_segment({segment: time for segment, time in parts.apart if WHOLE in segment})
+
+
+def counted(partitioning: Partitioning, blocks: PartitionSet) -> PartitionSet:
+    """What a run has computed: the whole of a dimension is nothing more where its segments are known by now."""
+    return blocks - of_all(blocks) if partitioning.is_open and not partitioning.has_whole else blocks
+
+
+# --------------------------------------------------------------------- of one asset
+
+
+def _own(asset: AssetState, column: str) -> LearnedKeys:
+    return asset.keys.get(column.lower(), _NONE)
+
+
+def _keep(work: Workspace, asset: AssetState, found: Mapping[str, LearnedKeys], seq: int, *, computed: bool) -> None:
+    changed = {column.lower(): own for column, own in found.items() if own != _own(asset, column)}
+    if changed:
+        work.assets[asset.name] = replace(asset, keys={**asset.keys, **changed})
+        _derive(work, asset.name, seq, computed=computed)
+
+
+def _before(work: Workspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition) -> LearnedKeys:
+    """What the asset knows by itself of a dimension that it has from now on."""
+    if old is not None and dimension.column.lower() in old.keys:
+        return old.keys[dimension.column.lower()]
+    there = work.dataset(spec.uri).coverage if spec.learns else NOTHING
+    if old is not None and old.spec.partitioning.same_grid(spec.partitioning) and not _told(spec, dimension):
+        there = there | old.coverage
+    if not there.apart or (old is None and len(there.apart[0][0]) != len(spec.partitioning.segments)):
+        return _NONE
+    return LearnedKeys(tuple(sorted(spec.partitioning.open_segments(there)[dimension.column])))
+
+
+def _derive(work: Workspace, name: str, seq: int, *, computed: bool) -> None:
+    """The asset goes by the segments that it and its inlets know, and so does all that reads it."""
+    asset = work.assets[name]
+    before, after = asset.spec.partitioning, _partitioning(asset.spec, asset.keys)
+    if after is before:
+        return
+    asset = work.marked(name) or asset
+    asset = work.assets[name] = replace(asset, spec=asset.spec.partitioned(after))
+    if before.has_whole and not after.has_whole:
+        work.assets[name] = _came_out(asset, computed=computed)
+    else:
+        for fresh in _fresh(before, after):
+            listed_again(work, name, fresh.known, seq)
+    spread(work, name, seq)
+
+
+def _partitioning(spec: FoldSpec, keys: Mapping[str, LearnedKeys]) -> Partitioning:
+    known = {each.column: _known(spec, keys, each) for each in spec.partitioning.segments if each.is_open}
+    return spec.partitioning.with_keys(known)
+
+
+def _known(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: SegmentPartition) -> tuple[str, ...]:
+    """The segments of one open dimension; where nothing could tell any, the whole of it."""
+    own, told_by = keys.get(dimension.column.lower(), _NONE), _told(spec, dimension)
+    known: tuple[str, ...] = ()
+    for some in (own.known, *(each.keys for each in told_by if each.keys != (WHOLE,))):
+        known = added(known, some) if known else some
+    known = without(known, own.removed)
+    silent = not told_by and not own.removed and not spec.learns
+    return (WHOLE,) if silent and not known else known
+
+
+def _told(spec: FoldSpec, dimension: SegmentPartition) -> list[SegmentPartition]:
+    """The dimensions of its inlets that tell which segments there are."""
+    mapped = (inlet.needs for inlet in spec.inlets if inlet.needs.mapping is not None)
+    return [each for needs in mapped for each in needs.inlet.segments if each.same_column(dimension)]
+
+
+def _fresh(before: Partitioning, after: Partitioning) -> Iterator[Partitioning]:
+    """The tuples that ``after`` knows and ``before`` does not, as products."""
+    for i, (old, new) in enumerate(zip(before.segments, after.segments, strict=True)):
+        more = _more(old.keys, new.keys)
+        if more:
+            dimensions = (*after.segments[:i], replace(new, keys=more), *after.segments[i + 1 :])
+            yield replace(after, segments=dimensions)
+
+
+def _more(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    """What ``new`` has and ``old`` does not; takes hardly any time where both differ in one place."""
+    if old is new:
+        return ()
+    same = _alike(old, new)
+    old, new = old[same:], new[same:]
+    same = _alike(old[::-1], new[::-1])
+    some = frozenset(old[: len(old) - same])
+    return tuple(key for key in new[: len(new) - same] if key not in some)
+
+
+def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How much both have in common from the beginning on."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def _came_out(asset: AssetState, *, computed: bool) -> AssetState:
+    """The asset once the segments of what was the whole of a dimension are known: what was so of it is so of each.
+
+    What was ``computed`` is so by a run of all segments; what somebody added later is computed for itself.
+    """
+    partitioning = asset.spec.partitioning
+    keys = {each.column: each.keys for each in partitioning.segments}
+
+    def each(parts: PartitionSet) -> PartitionSet:
+        return partitioning.came_out(parts, keys)
+
+    def there(parts: PartitionSet) -> PartitionSet:
+        return each(parts) if computed else parts - of_all(parts)
+
+    failed = (replace(item, blocks=item.blocks - of_all(item.blocks)) for item in asset.failed)
+    return replace(
+        asset,
+        coverage=there(asset.coverage),
+        made=tuple(replace(made, blocks=there(made.blocks)) for made in asset.made),
+        marks=tuple(replace(mark, blocks=each(mark.blocks)) for mark in asset.marks),
+        stale={name: _marks(marks, each) for name, marks in asset.stale.items()},
+        kept={name: _marks(marks, each) for name, marks in asset.kept.items()},
+        owed=each(asset.owed),
+        gaps=each(asset.gaps),
+        partly={key: _answering(items, each) for key, items in asset.partly.items()},
+        failed=tuple(item for item in failed if item.blocks),
+    )
+
+
+def _marks(marks: StampedPartitions, each: Callable[[PartitionSet], PartitionSet]) -> StampedPartitions:
+    made = StampedPartitions()
+    for parts, stamp in marks.items():
+        made = made.overlay(each(parts), stamp)
+    return made
+
+
+def _answering(items: Partly, each: Callable[[PartitionSet], PartitionSet]) -> Partly:
+    return tuple((number, each(parts)) for number, parts in items)

@@ -1,0 +1,97 @@
+"""Runs of segments that come to be known: what comes out of a run of all is recorded with it, also by who finds it."""
+
+import threading
+
+import pytest
+
+from sparkassets.core.journal.learned import knowing
+from sparkassets.errors import RunError
+from sparkassets.runtime.work import Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, project, source
+from tests.runtime.fakes import FakeEngine, World, raising, raising_once
+
+RUNTIME = {"customer": "runtime"}
+
+
+def world() -> World:
+    """A whole of which customers come out, and what is computed of each."""
+    model = asset("a", "s", by=None, segments=RUNTIME, retries=0)
+    w = World(project(source("s"), model, asset("each", "a", by=None, segments=RUNTIME)), MemoryStore())
+    w.engine.segments = {"customer": ["x", "y"]}
+    return w
+
+
+def known(w: World, name: str) -> tuple[str, ...]:
+    driver = w.driver()
+    return knowing(w.project, driver.ledger.open()).assets[name].partitioning.segments[0].keys
+
+
+def computed(w: World, name: str) -> list[list[str]]:
+    return [commit.order.asset.partitioning.labels(commit.order.blocks) for commit in w.engine.data(name)]
+
+
+def test_what_came_out_is_known_and_read_by_key():
+    w = world()
+    w.tell("s", "2025-01-01")
+    assert w.driver().run([Tick()]).ok
+    assert (computed(w, "a"), computed(w, "each")) == ([["*"]], [["x", "y"]])
+    assert known(w, "a") == known(w, "each") == ("x", "y")
+    assert w.driver().run([Tick()]).runs == ()
+
+
+def test_what_a_run_of_some_adds_is_computed_next():
+    w = world()
+    w.tell("s", "2025-01-01")
+    w.driver().run([Tick()])
+    w.engine.measures["a"] = {"keys": {"customer": ["z"]}}
+    w.tell("s", "2025-01-02")
+    assert w.driver().run([Tick()]).ok
+    assert computed(w, "a") == [["*"], ["x", "y"], ["z"]]
+
+
+def test_what_a_run_of_all_adds_is_computed_by_it():
+    w = world()
+    w.engine.segments = {}
+    w.engine.measures["a"] = {"keys": {"customer": ["z"]}}
+    w.tell("s", "2025-01-01")
+    assert w.driver().run([Tick()]).ok
+    assert (computed(w, "a"), known(w, "a")) == ([["*"]], ("z",))
+
+
+@pytest.mark.parametrize("moment", ["compute", "write", "written", "segments"])
+def test_the_next_driver_records_what_came_out_of_a_run_that_died(moment):
+    w = world()
+    w.tell("s", "2025-01-01")
+    reached, engine = threading.Event(), FakeEngine(w.engine.tables)
+    engine.segments = w.engine.segments
+
+    def stuck(_):
+        reached.set()
+        threading.Event().wait()
+
+    engine.hooks["a", moment] = stuck
+    threading.Thread(target=w.driver(engine=engine).run, args=([Tick()],), daemon=True).start()
+    assert reached.wait(10)
+    summary = w.driver().run([Tick()])
+    assert summary.ok
+    assert (summary.runs[0].adopted is not None) == (moment in ("written", "segments"))
+    assert (computed(w, "a"), known(w, "a")) == ([["*"]], ("x", "y"))
+
+
+def test_what_cannot_be_read_yet_is_read_by_the_next_claim():
+    w = world()
+    w.engine.hooks["a", "segments"] = raising_once(RunError("out of reach"))
+    w.tell("s", "2025-01-01")
+    assert not w.driver().run([Tick()]).ok
+    assert w.driver().run([Tick()]).ok
+    assert (computed(w, "a"), known(w, "a")) == ([["*"]], ("x", "y"))
+
+
+def test_a_failed_run_makes_nothing_known():
+    w = world()
+    w.engine.hooks["a", "write"] = raising(RunError("boom"))
+    w.engine.measures["a"] = {"keys": {"customer": ["z"]}}
+    w.tell("s", "2025-01-01")
+    assert not w.driver().run([Tick()]).ok
+    assert known(w, "a") == ("\x00",)
