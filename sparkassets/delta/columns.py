@@ -109,10 +109,10 @@ def _time_column(fields: Mapping[str, Any], partition: TimePartition, *, source:
         )
     found = _field(fields, partition.column, source=source)
     if not _tells_time(found, partition):
-        dates = "" if partition.by == "hour" else "a date, "
+        dates = "a date, " if partition.has_dates else ""
         raise SourceError(
             f"the column '{partition.column}' of the source '{source}' is of type {_kind(found)}, which tells no"
-            f" {partition.by}; expected {dates}a timestamp or the partition's key as text"
+            f" {partition.noun}; expected {dates}a timestamp or the partition's key as text"
         )
     return _column(found)
 
@@ -155,7 +155,7 @@ def _kind(entry: Mapping[str, Any]) -> str:
 
 def _tells_time(entry: Mapping[str, Any], partition: TimePartition) -> bool:
     kind = _kind(entry)
-    return kind in _TIMES and not (kind == "date" and partition.by == "hour")
+    return kind in _TIMES and (kind != "date" or partition.has_dates)
 
 
 def _column(entry: Mapping[str, Any]) -> PartitionColumn:

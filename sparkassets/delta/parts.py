@@ -121,7 +121,7 @@ class FileParts:
     @property
     def named(self) -> str:
         """What its dimensions are called, for messages."""
-        times = [] if self.times is None else [f"{self.times.partition.by}s"]
+        times = [] if self.times is None else [self.times.partition.nouns]
         return " and ".join([*times, *(f"'{each.partition.column}'" for each in self.segments)])
 
     @property

@@ -9,7 +9,6 @@ from typing import Any
 
 from sparkassets.core.instants import local_to_epoch, unix
 from sparkassets.core.partitions import YEARS, PartitionError, TimePartition
-from sparkassets.core.patterns import local_slot
 from sparkassets.delta.columns import PartitionColumn
 from sparkassets.frozen import frozen
 
@@ -134,7 +133,7 @@ def _written(seconds: int) -> str:
 
 def _of_date(partition: TimePartition, value: date | str) -> Span | None:
     day = date.fromisoformat(value) if isinstance(value, str) else value
-    return local_slot(partition, datetime(day.year, day.month, day.day))  # noqa: DTZ001 - local by definition
+    return partition.of_date(day)
 
 
 def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span:
@@ -153,10 +152,8 @@ def _of_local_timestamp(partition: TimePartition, value: date | str) -> Span:
 
 
 def _of_key(partition: TimePartition, value: str) -> Span:
-    start, end = partition.parse_key(value)
-    if partition.by == "hour":  # bounds compare as text: of a repeated hour either may be the lesser
-        return local_slot(partition, partition.local_start(start)) or (start, end)
-    return start, end
+    start, _ = partition.parse_key(value)
+    return partition.alike(start)  # bounds compare as text: of a repeated hour either may be the lesser
 
 
 _SLOTS: Mapping[str, Callable[[TimePartition, Any], Span | None]] = {

@@ -337,7 +337,7 @@ def _digest(segments: Sequence[SegmentPartition]) -> str:
 
 
 def _no_slot(partition: TimePartition) -> str:
-    return f"no {partition.by} of the years {YEARS[0]} to {YEARS[-1]}"
+    return f"no {partition.noun} of the years {YEARS[0]} to {YEARS[-1]}"
 
 
 def _some(values: Sequence[str]) -> str:

@@ -140,7 +140,7 @@ def _is_known(segment: Segment, known: Sequence[frozenset[str] | None]) -> bool:
 
 def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettled: int) -> tuple[str, ...]:
     """What is left out, and why."""
-    by = asset.partitioning.time.by if asset.partitioning.time is not None else "partition"
+    by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
     notes = []
     if empty:

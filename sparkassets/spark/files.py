@@ -272,4 +272,4 @@ def _fields(asset: AssetSpec) -> dict[str, str]:
     segments = {each.name: asset.columns.get(each.name, "STRING") for each in pattern.segments}
     if pattern.field is None or partitioning.time is None:
         return segments
-    return {pattern.field.name: "TIMESTAMP" if partitioning.time.by == "hour" else "DATE", **segments}
+    return {pattern.field.name: "DATE" if partitioning.time.has_dates else "TIMESTAMP", **segments}

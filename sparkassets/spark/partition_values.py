@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def value(partition: TimePartition, start: int) -> date | datetime:
-    """What the column holds for the slot with that start: its local date, or for an hour its instant."""
-    return instant(start) if partition.by == "hour" else partition.local_start(start).date()
+    """What the column holds for the slot with that start: its local date, or where that tells none its instant."""
+    return partition.local_start(start).date() if partition.has_dates else instant(start)
 
 
 def literal(partition: TimePartition, start: int) -> str:
@@ -29,7 +29,7 @@ def arrow_type(partition: TimePartition) -> pa.DataType:
     """The type of `value` in a table."""
     import pyarrow as pa
 
-    return pa.timestamp("us", "UTC") if partition.by == "hour" else pa.date32()
+    return pa.date32() if partition.has_dates else pa.timestamp("us", "UTC")
 
 
 def named(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime | str | None]:
@@ -45,7 +45,7 @@ def named(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime |
         for each, text in zip(partitioning.segments, segment, strict=True)
     ]
     if (time := partitioning.time) is not None:
-        values.insert(partitioning.time_at, (time.column or time.by, value(time, start)))
+        values.insert(partitioning.time_at, (time.column or time.name, value(time, start)))
     return dict(values)
 
 
@@ -57,7 +57,7 @@ def table(partitioning: Partitioning, blocks: PartitionSet) -> pa.Table:
     rows = [named(partitioning, slot) for slot in slots]
     fields = [(each.column, pa.string()) for each in partitioning.segments]
     if time is not None:
-        fields.insert(partitioning.time_at, (time.column or time.by, arrow_type(time)))
+        fields.insert(partitioning.time_at, (time.column or time.name, arrow_type(time)))
     columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in fields}
     if time is not None:
         moment = pa.timestamp("us", "UTC")

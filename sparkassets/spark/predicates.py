@@ -207,17 +207,17 @@ def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner
     Raises:
         RunError: With the types that can.
     """
-    by = partition.by
+    dates = partition.has_dates
     if kind in {"timestamp", "string"}:
         return
-    if kind == "date" and by != "hour":
+    if kind == "date" and dates:
         return
-    if kind == "timestamp_ntz" and (by != "hour" or partition.timezone == "UTC"):
+    if kind == "timestamp_ntz" and (dates or partition.timezone == "UTC"):
         return
-    wanted = "TIMESTAMP or STRING" if by == "hour" else "DATE, TIMESTAMP or STRING"
+    wanted = "DATE, TIMESTAMP or STRING" if dates else "TIMESTAMP or STRING"
     why = " (it cannot tell a repeated hour)" if kind == "timestamp_ntz" else ""
     raise RunError(
-        f"the column {column!r} of {owner} is {kind.upper()}, which cannot hold a partition by {by}{why}",
+        f"the column {column!r} of {owner} is {kind.upper()}, which cannot hold a partition by {partition.grain}{why}",
         hint=f"make it {wanted}",
     )
 

@@ -72,11 +72,11 @@ def test_parses(text, root, fields, is_pattern):
         ("l/{day:}", "the field '{day:}' has no format after ':'\n  hint: write {day} for the key"),
         (
             "l/{day:%y%m%d}",
-            "the field '{day:%y%m%d}' has the unknown directive '%y'\n  hint: known are %Y %m %d %H %j %G %V",
+            "the field '{day:%y%m%d}' has the unknown directive '%y'\n  hint: known are %Y %m %d %H %M %j %G %V",
         ),
         (
             "l/{day:%Y%}",
-            "the field '{day:%Y%}' has the unknown directive '%'\n  hint: known are %Y %m %d %H %j %G %V",
+            "the field '{day:%Y%}' has the unknown directive '%'\n  hint: known are %Y %m %d %H %M %j %G %V",
         ),
         ("l/{day:%Y/%Y%m%d}", "the field '{day:%Y/%Y%m%d}' has '%Y' twice\n  hint: write '*' where it repeats"),
         ("l/{day:%Y*%m}", "the field '{day:%Y*%m}' holds a glob\n  hint: write '*' outside the braces"),

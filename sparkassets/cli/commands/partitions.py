@@ -61,7 +61,7 @@ def command(
     terminal, partitioning = Terminal.of(sys.stdout), project.asset(asset).partitioning
     if partitioning.time is not None and partitioning.is_product:
         if (grid := project.grid(asset, at=at)).rows:
-            print_grid(grid, terminal, time=partitioning.time.by, whole=whole)
+            print_grid(grid, terminal, time=partitioning.time.name, whole=whole)
             return 0
     elif found := project.stretches(asset, at=at):
         print_list(found, terminal, whole=whole)

@@ -3,7 +3,7 @@
 from sparkassets.core.partitions.chunks import Slot
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.dependency import Dependency
-from sparkassets.core.partitions.grains import YEARS, By, PartitionError
+from sparkassets.core.partitions.grains import FIXED, YEARS, PartitionError
 from sparkassets.core.partitions.lifting import Segment
 from sparkassets.core.partitions.mappings import Overlap, PartitionMapping, WindowMapping
 from sparkassets.core.partitions.partitioning import UNPARTITIONED, Partitioning
@@ -16,10 +16,10 @@ from sparkassets.core.partitions.stamped_sets import StampedPartitions
 
 __all__ = [
     "EVERYTHING",
+    "FIXED",
     "NOTHING",
     "UNPARTITIONED",
     "YEARS",
-    "By",
     "Dependency",
     "Overlap",
     "PartitionError",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from itertools import islice
 
-from sparkassets.core.instants import Duration, local_datetime
-from sparkassets.core.partitions.grains import By, PartitionError
+from sparkassets.core.instants import Duration, day_number, local_datetime, local_seconds, offsets
+from sparkassets.core.partitions.grains import FIXED, YEARS, PartitionError
 from sparkassets.core.partitions.hours import HourGrid
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.slices import SliceGrid
+from sparkassets.core.partitions.ticks import CronGrid
 from sparkassets.frozen import frozen
+
+Grid = HourGrid | SliceGrid | CronGrid
 
 
 @frozen
@@ -23,18 +26,59 @@ class TimePartition:
     skip has no slot. An hour never spans a clock change, so that a repeated hour is two slots.
 
     Attributes:
-        by: The grain.
+        by: The grain: one of `FIXED`, or a cron, whose slots begin at its ticks.
         timezone: IANA name; slots follow its wall clock.
         column: Column of the target that holds the partition.
         start, end: Bounds of what is wanted, Unix seconds, half-open, None is open. The methods know nothing of them:
             the grid goes on outside.
     """
 
-    by: By
+    by: str
     timezone: str
     column: str | None = None
     start: int | None = None
     end: int | None = None
+
+    # ----------------------------------------------------------------- the grain
+
+    @property
+    def grain(self) -> str:
+        """The grain for people.
+
+        >>> TimePartition("day", "UTC").grain, TimePartition("0 6 * * *", "UTC").grain
+        ('day', "'0 6 * * *'")
+        """
+        return self.by if self.by in FIXED else f"'{self.by}'"
+
+    @property
+    def noun(self) -> str:
+        """What a slot is called, for people: ``day``, or ``slot of '0 6 * * *'``."""
+        return self.by if self.by in FIXED else f"slot of '{self.by}'"
+
+    @property
+    def nouns(self) -> str:
+        """The same of several."""
+        return f"{self.by}s" if self.by in FIXED else f"slots of '{self.by}'"
+
+    @property
+    def name(self) -> str:
+        """The grain in a word, as a column of slots is called: ``day``, or ``slot`` of a cron."""
+        return self.by if self.by in FIXED else "slot"
+
+    @property
+    def precision(self) -> str:
+        """How much of a local time tells a slot: one of `FIXED`, or ``minute``."""
+        return _grid(self.by, self.timezone).precision
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether a local date is enough to tell a slot."""
+        return self.precision not in ("hour", "minute")
+
+    @property
+    def longest(self) -> Duration:
+        """No slot is longer, on the wall clock."""
+        return _grid(self.by, self.timezone).longest
 
     # ----------------------------------------------------------------- edges of slots
 
@@ -61,6 +105,31 @@ class TimePartition:
         A day begins at 00:00 even where the clocks skip it.
         """
         return local_datetime(_grid(self.by, self.timezone).nominal(start))
+
+    def local_last(self, start: int) -> datetime:
+        """What the wall clock shows, naive, in the last second of the slot with that start."""
+        last = self.next(start) - 1
+        return local_datetime(last + offsets(self.timezone).at(last))
+
+    def of_date(self, day: date) -> tuple[int, int] | None:
+        """The slot that a local date tells, as (start, end); None where there is none, or a date tells none.
+
+        >>> TimePartition("week", "UTC").of_date(date(1970, 1, 4))
+        (-259200, 345600)
+        """
+        if day.year not in YEARS:
+            return None
+        return _grid(self.by, self.timezone).of_date(day_number(day))
+
+    def of_local(self, local: datetime) -> tuple[int, int] | None:
+        """The slot that holds a naive local time, None where clocks skip it; all slots of a repeated one as one."""
+        if local.year not in YEARS:
+            return None
+        return _grid(self.by, self.timezone).of_local(local_seconds(local))
+
+    def alike(self, start: int) -> tuple[int, int]:
+        """The time of all slots with the local start of that one: of a repeated hour both, else the slot."""
+        return self.of_local(self.local_start(start)) or (start, self.next(start))
 
     def shift(self, edge: int, duration: Duration, *, late: bool = False) -> int:
         """The instant that long after an edge of a slot: calendar units on the wall clock, then elapsed seconds.
@@ -219,12 +288,14 @@ class TimePartition:
 
 
 @lru_cache(maxsize=1024)
-def _grid(by: By, timezone: str) -> HourGrid | SliceGrid:
+def _grid(by: str, timezone: str) -> Grid:
     """The grid of a grain in a zone, shared by all partitions of that kind."""
+    if by not in FIXED:
+        return CronGrid(by, timezone)
     return HourGrid(timezone) if by == "hour" else SliceGrid(by, timezone)
 
 
 @lru_cache(maxsize=4096)
-def _are_edges(by: By, timezone: str, start: int, end: int) -> bool:
+def _are_edges(by: str, timezone: str, start: int, end: int) -> bool:
     """Whether one range begins and ends at edges."""
     return _grid(by, timezone).are_edges((start, end))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
-from typing import Final, Literal
+from typing import Final
 
 from sparkassets.core.instants import Duration, day_number, local_date
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
-By = Literal["hour", "day", "week", "month", "quarter", "year"]
+FIXED: Final = ("hour", "day", "week", "month", "quarter", "year")
+"""The grains that have a name; any other is a cron."""
 
 
 class PartitionError(InputError):
@@ -111,6 +112,3 @@ GRAINS: dict[str, Grain] = {
     ),
     "year": _months(12, lambda of: f"{of.year:04}", r"\d{4}", lambda _: 1, "2013"),
 }
-
-LENGTHS: dict[str, Duration] = {"hour": Duration(seconds=3600)} | {by: grain.length for by, grain in GRAINS.items()}
-"""Nominal length of a slot, by grain."""

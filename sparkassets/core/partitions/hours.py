@@ -6,9 +6,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 from sparkassets.core.instants import DAY, Duration, local_date, local_datetime, local_seconds, offsets
 from sparkassets.core.partitions.grains import PartitionError, check_year
+from sparkassets.core.partitions.walls import moved_by, offset_text
 
 HOUR = 3600
 _APART = 3 * DAY
@@ -23,6 +25,9 @@ class HourGrid:
     """
 
     __slots__ = ("_clock", "_steady", "_timezone")
+
+    precision: Final = "hour"
+    longest: Final = Duration(seconds=HOUR)
 
     def __init__(self, timezone: str) -> None:
         self._clock = offsets(timezone)
@@ -96,14 +101,19 @@ class HourGrid:
             if low + _APART <= min(edge, moved) and max(edge, moved) + _APART < high:
                 return moved + duration.seconds
         local = self._shown(edge, late=late)
-        moved = duration.add_to_local(local)
-        if duration.months:  # several days may have moved onto the last one of a short month
-            midnight = local // DAY * DAY
-            if late:
-                moved = max(moved, *(duration.add_to_local(midnight - days * DAY) + DAY for days in (1, 2, 3)))
-            else:
-                moved = min(moved, *(duration.add_to_local(midnight + days * DAY) for days in (1, 2, 3)))
-        return self._clock.boundary(moved) + duration.seconds
+        return self._clock.boundary(moved_by(duration, local, late=late)) + duration.seconds
+
+    def of_date(self, day: int) -> None:
+        """None: a date tells no hour."""
+
+    def of_local(self, local: int) -> tuple[int, int] | None:
+        """The time of all slots of the local hour that holds a local time; None where the clocks skip it."""
+        hour = local // HOUR * HOUR
+        since, until, offset = self._clock.steady(hour)
+        if since + DAY <= hour - offset < until - DAY:  # no clock change is near
+            return hour - offset, hour - offset + HOUR
+        slots = self._occurrences(hour)
+        return (slots[0][0], slots[-1][1]) if slots else None
 
     def key(self, start: int) -> str:
         """The local date and hour of the slot with that start; with its UTC offset where the hour is repeated."""
@@ -114,7 +124,7 @@ class HourGrid:
         self._settle(start)
         local = self.nominal(start)
         text = local_datetime(local).isoformat()[:13]
-        return text + self._offset(start) if len(self._occurrences(local)) > 1 else text
+        return text + offset_text(self._clock.at(start)) if len(self._occurrences(local)) > 1 else text
 
     def parse_key(self, text: str) -> tuple[int, int]:
         """The slot with that key, as (start, end); an offset is taken wherever it is right.
@@ -134,7 +144,7 @@ class HourGrid:
             raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
         if match[2] is None and len(slots) == 1:
             return slots[0]
-        by_offset = {self._offset(start): (start, end) for start, end in slots}
+        by_offset = {offset_text(self._clock.at(start)): (start, end) for start, end in slots}
         if match[2] in by_offset:
             return by_offset[match[2]]
         what = "has another offset" if match[2] else "is repeated"
@@ -160,10 +170,3 @@ class HourGrid:
         stretches = self._clock.stretches(local - 2 * DAY, local + 2 * DAY)
         shown = ((max(start, local - offset), min(end, local - offset + HOUR)) for start, end, offset in stretches)
         return [(start, end) for start, end in shown if start < end]
-
-    def _offset(self, unix: int) -> str:
-        """The UTC offset as ``-04:00``, with seconds where it has some."""
-        seconds = self._clock.at(unix)
-        hours, rest = divmod(abs(seconds), HOUR)
-        minutes, rest = divmod(rest, 60)
-        return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}" + (f":{rest:02}" if rest else "")

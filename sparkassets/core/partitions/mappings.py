@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.partitions.definition import TimePartition
-from sparkassets.core.partitions.grains import LENGTHS, PartitionError
+from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.frozen import frozen
 
@@ -100,7 +100,7 @@ class WindowMapping:
 
     def _seamless(self, down: TimePartition) -> bool:
         """Whether the windows of neighbouring blocks surely touch."""
-        return _longest(self.low, LENGTHS[down.by] if self.from_end else Duration(), minus=self.high) <= 0
+        return _longest(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
 
 
 PartitionMapping = Overlap | WindowMapping

@@ -81,7 +81,7 @@ class Partitioning:
         """
         found = [f"by {each.column}" for each in self.segments]
         if self.time is not None:
-            found.insert(self.time_at, f"by {self.time.by} in {self.time.timezone}")
+            found.insert(self.time_at, f"by {self.time.grain} in {self.time.timezone}")
         return ", ".join(found)
 
     @property
@@ -446,7 +446,7 @@ class Partitioning:
         given = text.split(",")
         expected = [each.column for each in self.segments]
         if self.time is not None:
-            expected.insert(self.time_at, self.time.by)
+            expected.insert(self.time_at, self.time.grain)
         if len(given) > len(expected):
             message = f"'{text}' has {len(given)} parts separated by commas; expected {','.join(expected)}"
             raise PartitionError(message, hint="write a comma within a segment as %2C")

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from sparkassets.core.instants import DAY, Duration, offsets
-from sparkassets.core.partitions.grains import GRAINS, PartitionError, check_year
+from sparkassets.core.partitions.grains import GRAINS, YEARS, PartitionError, check_year
 
 _REGULAR = {"day": (DAY, 0), "week": (7 * DAY, 3 * DAY)}
 """Slices of one length while the clocks do not change: that, and how far one begins before 1970-01-01."""
@@ -21,13 +21,15 @@ class SliceGrid:
     Instants and local times are seconds; an edge is the start or the end of a slot. Slices are numbered as in `grains`.
     """
 
-    __slots__ = ("_by", "_clock", "_grain", "_regular", "_steady", "_timezone")
+    __slots__ = ("_by", "_clock", "_grain", "_regular", "_steady", "_timezone", "longest", "precision")
 
     def __init__(self, by: str, timezone: str) -> None:
         self._by = by
         self._clock = offsets(timezone)
         self._grain = GRAINS[by]
         self._timezone = timezone
+        self.precision = by
+        self.longest = self._grain.length
         self._regular = _REGULAR.get(by)
         self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
 
@@ -104,6 +106,17 @@ class SliceGrid:
         if duration.months or duration.days:
             edge = self._clock.boundary(duration.add_to_local(self.nominal(edge)))
         return edge + duration.seconds
+
+    def of_date(self, day: int) -> tuple[int, int] | None:
+        """The slot that a local date is in, by its number, as (start, end); None where the clocks skip the slot."""
+        number = self._grain.index(day)
+        start, end = self._edge(number), self._edge(number + 1)
+        year = int(self._grain.key(self._grain.first_day(number))[:4])
+        return (start, end) if start < end and year in YEARS else None
+
+    def of_local(self, local: int) -> tuple[int, int] | None:
+        """The slot of the local date of a local time."""
+        return self.of_date(local // DAY)
 
     def key(self, start: int) -> str:
         """The key of the slot with that start."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparkassets.core.patterns.fields import PatternError, SegmentField, TimeField
 from sparkassets.core.patterns.files import fingerprint, hidden
-from sparkassets.core.patterns.paths import PathPattern, local_slot
+from sparkassets.core.patterns.paths import PathPattern
 from sparkassets.core.patterns.slots import FileSlot
 
 __all__ = [
@@ -15,5 +15,4 @@ __all__ = [
     "TimeField",
     "fingerprint",
     "hidden",
-    "local_slot",
 ]

@@ -11,10 +11,13 @@ from urllib.parse import unquote
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
-_WIDTHS: Mapping[str, int] = {"Y": 4, "m": 2, "d": 2, "H": 2, "j": 3, "G": 4, "V": 2}
-_HOURS = ("Ymd" + "H", "Yj" + "H")
+_WIDTHS: Mapping[str, int] = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "j": 3, "G": 4, "V": 2}
+_COARSE_FIRST = "GYVmjdHM"
+_MINUTES = ("Ymd" + "HM", "Yj" + "HM")
+_HOURS = ("Ymd" + "H", "Yj" + "H", *_MINUTES)
 _DAYS = ("Ymd", "Yj", *_HOURS)
 _DETERMINE: Mapping[str, tuple[str, ...]] = {
+    "minute": _MINUTES,
     "hour": _HOURS,
     "day": _DAYS,
     "week": ("GV", *_DAYS),
@@ -22,7 +25,7 @@ _DETERMINE: Mapping[str, tuple[str, ...]] = {
     "quarter": ("Ym", *_DAYS),
     "year": ("Y", "Ym", *_DAYS),
 }
-"""Sets of directives, any order, that tell a slot of the grain; a finer time tells it too."""
+"""Sets of directives, any order, that tell a slot of that precision; a finer time tells it too."""
 _KEY = r"\d{4}(?:-(?:\d{2}(?:-\d{2}(?:T\d{2}(?:[+-]\d{2}:\d{2})?)?)?|W\d{2}|Q[1-4]))?"
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -78,9 +81,14 @@ class TimeField:
         """``*``, or ``*``, ``/``, ``*`` and so on where the field's text spans folders."""
         return ("*", *("/", "*") * "".join(self.parts).count("/"))
 
-    def determines(self, by: str) -> bool:
-        """Whether the field's text tells one slot of the grain ``by``."""
-        return not self.parts or any(sorted(self.directives) == sorted(enough) for enough in _DETERMINE[by])
+    @property
+    def has_hours(self) -> bool:
+        """Whether the format tells a time of day."""
+        return "H" in self.directives
+
+    def determines(self, precision: str) -> bool:
+        """Whether the field's text tells one slot of that precision."""
+        return not self.parts or any(sorted(self.directives) == sorted(enough) for enough in _DETERMINE[precision])
 
     def local(self, text: str) -> datetime | None:
         """The naive local time that ``text`` names, missing parts at their earliest; None when there is none."""
@@ -89,11 +97,13 @@ class TimeField:
         return None if found is None else _local(dict(zip(letters, map(int, found.groups()), strict=True)))
 
     def write(self, first: datetime, last: datetime) -> str:
-        """The text of a slot whose local times run from ``first`` to ``last``, ``?`` for what differs within it."""
-        low, high = (
-            [_digits(part[1], when) if part[0] == "%" else part for part in self.parts] for when in (first, last)
-        )
-        return "".join(a if a == b else "?" * len(a) for a, b in zip(low, high, strict=True))
+        """The text of a slot whose local times run from ``first`` to ``last``, ``?`` for what varies within it."""
+        known = _COARSE_FIRST
+        for letter in _COARSE_FIRST:
+            if letter in self.directives and _digits(letter, first) != _digits(letter, last):
+                known = _COARSE_FIRST.partition(letter)[0]
+                break
+        return "".join(part if part[0] != "%" else _shown(part[1], first, known=known) for part in self.parts)
 
 
 @frozen
@@ -148,14 +158,20 @@ def _local(values: Mapping[str, int]) -> datetime | None:
             day = date(values["Y"], 1, 1) + timedelta(days=values["j"] - 1)
         else:
             day = date(values["Y"], values.get("m", 1), values.get("d", 1))
-        local = datetime(day.year, day.month, day.day, values.get("H", 0))  # noqa: DTZ001 - local by definition
+        hour, minute = values.get("H", 0), values.get("M", 0)
+        local = datetime(day.year, day.month, day.day, hour, minute)  # noqa: DTZ001 - local by definition
     except (ValueError, OverflowError):
         return None
     return local if day.year == values.get("Y", day.year) else None
 
 
+def _shown(letter: str, when: datetime, *, known: str) -> str:
+    """The digits of a directive, ``?`` for each where they are not known."""
+    return _digits(letter, when) if letter in known else "?" * _WIDTHS[letter]
+
+
 def _digits(letter: str, when: datetime) -> str:
     year, week, _ = when.isocalendar()
-    values = {"Y": when.year, "m": when.month, "d": when.day, "H": when.hour, "G": year, "V": week}
+    values = {"Y": when.year, "m": when.month, "d": when.day, "H": when.hour, "M": when.minute, "G": year, "V": week}
     value = when.timetuple().tm_yday if letter == "j" else values[letter]
     return f"{value:0{_WIDTHS[letter]}d}"

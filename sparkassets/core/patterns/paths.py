@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain, pairwise
 
-from sparkassets.core.instants import DAY, local_seconds, offsets
 from sparkassets.core.partitions import (
     YEARS,
     PartitionError,
@@ -24,17 +22,20 @@ from sparkassets.core.partitions import (
 )
 from sparkassets.core.patterns.fields import PatternError, SegmentField, TimeField
 
-_EXAMPLES = {
-    "hour": ("%Y%m%d%H", "2013-01-05T06"),
-    "day": ("%Y%m%d", "2013-01-05"),
-    "week": ("%G-W%V", "2013-W01"),
-    "month": ("%Y%m", "2013-01"),
-    "quarter": ("%Y%m", "2013-Q1"),
-    "year": ("%Y", "2013"),
+_FORMATS = {
+    "minute": "%Y%m%d%H%M",
+    "hour": "%Y%m%d%H",
+    "day": "%Y%m%d",
+    "week": "%G-W%V",
+    "month": "%Y%m",
+    "quarter": "%Y%m",
+    "year": "%Y",
 }
+"""By the precision of a partition's slots."""
+_SOME_DAY = 1_357_365_600
+"""2013-01-05T06:00Z, for examples."""
 _GLOBS = {"*": "[^/]*", "?": "[^/]", "**/": "(?:[^/]+/)*"}
 _FILE_IN_FOLDER = "(?:/[^/]+)?"
-_HOUR = 3600
 
 Token = str | TimeField | SegmentField
 """A piece of a pattern: literal text, ``*``, ``?``, ``**/``, or a field."""
@@ -218,23 +219,29 @@ class PathPattern:
                     hint=f"add 'partition: {{by: day, column: {name}}}', or write '*' for the field",
                 )
             return
-        form, key = _EXAMPLES[partition.by]
-        name = partition.column or (self.field.name if self.field else partition.by)
+        form = _FORMATS[partition.precision]
+        name = partition.column or (self.field.name if self.field else partition.name)
+        key, write = partition.key(partition.floor(_SOME_DAY)), f"write {{{name}:{form}}}"
+        plain = ":" not in key
         if self.field is None:
             raise PatternError(
-                f"the path {self.text!r} does not say which {partition.by} a file belongs to",
-                hint=f"write {{{name}}} where {key} stands in it, or {{{name}:{form}}}",
+                f"the path {self.text!r} does not say which {partition.noun} a file belongs to",
+                hint=f"write {{{name}}} where {key} stands in it, or {{{name}:{form}}}" if plain else write,
             )
         if self.field.name != name:
             raise PatternError(
                 f"the path's field {{{self.field.name}}} is not the partition's column {name!r}",
                 hint=f"write {{{name}}} in the path, or 'column: {self.field.name}' in the partition",
             )
-        if not self.field.determines(partition.by):
+        if not self.field.parts and not plain:
+            raise PatternError(
+                f"the path's field {{{name}}} stands for keys such as {key}, which are no file names", hint=write
+            )
+        if not self.field.determines(partition.precision):
             given = " ".join(f"%{letter}" for letter in self.field.directives) or "no directive"
             raise PatternError(
-                f"the path's field {{{name}}} has {given}, which does not tell one {partition.by}",
-                hint=f"write {{{name}:{form}}}, or {{{name}}} for {key}",
+                f"the path's field {{{name}}} has {given}, which does not tell one {partition.noun}",
+                hint=f"{write}, or {{{name}}} for {key}" if plain else write,
             )
 
     def check_segments(self, partitions: Sequence[SegmentPartition]) -> None:
@@ -260,7 +267,9 @@ class PathPattern:
         if not self.field.parts:
             return _parsed(partition, text)
         local = self.field.local(text)
-        return None if local is None else local_slot(partition, local)
+        if local is None:
+            return None
+        return partition.of_local(local) if self.field.has_hours else partition.of_date(local.date())
 
     def time(self, text: str, partitioning: Partitioning) -> tuple[int, int] | None:
         """`slot` by the dimension of time; all time where there is none but segments, and none of no partitions."""
@@ -281,8 +290,7 @@ class PathPattern:
 
     def extent(self, start: int, partition: TimePartition) -> tuple[int, int]:
         """The time of the files of the slot that begins at ``start``, as `slot` gives it for their names."""
-        found = local_slot(partition, partition.local_start(start)) if self.field and self.field.parts else None
-        return found or (start, partition.next(start))
+        return partition.alike(start) if self.field and self.field.parts else (start, partition.next(start))
 
     def render(self, start: int, partition: TimePartition) -> str:
         """The path of the slot that begins at ``start``: a glob without fields, to list only what is needed.
@@ -292,8 +300,7 @@ class PathPattern:
         if self.field is None:
             return self.text
         if self.field.parts:
-            first, after = partition.local_start(start), partition.local_start(partition.next(start))
-            written = self.field.write(first, first if partition.by == "hour" else after - timedelta(seconds=1))
+            written = self.field.write(partition.local_start(start), partition.local_last(start))
         else:
             written = partition.key(start)
         relative = "".join(
@@ -303,35 +310,8 @@ class PathPattern:
         return relative if self.root == "." else f"{self.root.rstrip('/')}/{relative}"
 
 
-def local_slot(partition: TimePartition, local: datetime) -> tuple[int, int] | None:
-    """The slot that holds a naive local time, None where clocks skip it; both slots of a repeated hour as one."""
-    if partition.by != "hour":
-        return _parsed(partition, _key(partition.by, local))
-    if local.year not in YEARS:
-        return None
-    clock, shown = offsets(partition.timezone), local_seconds(local)
-    since, until, offset = clock.steady(shown)
-    if since + DAY <= shown - offset < until - DAY:  # no clock change is near
-        return shown - offset, shown - offset + _HOUR
-    start = partition.floor(clock.instants(shown)[0])
-    key = local.isoformat()[:13]
-    end = start
-    while partition.key(end).startswith(key):
-        end = partition.next(end)
-    return (start, end) if end > start else None
-
-
 def _such_as(partition: SegmentPartition) -> str:
     return f" such as {partition.keys[0]!r}" if partition.keys else ""
-
-
-def _key(by: str, local: datetime) -> str:
-    if by == "week":
-        year, week, _ = local.isocalendar()
-        return f"{year:04d}-W{week:02d}"
-    if by == "quarter":
-        return f"{local.year:04d}-Q{(local.month + 2) // 3}"
-    return local.isoformat()[: {"year": 4, "month": 7, "day": 10}[by]]
 
 
 def _parsed(partition: TimePartition, key: str) -> tuple[int, int] | None:

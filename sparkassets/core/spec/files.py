@@ -15,6 +15,7 @@ from sparkassets.core.spec.kinds import (
     DurationText,
     Expected,
     FunctionText,
+    GrainText,
     InstantText,
     Maybe,
     Name,
@@ -220,7 +221,7 @@ class RegisteredMap(_Map):
 class PartitionMap(_Map):
     """A partition by time."""
 
-    by: Literal["hour", "day", "week", "month", "quarter", "year"] = Field(description="How long each is.")
+    by: GrainText = Field(description="How long each is, or a cron: from each of its ticks to the next.")
     column: Maybe[Text] = Field(default=None, description="Column that holds the partition.")
     timezone: Maybe[ZoneText] = Field(default=None, description="Whose days and hours; the asset's by default.")
     start: Maybe[InstantText] = Field(

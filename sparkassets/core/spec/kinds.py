@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BeforeValidator, Discriminator, Field, GetCoreSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from sparkassets.core.partitions import FIXED
 from sparkassets.frozen import frozen
 
 EXPECTED: Final = "expected"
@@ -114,6 +115,11 @@ Count = Annotated[int, Field(ge=1), Expected("a whole number of at least 1")]
 Natural = Annotated[int, Field(ge=0), Expected("a whole number of at least 0")]
 Plain = Annotated[str | bool | int | float, Expected("text, a number, true or false")]
 PartitionText = Literal["none", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly"]
+GrainText = Annotated[
+    str,
+    Field(pattern=rf"^({'|'.join(FIXED)}|\s*\S+(\s+\S+)+\s*)$"),
+    Expected("hour, day, week, month, quarter, year or a cron"),
+]
 ConditionList = Annotated[
     list[Any],
     WithJsonSchema({"type": "array", "minItems": 1, "items": {_MARK: "Condition"}}),

@@ -61,6 +61,4 @@ def refused_value(path: str, value: object, kind: str | None) -> str | None:
         return f"{KINDS[path, kind or '']} is not supported yet"
     if isinstance(value, str) and value in VALUES.get(path, ()):
         return f"{path.rpartition('.')[2]!r} cannot be {value!r}: it is not supported yet"
-    if path == "partition.by" and isinstance(value, str) and " " in value.strip():
-        return "a partition by a cron is not supported yet"
     return None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final, cast
+from typing import Final
 
-from sparkassets.core.partitions import By, Partitioning, SegmentPartition, TimePartition
+from sparkassets.core.crons import CronError, expand
+from sparkassets.core.partitions import FIXED, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import AssetFile, PartitionMap, SegmentsMap
@@ -23,6 +24,8 @@ _SHORT: Final = {
     "@quarterly": "quarter",
     "@yearly": "year",
 }
+_LONGEST: Final = 9 * 366
+"""Days that a slot of a cron may have: a leap day is missed out once a century."""
 _TIMES: Final = frozenset({"start", "end"})
 """Columns of `partitions` that tell the time of a block."""
 
@@ -73,7 +76,7 @@ def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -
     if written is None or written == "none":
         return []
     if isinstance(written, str):
-        time = TimePartition(cast("By", _SHORT[written]), within.timezone, field, within.start, within.end)
+        time = TimePartition(_SHORT[written], within.timezone, field, within.start, within.end)
         return [_Dimension(at, time)]
     if isinstance(written, list):
         return [_dimension(at / index, each, within=within, field=field) for index, each in enumerate(written)]
@@ -88,7 +91,26 @@ def _dimension(at: At, written: PartitionMap | SegmentsMap, *, within: Bounds, f
         known = SegmentPartition(written.column, tuple(sorted(set(written.segments))))
         return _Dimension(at, known, tuple(written.segments))
     inner = bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=within)
-    return _Dimension(at, TimePartition(written.by, inner.timezone, written.column or field, inner.start, inner.end))
+    by = _grain(at / "by", written.by)
+    return _Dimension(at, TimePartition(by, inner.timezone, written.column or field, inner.start, inner.end))
+
+
+def _grain(at: At, written: str) -> str:
+    """The name of a grain, or a cron in one spelling; of what is neither a day."""
+    if written in FIXED:
+        return written
+    cron = " ".join(written.split())
+    try:
+        longest = expand(cron).days.longest
+    except CronError as error:
+        at.problem(str(error.args[0]), hint=error.hint)
+        return "day"
+    if longest > _LONGEST:
+        at.problem(
+            f"the partition's cron {cron!r} fires years apart; expected slots of at most {_LONGEST // 366} years"
+        )
+        return "day"
+    return cron
 
 
 def _product(dimensions: Sequence[_Dimension]) -> Partitioning:
@@ -133,13 +155,13 @@ def _check_time(at: At, partition: TimePartition, source: SourceSpec | None) -> 
     start, end = partition.start, partition.end
     if start is not None and end is not None and start < end and partition.ceil(start) >= end:
         at.problem(
-            f"no partition by {partition.by} begins between start and end, so that nothing is wanted",
+            f"no partition by {partition.grain} begins between start and end, so that nothing is wanted",
             hint="a partition belongs when it begins at its start or after, and before its end",
         )
     if partition.column is None and (source is None or source.kind == "delta"):
         why = "reading a partition of a Delta table" if source else "'replace' works by block and"
         message = f"the partition has no column: {why} needs the column that holds it"
-        at.problem(message, hint=f"write partition: {{by: {partition.by}, column: <column>}}")
+        at.problem(message, hint=f"write partition: {{by: {partition.grain}, column: <column>}}")
 
 
 def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from sparkassets.core.partitions import FIXED
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.spec import files
 from sparkassets.core.spec.document import At, Document, Path
@@ -159,13 +160,19 @@ def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], da
         hint = meant_by(value, choices) if isinstance(value, str) else None
     elif kind != EXPECTED:
         words = _WORDS.get(kind, words)
-    if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
-        hint = "in YAML 1.2 only true and false are booleans"
-    elif words.startswith(("text", "a Spark")) and isinstance(value, int | float):
-        hint = "put it in quotes"
-    elif value is None and _general(path[:-1]) == "partition.segments":
-        hint = "NULL is in no segment"
+    hint = _hint(path, kind, words, value) or hint
     return _Finding(path, f"{_subject(path)} is {shown(value)}; expected {words}", hint)
+
+
+def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
+    """What helps with a value of the wrong kind."""
+    if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
+        return "in YAML 1.2 only true and false are booleans"
+    if words.startswith(("text", "a Spark")) and isinstance(value, int | float):
+        return "put it in quotes"
+    if value is None and _general(path[:-1]) == "partition.segments":
+        return "NULL is in no segment"
+    return meant_by(value, FIXED) if _general(path) == "partition.by" and isinstance(value, str) else None
 
 
 def _general(path: Path) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from sparkassets.core.crons.expand import CronError, expand
+from sparkassets.core.crons.fields import CronFields
+from sparkassets.core.crons.wall_clock import WallClockTicks
 from sparkassets.core.timetables.base import TimetableError
-from sparkassets.core.timetables.expand import expand
-from sparkassets.core.timetables.fields import CronFields
 from sparkassets.core.timetables.presets import PRESETS
-from sparkassets.core.timetables.wall_clock import WallClockTicks
 
 
 def cron_ticks(text: str, timezone: str, *, also: Sequence[str] = ()) -> WallClockTicks:
@@ -27,7 +27,14 @@ def cron_ticks(text: str, timezone: str, *, also: Sequence[str] = ()) -> WallClo
     [0, 86400, 172800]
     """
     written = text.strip()
-    return WallClockTicks(text, timezone, _preset(written, also) if written.startswith("@") else expand(text))
+    return WallClockTicks(text, timezone, _preset(written, also) if written.startswith("@") else _fields(text))
+
+
+def _fields(text: str) -> CronFields:
+    try:
+        return expand(text)
+    except CronError as error:
+        raise TimetableError(str(error.args[0]), hint=error.hint) from error
 
 
 def _preset(name: str, also: Sequence[str]) -> CronFields:

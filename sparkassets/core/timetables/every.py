@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sparkassets.core.crons.wall_clock import EARLIEST, LATEST
 from sparkassets.core.instants import DAY, Duration, InstantError, offsets
-from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
 from sparkassets.frozen import frozen
 
 _MONTH = 146_097 * DAY // 4800

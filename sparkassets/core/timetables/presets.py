@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkassets.core.timetables.fields import CronFields, DayFields, clock_times
+from sparkassets.core.crons.fields import CronFields, DayFields, clock_times
 
 _FIRST = frozenset({1})
 _MIDNIGHT = (0,)

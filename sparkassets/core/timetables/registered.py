@@ -11,11 +11,11 @@ from inspect import Parameter, signature
 from typing import Any, Final, Protocol, runtime_checkable
 from warnings import catch_warnings
 
+from sparkassets.core.crons.search import HORIZON, first_from, last_until
 from sparkassets.core.instants import DAY, Duration, format_instant, instant, unix
 from sparkassets.core.phrases import shown
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, described
-from sparkassets.core.timetables.search import HORIZON, first_from, last_until
 from sparkassets.core.timetables.shapes import spread
 from sparkassets.frozen import frozen
 

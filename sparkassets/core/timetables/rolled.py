@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
+from sparkassets.core.crons.search import tick_after, tick_before
 from sparkassets.core.instants import DAY, offsets
 from sparkassets.core.timetables.base import Ticks
 from sparkassets.core.timetables.calendars import Calendar
-from sparkassets.core.timetables.search import tick_after, tick_before
 from sparkassets.frozen import frozen
 
 Roll = Literal["skip", "back", "forward"]

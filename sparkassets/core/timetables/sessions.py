@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from sparkassets.core.crons.search import tick_after, tick_before
 from sparkassets.core.instants import DAY
 from sparkassets.core.timetables.base import Ticks
 from sparkassets.core.timetables.exchanges import Exchange
-from sparkassets.core.timetables.search import tick_after, tick_before
 from sparkassets.frozen import frozen
 
 Edge = Literal["open", "close"]

@@ -6,11 +6,11 @@ from functools import lru_cache
 from math import degrees
 from typing import Final, Literal, get_args
 
+from sparkassets.core.crons.search import tick_after, tick_before
 from sparkassets.core.instants import DAY, local_date
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import TimetableError, read_each
 from sparkassets.core.timetables.optional import optional
-from sparkassets.core.timetables.search import tick_after, tick_before
 from sparkassets.frozen import frozen
 
 Event = Literal["sunrise", "sunset", "dawn", "dusk", "noon"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from sparkassets.core.crons.wall_clock import EARLIEST, LATEST
 from sparkassets.core.instants import DAY, Duration, instant, unix
 from sparkassets.core.timetables.base import Catchup, Slot, Ticks, described
 from sparkassets.core.timetables.shapes import Shape, spread
-from sparkassets.core.timetables.wall_clock import EARLIEST, LATEST
 from sparkassets.frozen import frozen
 
 _PAGE = 31 * DAY

@@ -9,12 +9,12 @@ from datetime import date
 from functools import lru_cache
 from typing import Final, Literal
 
+from sparkassets.core.crons.wall_clock import WallClockTicks
 from sparkassets.core.instants import DAY, day_number, local_date
 from sparkassets.core.phrases import shown
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables.base import Ticks, TimetableError, read_each
 from sparkassets.core.timetables.union import union
-from sparkassets.core.timetables.wall_clock import WallClockTicks
 from sparkassets.frozen import frozen
 
 Path = tuple[str | int, ...]

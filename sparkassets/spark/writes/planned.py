@@ -112,7 +112,7 @@ def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
     time, segments = asset.partitioning.time, asset.partitioning.segments
     fields = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in schema.fields}
     layout = []
-    if time is not None and time.column is not None and time.by != "hour":
+    if time is not None and time.column is not None and time.has_dates:
         name, kind = fields.get(time.column.lower(), ("", ""))
         layout += [name] if kind in _DAYS else []
     if prod(len(each.keys) for each in segments) <= _MOST_FOLDERS and not asset.partitioning.is_open:

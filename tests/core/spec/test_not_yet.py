@@ -32,14 +32,6 @@ def test_a_kind_of_value_is_refused_by_name(path, kind):
     assert errors_of(nested(path, value)).partition("\n")[0].endswith(f": {refused_value(path, value, kind)}")
 
 
-def test_a_partition_by_a_cron_is_refused():
-    assert errors_of("asset: a\npartition: {by: '0 6 * * *', column: day}") == (
-        "a.yml:2:17: a partition by a cron is not supported yet\n"
-        "    partition: {by: '0 6 * * *', column: day}\n"
-        "                    ^^^^^^^^^^^"
-    )
-
-
 def test_a_state_in_a_catalog_is_refused():
     assert "the key 'catalog' of 'state' is not supported yet" in errors(
         {"project.yml": "project: p\nstate: {catalog: main, schema: ops}", "a.yml": "asset: a\nsource: true"}

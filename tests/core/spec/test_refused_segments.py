@@ -279,23 +279,12 @@ a.yml:2:13: the partition has no column: 'replace' works by block and needs the 
 partition: [{by: dya, column: day}, {segments: [de], column: region}]
 """,
             """\
-a.yml:2:18: 'by' in item 1 of 'partition' is 'dya'; expected hour, day, week, month, quarter or year
+a.yml:2:18: 'by' in item 1 of 'partition' is 'dya'; expected hour, day, week, month, quarter, year or a cron
     partition: [{by: dya, column: day}, {segments: [de], column: region}]
                      ^^^
   hint: did you mean 'day'?
 """,
             id="no_grain",
-        ),
-        pytest.param(
-            """\
-partition: [{by: '0 6 * * *', column: day}, {segments: [de], column: region}]
-""",
-            """\
-a.yml:2:18: a partition by a cron is not supported yet
-    partition: [{by: '0 6 * * *', column: day}, {segments: [de], column: region}]
-                     ^^^^^^^^^^^
-""",
-            id="a_cron",
         ),
         pytest.param(
             """\

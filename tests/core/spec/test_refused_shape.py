@@ -282,7 +282,7 @@ asset: a
 partition: {by: days, column: day}
 """,
             """\
-a.yml:2:17: 'by' in 'partition' is 'days'; expected hour, day, week, month, quarter or year
+a.yml:2:17: 'by' in 'partition' is 'days'; expected hour, day, week, month, quarter, year or a cron
     partition: {by: days, column: day}
                     ^^^^
   hint: did you mean 'day'?
@@ -295,7 +295,7 @@ asset: a
 partition: {by: '@daily', column: day}
 """,
             """\
-a.yml:2:17: 'by' in 'partition' is '@daily'; expected hour, day, week, month, quarter or year
+a.yml:2:17: 'by' in 'partition' is '@daily'; expected hour, day, week, month, quarter, year or a cron
     partition: {by: '@daily', column: day}
                     ^^^^^^^^
   hint: did you mean 'day'?

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkassets.core.crons.expand import expand
+from sparkassets.core.crons.wall_clock import WallClockTicks
 from sparkassets.core.instants import DAY, day_number, format_instant, instant, unix
 from sparkassets.core.timetables.base import TimetableError
 from sparkassets.core.timetables.calendars import calendar
 from sparkassets.core.timetables.exchanges import exchange
-from sparkassets.core.timetables.expand import expand
 from sparkassets.core.timetables.rolled import ROLLS, Rolled
 from sparkassets.core.timetables.sessions import SessionTicks, Trading
-from sparkassets.core.timetables.wall_clock import WallClockTicks
 
 CODES = ["DE", "DE-BY", "US-NY", "AE", "XNYS", "XSHG"]
 

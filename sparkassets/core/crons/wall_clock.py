@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
+from sparkassets.core.crons.search import first_from, last_until
 from sparkassets.core.instants import DAY, offsets, unix
-from sparkassets.core.timetables.search import first_from, last_until
 from sparkassets.frozen import frozen
 
 EARLIEST = unix(datetime.fromisoformat("0003-01-01T00:00Z"))

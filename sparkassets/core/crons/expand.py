@@ -1,7 +1,8 @@
 """The text of a cron, checked and expanded to fields.
 
 Croniter does both. It takes a tenth of a second to import, a fifth of what a cold `plan` may take, so crons of plain
-numbers, lists, ranges and steps are expanded here to what croniter would give (a property test compares the two).
+numbers, names, lists, ranges and steps are expanded here to what croniter would give (a property test compares
+the two).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sparkassets.core.timetables.base import TimetableError
-from sparkassets.core.timetables.fields import LAST, CronFields, DayFields, clock_times
+from sparkassets.core.crons.fields import LAST, CronFields, DayFields, clock_times
+from sparkassets.errors import InputError
 
 _FIELDS = {
     "minute": "0-59",
@@ -24,11 +25,27 @@ _FIELDS = {
 _WEEKDAY = 4
 _EVERY = (range(60), range(24), range(1, 32), range(1, 13), range(7))
 _PLAIN = re.compile(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/(\d{1,2}))?", re.ASCII)
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_NAMES: tuple[Mapping[str, str], ...] = (
+    {},
+    {},
+    {},
+    {name: str(number) for number, name in enumerate(_MONTHS, start=1)},
+    {name: str(number) for number, name in enumerate(_WEEKDAYS)},
+)
+"""What stands for numbers, by field."""
+_NAMED = re.compile(r"(?<![^,-])[A-Z]{3}(?![^,/-])", re.IGNORECASE | re.ASCII)
 _ODD = re.compile(r"[^0-9A-Z*/,#?-]", re.IGNORECASE | re.ASCII)
 _DRAWN = re.compile(r"(?:^|,)[HR](?:$|[,(/])", re.IGNORECASE)
 _RANGE = re.compile(r"([0-9A-Z]+)-([0-9A-Z]+)(?:/.*)?", re.IGNORECASE)
 _NTH = re.compile(r".+#\d+|L\d+", re.IGNORECASE)
 _NEAREST = re.compile(r"\d+W|W\d+", re.IGNORECASE)
+
+
+class CronError(InputError):
+    """A text is no cron, uses what is not supported, or never fires."""
+
 
 Values = Sequence[int | str]
 """The numbers of a field; ``*`` in it stands for all of them, ``l`` for the last day of the month."""
@@ -39,13 +56,13 @@ def expand(text: str) -> CronFields:
     """The fields of a cron of five fields.
 
     Raises:
-        TimetableError: It is not one, uses what is not supported, or never fires.
+        CronError: It is not one, uses what is not supported, or never fires.
     """
     written = text.split()
     if len(written) != len(_FIELDS):
         hint = "seconds and years are not supported" if len(written) > len(_FIELDS) else None
         found = f"{len(written)} field{'s' if len(written) != 1 else ''}"
-        raise TimetableError(f"cron '{text}' has {found}; expected five: {' '.join(_FIELDS)}", hint=hint)
+        raise CronError(f"cron '{text}' has {found}; expected five: {' '.join(_FIELDS)}", hint=hint)
     (minutes, hours, days, months, weekdays), nth = _by_hand(written) or _by_croniter(text, written)
     fields = CronFields(
         times=clock_times(_numbers(hours, _EVERY[1]), _numbers(minutes, _EVERY[0])),
@@ -58,7 +75,7 @@ def expand(text: str) -> CronFields:
         every_hour=written[1] == "*",
     )
     if not fields.days.exist:
-        raise TimetableError(f"cron '{text}' never fires: no year has such a day")
+        raise CronError(f"cron '{text}' never fires: no year has such a day")
     return fields
 
 
@@ -66,13 +83,14 @@ def _by_hand(written: Sequence[str]) -> tuple[Sequence[Values], Mapping[Any, set
     """The values of plain fields; None where some field is not, or both kinds of days are restricted."""
     if "*" not in (written[2], written[4]):
         return None
-    values = [_plain(field, every) for field, every in zip(written, _EVERY, strict=True)]
+    values = [_plain(*each) for each in zip(written, _EVERY, _NAMES, strict=True)]
     return None if [] in values else (values, {})
 
 
-def _plain(field: str, every: range) -> list[int | str]:
-    """The values of a field of plain numbers, lists, ranges and steps; none where it is not."""
+def _plain(field: str, every: range, names: Mapping[str, str]) -> list[int | str]:
+    """The values of a field of plain numbers, names, lists, ranges and steps; none where it is not."""
     found: set[int] = set()
+    field = _NAMED.sub(lambda name: names.get(name[0].upper(), name[0]), field)
     for part in field.split(","):
         match = _PLAIN.fullmatch(part)
         if not match:
@@ -115,7 +133,7 @@ def _check(text: str, at: int, field: str) -> None:
         else:
             return
     name, expected = list(_FIELDS.items())[at]
-    raise TimetableError(f"cron '{text}': {name} '{field}' is not valid; expected {expected}", hint=hint)
+    raise CronError(f"cron '{text}': {name} '{field}' is not valid; expected {expected}", hint=hint)
 
 
 def _alone(at: int, field: str) -> Values:

@@ -7,6 +7,7 @@ from calendar import monthrange
 from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import pairwise
 
 from sparkassets.core.instants import DAY, day_number, local_date
 from sparkassets.frozen import frozen
@@ -15,6 +16,7 @@ LAST = -1
 """In place of a day of the month, its last day; in place of the n of a weekday, its last in the month."""
 
 _ANY_MONTH = frozenset(range(1, 13))
+_FEBRUARY = frozenset({2})
 _ALL_KINDS_OF_YEARS = range(2000, 2028)
 """With each weekday on 1 January, both in leap years and in others."""
 
@@ -55,6 +57,22 @@ class DayFields:
             found += matching[bisect_left(matching, first) : bisect_right(matching, last)]
         return found
 
+    def count(self, first: int, last: int) -> int:
+        """How many days from ``first`` to ``last``, inclusive, match; takes time by years."""
+        if self.every_day:
+            return max(0, last - first + 1)
+        years = range(local_date(first).year, local_date(last).year + 1)
+        matching = (_matching_days(self, year) for year in years)
+        return sum(max(0, bisect_right(days, last) - bisect_left(days, first)) for days in matching)
+
+    @property
+    def longest(self) -> int:
+        """The most days from one matching day to the next, in years of all kinds; leap years may be missed out once."""
+        days = [day for year in _ALL_KINDS_OF_YEARS for day in _matching_days(self, year)]
+        leap = 4 * 366 if self.months == _FEBRUARY and len(days) < len(_ALL_KINDS_OF_YEARS) else 0
+        ends = (days[-1], days[0] + day_number(date(2028, 1, 1)) - day_number(date(2000, 1, 1)))
+        return max(b - a for a, b in [*pairwise(days), ends]) + leap
+
 
 @frozen
 class CronFields:
@@ -92,6 +110,15 @@ class CronFields:
             return [midnight + time for time in times] if days else []
         found = [day * DAY - offset + time for day in days for time in times]
         return found[bisect_left(found, start) : bisect_left(found, end)]
+
+    def count(self, start: int, end: int, *, offset: int = 0) -> int:
+        """How many `between` gives; takes time by years, not by them."""
+        first, last = (start + offset) // DAY + 1, (end + offset) // DAY - 1
+        if last < first:
+            return len(self.between(start, end, offset=offset))
+        begun, over = first * DAY - offset, (last + 1) * DAY - offset
+        outside = len(self.between(start, begun, offset=offset)) + len(self.between(over, end, offset=offset))
+        return outside + self.days.count(first, last) * len(self.times)
 
 
 def clock_times(hours: list[int], minutes: list[int]) -> tuple[int, ...]:

@@ -7,9 +7,9 @@ from croniter import croniter
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from sparkassets.core.crons import CronError
+from sparkassets.core.crons.expand import expand
 from sparkassets.core.instants import local_datetime, local_seconds, unix
-from sparkassets.core.timetables import TimetableError
-from sparkassets.core.timetables.expand import expand
 from sparkassets.core.timetables.parse import parse_timetable
 
 SYNTAX = "minute hour day-of-month month day-of-week"
@@ -93,7 +93,7 @@ def plain_crons(draw):
 def test_plain_crons_match_as_in_croniter(cron, start):
     try:
         expand(cron)
-    except TimetableError as error:
+    except CronError as error:
         never = "never fires" in str(error)
         itself = "begins where it ends" in str(error)
         beyond = "leads beyond its range" in str(error)
@@ -130,7 +130,7 @@ def test_days_beyond_croniter(cron, first):
     ],
 )
 def test_wrong_as_a_whole(cron, message):
-    with pytest.raises(TimetableError) as error:
+    with pytest.raises(CronError) as error:
         expand(cron)
     assert str(error.value) == f"cron '{cron}' {message}"
 
@@ -188,7 +188,7 @@ def test_wrong_field(cron, name, field, hint):
         "month": "1-12 or JAN-DEC",
         "day-of-week": "0-7 or SUN-SAT, 5#2 (the second Friday) or L5 (the last)",
     }[name]
-    with pytest.raises(TimetableError) as error:
+    with pytest.raises(CronError) as error:
         expand(cron)
     hint = f"\n  hint: {hint}" if hint else ""
     assert str(error.value) == f"cron '{cron}': {name} '{field}' is not valid; expected {expected}{hint}"
@@ -204,7 +204,7 @@ scraps = st.lists(words | st.integers(0, 99).map(str), min_size=1, max_size=4).m
 def test_any_text_is_a_cron_or_a_clear_error(cron):
     try:
         wrong = "" if expand(cron).times else "no times"
-    except TimetableError as error:
+    except CronError as error:
         wrong = str(error)
     assert wrong == "" or wrong.startswith(f"cron '{cron}'")
 
