@@ -15,6 +15,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.redefined import others
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
 from sparkassets.runtime.news import changed_specs, observe
@@ -47,7 +48,12 @@ class Looking(Opened):
             StateError: The state cannot be used.
         """
         context = self._context(at=at, select=select)
-        return self._told(plan(context), context, estimate=estimate)
+        found = self._told(plan(context), context, estimate=estimate)
+        if not any(others(asset, context.state_of(asset)) for asset in context.project.assets.values()):
+            return found
+        from sparkassets.core.planner.changes import code_changes
+
+        return replace(found, changes=code_changes(context))
 
     def plan_backfill(
         self, request: BackfillRequest, *, at: datetime | str | None = None, estimate: bool = False
@@ -96,6 +102,13 @@ class Looking(Opened):
         node = explain(context, spec, blocks)
         if spec.source is not None:
             return node
+        if others(spec, context.state_of(spec)):
+            from sparkassets.core.planner.changes import code_changes, price, said
+
+            for change in code_changes(context, [asset]):
+                lines = tuple(Node(line) for line in change.difference)
+                clause = f"the code changed: {said(change)}; {price(change, context.project)}"
+                node = replace(node, children=(*node.children, Node(clause, None, lines)))
         why = self._adapters.targets().why_spark(spec)
         told = "runs are committed by the driver" if why is None else f"runs are committed by Spark: {why}"
         return replace(node, children=(*node.children, Node(told)))
@@ -113,6 +126,19 @@ class Looking(Opened):
 
         context = self._context(at=at)
         return list(grid(context, self._partitioned(context, asset)))
+
+    def definitions(self, asset: str, *, at: datetime | str | None = None) -> dict[str, str]:
+        """By which definition each partition of an asset that is there was computed."""
+        from sparkassets.core.planner.redefined import there_of
+
+        context = self._context(at=at)
+        spec = self._partitioned(context, asset)
+        state = context.state_of(spec)
+        return {
+            key: made.definition.id
+            for made in state.made
+            for key in spec.partitioning.keys(there_of(spec, state, made))
+        }
 
     def stretches(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
         """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""

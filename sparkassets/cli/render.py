@@ -71,6 +71,10 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
             for note in plan.notes
         ]
         print_table(terminal, columns, rows)
+    if plan.changes:
+        from sparkassets.cli.changes import print_changes
+
+        print_changes(plan.changes, project, terminal)
 
 
 def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:

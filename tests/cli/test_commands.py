@@ -321,10 +321,10 @@ def test_partitions_share_lines(shop, said, asked):
         "  2025-01-01..2025-01-02      2  current",
         "  2025-01-03..2025-01-04      2  missing",
     ]
-    assert asked("partitions", "daily_revenue")[1:3] == [
-        {"partition": "2025-01-02", "status": "current"},
-        {"partition": "2025-01-03", "status": "missing"},
-    ]
+    current, missing = asked("partitions", "daily_revenue")[1:3]
+    assert len(current.pop("definition")) == 16
+    assert current == {"partition": "2025-01-02", "status": "current"}
+    assert missing == {"partition": "2025-01-03", "status": "missing", "definition": None}
     code, _, err = said("partitions", "best_shops")
     assert (code, err) == (
         2,
@@ -399,7 +399,10 @@ def test_a_rebuild_is_of_the_whole_table_or_is_refused(engine, said, asked):
     assert [run["partitions"]["ranges"] for run in document["runs"]] == [["2025-01-01..2025-01-02"]]
     assert engine.data("daily_revenue")[-1].order.rebuilds
     code, _, err = said("backfill", "daily_revenue", "--rebuild", "--partition", DAYS)
-    assert (code, err) == (2, "error: --rebuild computes all of the table: leave --partition and --interval out\n")
+    assert (code, err) == (
+        2,
+        "error: --rebuild computes all of the table: leave --partition, --interval and --all out\n",
+    )
 
 
 def test_a_dry_backfill_is_a_plan(engine, said, asked):
@@ -441,7 +444,7 @@ def test_a_dry_backfill_tells_what_would_be_due_after_it(engine, shop, said, ask
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["daily_revenue"], "asset 'daily_revenue' has partitions: say which with --partition A..B"),
+        (["daily_revenue"], "asset 'daily_revenue' has partitions: say which with --partition A..B, or --all"),
         (
             ["orders", "--partition", "2025-01-01"],
             "asset 'orders' is a source: others write it, so there is nothing to backfill",

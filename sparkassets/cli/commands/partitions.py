@@ -45,7 +45,8 @@ def command(
 
     Neighbours of the same status share a line, which spans no gap; where there are segments besides time, these are
     columns, and those that are alike share one. In a terminal at most a screen is shown, the newest. With --json each
-    partition has an object: {partition, status}.
+    partition has an object: {partition, status, definition}, the last one of the code that
+    computed it.
 
     With add the KEYs are segments of ASSET from now on (of a partition with segments: runtime), with remove they are
     none any more: their data stays, and nothing computes them until they are added again. With --json
@@ -56,7 +57,8 @@ def command(
         _tell(project, asset, keys, adds=action == "add", dimension=dimension, as_json=as_json)
         return 0
     if as_json:
-        print_json([partition_document(key, status) for key, status in project.partitions(asset, at=at)])
+        made = project.definitions(asset, at=at)
+        print_json([partition_document(key, status, made.get(key)) for key, status in project.partitions(asset, at=at)])
         return 0
     terminal, partitioning = Terminal.of(sys.stdout), project.asset(asset).partitioning
     if partitioning.time is not None and partitioning.is_product:

@@ -8,8 +8,6 @@ from dataclasses import field
 from hashlib import blake2b
 from typing import Final
 
-from sparkassets.core.definitions.normal import normal_form
-from sparkassets.core.redaction import redact
 from sparkassets.frozen import frozen
 
 MOST_TEXT: Final = 20_000
@@ -50,6 +48,9 @@ class Definition:
             params: Its params.
             variables: Of the environment; their values are no part of it.
         """
+        from sparkassets.core.definitions.normal import normal_form  # where a project is compiled; so the next
+        from sparkassets.core.redaction import redact
+
         text = redact(normal_form(sql), variables=variables)
         values = {f"params.{name}": redact(_json(value), variables=variables) for name, value in (params or {}).items()}
         parts = dict(sorted({**(code or {}), **values}.items()))

@@ -62,6 +62,15 @@ def normal_form(sql: str) -> str:
     return "".join(_words(sql)).removesuffix(" ;")
 
 
+def words(normal: str) -> list[str]:
+    """The words of a normal form, one by one.
+
+    >>> words("SELECT 'a b' AS n FROM {{ inlets.f }}")
+    ['SELECT', "'a b'", 'AS', 'n', 'FROM', '{{ inlets.f }}']
+    """
+    return [match[0] for match in _TOKEN.finditer(normal) if match.lastgroup != "blank"]
+
+
 def _words(sql: str) -> Iterator[str]:
     """The words, each with the blank before it."""
     everything = list(_TOKEN.finditer(sql))

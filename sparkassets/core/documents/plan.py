@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.documents.changes import change_document
 from sparkassets.core.documents.events import event_document
 from sparkassets.core.documents.values import instant_text, interval_document, partitions_document
 from sparkassets.core.journal import events
@@ -25,6 +26,7 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
         "runs": [_planned(run, project) for run in plan.runs],
         "waiting": [waiting_document(item, project) for item in plan.waiting],
         "notes": [_note(note, project) for note in plan.notes],
+        "code_changes": [change_document(change, project) for change in plan.changes],
         **told,
     }
 

@@ -56,6 +56,6 @@ def standing(status: AssetStatus) -> tuple[str, str]:
     return ("there" if status.last_run is None else "success"), "success"
 
 
-def partition_document(key: str, status: str) -> dict[str, str]:
-    """One partition of an asset, with its status."""
-    return {"partition": key, "status": status}
+def partition_document(key: str, status: str, definition: str | None = None) -> dict[str, str | None]:
+    """One partition of an asset, with its status, and by which of the asset's definitions it was computed."""
+    return {"partition": key, "status": status, "definition": definition}

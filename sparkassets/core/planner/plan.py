@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.state import AssetState, EventRef
@@ -12,6 +13,9 @@ from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.changes import CodeChange
 
 
 @frozen
@@ -138,6 +142,7 @@ class Plan:
 
     Attributes:
         totals: What the runs are to cost in all, where somebody asked.
+        changes: What other code has made of assets, where a `Project` gave it.
     """
 
     at: int
@@ -145,6 +150,7 @@ class Plan:
     waiting: tuple[Waiting, ...] = ()
     notes: tuple[Note, ...] = ()
     totals: Totals | None = field(default=None, compare=False)
+    changes: tuple[CodeChange, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         return "\n".join(

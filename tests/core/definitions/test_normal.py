@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.definitions import Definition, normal_form
+from sparkassets.core.definitions import Definition
 from sparkassets.core.definitions.definition import MOST_TEXT
+from sparkassets.core.definitions.normal import normal_form
 
 QUERIES = (
     "SELECT day, origin, avg(dep_delay) AS mean_delay FROM {{ inlets.flights }} GROUP BY ALL",

@@ -1,0 +1,31 @@
+"""Changes of code in the terminal: what is different, whom it reaches and what recomputing takes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.cli.tables import LEAST, wrap
+from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.core.planner.changes import price, said
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.changes import CodeChange
+    from sparkassets.core.spec.model import ProjectSpec
+
+_STYLES = {"-": "red", "+": "green"}
+
+
+def print_changes(changes: Sequence[CodeChange], project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes the changes, each with its lines."""
+    if not changes:
+        return
+    terminal.print("", "code changed:")
+    room = max((terminal.width or sys.maxsize) - 2, LEAST)
+    for change in changes:
+        first, *rest = wrap(f"{change.asset}: {said(change)}; {price(change, project)}", room)
+        terminal.print(f"  {terminal.paint(change.asset, 'yellow')}{first.removeprefix(change.asset)}")
+        terminal.print(*(f"  {line}" for line in rest))
+        for line in change.difference:
+            terminal.print(f"    {terminal.paint(clean(line), _STYLES.get(line[:1], 'dim'))}")
