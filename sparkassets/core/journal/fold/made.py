@@ -57,8 +57,13 @@ def computed_by(before: AssetState, after: AssetState, entry: SuccessEntry, *, a
 
 
 def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
-    """The asset after a person took ``blocks`` as they are, whatever made them."""
-    return replace(asset, made=tuple(_without(each, blocks) for each in asset.made))
+    """The asset after a person took ``blocks`` as they are, whatever made them: they count as the present code's."""
+    own = asset.spec.definition.id if asset.spec.definition is not None else ""
+    made = (
+        replace(each, blocks=each.blocks | blocks) if each.definition.id == own else _without(each, blocks)
+        for each in asset.made
+    )
+    return replace(asset, made=tuple(made))
 
 
 def _without(made: Made, blocks: PartitionSet) -> Made:
