@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import parse_instant, unix
@@ -93,6 +94,17 @@ def refuse_without_run(plan: Plan) -> None:
     if not plan.runs:
         reasons = "; ".join(f"{wait.asset}: {wait.reason}" for wait in plan.waiting) or "there is nothing to compute"
         raise InputError(f"nothing is rebuilt: {reasons}")
+
+
+def named_blocks(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
+    """The blocks of all of these keys ``A..B`` or ``A``; everything of an asset without partitions, which has none.
+
+    Raises:
+        InputError: It has partitions and none is named, or it has no such keys.
+    """
+    if asset.partitioning.is_partitioned and not keys:
+        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
+    return PartitionSet.union(blocks_of(asset, each) for each in keys) if keys else EVERYTHING
 
 
 def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:

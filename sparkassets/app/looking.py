@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sparkassets.app.backfilling import BackfillRequest
     from sparkassets.core.partitions.across import Grid
     from sparkassets.core.planner.explain import Node
+    from sparkassets.core.planner.impact import Impact
     from sparkassets.core.planner.plan import Estimate
     from sparkassets.core.planner.status import AssetStatus
 
@@ -89,6 +90,20 @@ class Looking(Opened):
         from sparkassets.core.planner.estimate import followers
 
         return followers(self._context(at=at), after, self._adapters.volumes().volume)
+
+    def reached_by(self, asset: str, *partitions: str, at: datetime | str | None = None) -> Impact:
+        """What follows, all the way down, if these partitions of an asset changed or are bad; none without partitions.
+
+        Raises:
+            InputError: Its keys are wrong.
+        """
+        from sparkassets.app.backfilling import named_blocks
+        from sparkassets.core.planner.impact import impact_of
+
+        self.asset(asset)
+        context = self._context(at=at)
+        spec = context.asset(asset)
+        return impact_of(context, spec, named_blocks(spec, partitions))
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
         """The whole decision for one asset as a tree."""

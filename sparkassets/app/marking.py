@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.app.backfilling import blocks_of
+from sparkassets.app.backfilling import named_blocks
 from sparkassets.app.opened import Opened
 from sparkassets.core.instants import unix
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.errors import InputError
 from sparkassets.runtime.news import changed_specs
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.marks import Marked, MarkKind
     from sparkassets.core.journal.state import State
-    from sparkassets.core.spec.model import AssetSpec
 
 
 class Marking(Opened):
@@ -45,9 +44,13 @@ class Marking(Opened):
         from sparkassets.core.planner.marking import checked_reason, mark
         from sparkassets.core.planner.pending import meant
 
-        self.asset(asset)
+        if self.asset(asset).source is not None:
+            raise InputError(
+                f"asset {asset!r} is a source: others write it, so there is nothing to mark",
+                hint="`sparkassets events add` tells of an update",
+            )
         spec = self._known("mark").assets[asset]
-        asked = Asked(spec, _blocks(spec, partitions), kind, checked_reason(reason), self._adapters.user())
+        asked = Asked(spec, named_blocks(spec, partitions), kind, checked_reason(reason), self._adapters.user())
         known: list[PartitionSet] = []
 
         def decide(state: State) -> Sequence[Entry]:
@@ -72,21 +75,3 @@ class Marking(Opened):
         now = unix(self._adapters.clock.now())
         over = self._adapters.leases().over(state, mine=frozenset())
         return PlanningContext(self.spec, state, now, now, gone=over)
-
-
-def _blocks(asset: AssetSpec, partitions: Sequence[str]) -> PartitionSet:
-    """The partitions of the keys; everything of an asset without.
-
-    Raises:
-        InputError: The asset is a source, or they are not its own.
-    """
-    if asset.source is not None:
-        raise InputError(
-            f"asset {asset.name!r} is a source: others write it, so there is nothing to mark",
-            hint="`sparkassets events add` tells of an update",
-        )
-    if asset.partitioning.is_partitioned and not partitions:
-        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
-    if not partitions:
-        return EVERYTHING
-    return PartitionSet.union(blocks_of(asset, each) for each in partitions)

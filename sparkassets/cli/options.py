@@ -55,6 +55,14 @@ select_option: Callable[[F], F] = click.option(
     help="Only these assets; NAME+ is it and all that reads it, +NAME it and all that it reads. Repeatable.",
 )
 
+partitions_option: Callable[[F], F] = click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="A..B",
+    help="Which partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT. Repeatable.",
+)
+
 
 def last_option(default: int) -> Callable[[F], F]:
     """``--last N``."""

@@ -2,8 +2,8 @@
 
 import io
 
-from sparkassets.cli.commands.explain import tree
 from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.trees import tree
 from sparkassets.core.planner.explain import Node
 
 NODE = Node(

@@ -16,7 +16,6 @@ ABOVE = {
     "core/planner/alignment.py:_fate",
     "core/planner/explain.py:_newest",
     "core/planner/failures.py:_runs",
-    "core/planner/impact.py:_reached",
     "core/planner/incremental.py:_changes",
     "core/planner/incremental.py:_touched",
     "core/planner/news.py:causes",

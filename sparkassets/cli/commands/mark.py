@@ -10,7 +10,7 @@ import click
 
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.options import json_option, open_project, partitions_option, project_option
 from sparkassets.cli.render import blocks_text
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.marks import mark_document
@@ -25,13 +25,7 @@ KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
 @click.command("mark")
 @click.argument("asset", type=AssetName())
 @project_option
-@click.option(
-    "--partition",
-    "partitions",
-    multiple=True,
-    metavar="A..B",
-    help="Which partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT. Repeatable.",
-)
+@partitions_option
 @click.option("--done", "kinds", flag_value="done", multiple=True, help="They count as computed, as they are.")
 @click.option("--missing", "kinds", flag_value="missing", multiple=True, help="They are to be computed again.")
 @click.option(

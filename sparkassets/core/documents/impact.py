@@ -1,4 +1,4 @@
-"""What a backfill makes due after it, as data."""
+"""What an update makes due after it, or reaches, as data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sparkassets.core.planner.estimate import totals
 
 if TYPE_CHECKING:
     from sparkassets.core.partitions import PartitionSet
+    from sparkassets.core.planner.impact import Impact
     from sparkassets.core.planner.plan import Estimate
     from sparkassets.core.spec.model import ProjectSpec
 
@@ -30,3 +31,25 @@ def downstream_document(
         }
         for name, blocks in after.items()
     ]
+
+
+def impact_document(found: Impact, project: ProjectSpec) -> dict[str, Any]:
+    """``{asset, partitions, downstream}``: upstream first, each with what of it is there, and through which assets.
+
+    ``rerun`` is whether it is computed again by itself, and ``why`` why not.
+    """
+    return {
+        "asset": found.asset,
+        "partitions": partitions_document(found.blocks, project.assets[found.asset]),
+        "downstream": [
+            {
+                "asset": reach.asset,
+                "partitions": partitions_document(reach.blocks, project.assets[reach.asset]),
+                "computed": partitions_document(reach.computed, project.assets[reach.asset]),
+                "through": list(reach.through),
+                "rerun": not reach.stays,
+                "why": reach.stays or None,
+            }
+            for reach in found.reaches
+        ],
+    }

@@ -6,35 +6,111 @@ from collections.abc import Mapping
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.planner.pending import meant
+from sparkassets.core.planner.wording import listing
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.frozen import frozen
 
 Reached = dict[str, PartitionSet]
 """Asset to its partitions; everything for the whole of one, or where which ones cannot be told."""
 
 
+@frozen
+class Reach:
+    """Partitions of one asset that an update reaches.
+
+    Attributes:
+        blocks: Everything for the whole asset, or where which ones cannot be told.
+        computed: Those of them that are there.
+        through: The assets by which it is reached.
+        stays: Why it is not computed again by itself, so that nothing after it is reached either; empty where it is.
+    """
+
+    asset: str
+    blocks: PartitionSet
+    computed: PartitionSet
+    through: tuple[str, ...]
+    stays: str = ""
+
+
+@frozen
+class Impact:
+    """What follows if these partitions of an asset change, or are bad.
+
+    Attributes:
+        blocks: Everything for an asset without partitions.
+        reaches: Upstream first.
+    """
+
+    asset: str
+    blocks: PartitionSet
+    reaches: tuple[Reach, ...]
+
+
 def impact(context: PlanningContext, updated: Mapping[str, PartitionSet]) -> Reached:
+    """What is computed again after an update of these partitions, upstream first; without themselves."""
+    return {reach.asset: reach.blocks for reach in reaches(context, updated) if not reach.stays}
+
+
+def impact_of(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> Impact:
+    """What follows if ``blocks`` of the asset change; of what is open in time, all that is wanted or there."""
+    if asset.source is None:
+        blocks = meant(context, asset, context.state_of(asset), blocks)
+    elif not asset.partitioning.can_list(blocks):
+        blocks = blocks & context.state.dataset(asset.uri).coverage
+    return Impact(asset.name, blocks, tuple(reaches(context, {asset.name: blocks})))
+
+
+def reaches(context: PlanningContext, updated: Mapping[str, PartitionSet]) -> list[Reach]:
     """What comes after an update of these partitions, upstream first; without themselves.
 
     An inlet with ``on_update: ignore`` ends the way, and so does a timetable of an asset without partitions. Only
     partitions that are over, within the asset's bounds.
     """
     reached: Reached = dict(updated)
+    found: list[Reach] = []
     for asset in context.project.assets.values():
         if asset.name not in updated and asset.source is None:
-            blocks = _reached(context, asset, reached)
-            if blocks:
-                reached[asset.name] = blocks
-    return {name: blocks for name, blocks in reached.items() if name not in updated}
+            for reach in _of_asset(context, asset, reached):
+                found.append(reach)
+                if not reach.stays:
+                    reached[reach.asset] = reach.blocks
+    return found
 
 
-def _reached(context: PlanningContext, asset: AssetSpec, reached: Reached) -> PartitionSet:
-    """What of an asset is out of date after all that came before it."""
+def _of_asset(context: PlanningContext, asset: AssetSpec, reached: Reached) -> list[Reach]:
+    """What is reached of one asset: what is computed again, and what stays as it is."""
     uris = {context.project.assets[name].uri for name in reached}
-    causes = [inlet for inlet in asset.inlets.values() if inlet.uri in uris and inlet.on_update == "rerun"]
+    through = [inlet for inlet in asset.inlets.values() if inlet.uri in uris]
+    causes = [inlet for inlet in through if inlet.on_update == "rerun"]
+    blocks = _rerun(context, asset, causes, reached)
+    rest = _left(context, asset, through, reached) - blocks
+    again = _reach(context, asset, blocks, _names(context, asset, causes, reached))
+    stays = _reach(context, asset, rest, _names(context, asset, through, reached), _stays(asset, causes))
+    return [reach for reach in (again, stays) if reach.blocks]
+
+
+def _rerun(context: PlanningContext, asset: AssetSpec, causes: list[InletSpec], reached: Reached) -> PartitionSet:
+    """What of an asset is out of date after all that came before it, so that it is computed again."""
+    if asset.partitioning.is_partitioned:
+        return _made_of(context, asset, causes, reached)
+    uris = {context.project.assets[name].uri for name in reached}
+    follows = asset.schedule.timetable is None and (causes or _awaits(context, asset, uris))
+    return EVERYTHING if follows else NOTHING
+
+
+def _left(context: PlanningContext, asset: AssetSpec, through: list[InletSpec], reached: Reached) -> PartitionSet:
+    """What of an asset is made of what is reached before it, whether that is computed again or not."""
     if not asset.partitioning.is_partitioned:
-        follows = asset.schedule.timetable is None and (causes or _awaits(context, asset, uris))
-        return EVERYTHING if follows else NOTHING
-    needs = [(context.dependency(asset, inlet), reached.get(inlet.name, EVERYTHING)) for inlet in causes]
+        return EVERYTHING if through else NOTHING
+    blocks = _made_of(context, asset, through, reached)
+    if asset.partitioning.can_list(blocks):
+        return blocks
+    return asset.partitioning.inside(context.state_of(asset).coverage)
+
+
+def _made_of(context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: Reached) -> PartitionSet:
+    needs = [(context.dependency(asset, inlet), reached.get(inlet.name, EVERYTHING)) for inlet in inlets]
     if any(not needed.is_mapped or changed.is_everything for needed, changed in needs):
         return EVERYTHING
     blocks = PartitionSet.union(needed.down(changed) for needed, changed in needs) & context.over(asset.partitioning)
@@ -45,3 +121,30 @@ def _awaits(context: PlanningContext, asset: AssetSpec, uris: set[str]) -> bool:
     """Whether its condition names one of these datasets."""
     condition = asset.schedule.condition
     return condition is not None and any(context.uri(leaf) in uris for leaf in condition.leaves())
+
+
+def _names(context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: Reached) -> tuple[str, ...]:
+    """Those that are reached, of what it reads or its condition names."""
+    uris = {inlet.uri for inlet in inlets}
+    if not uris and asset.schedule.condition is not None:
+        uris = {context.uri(leaf) for leaf in asset.schedule.condition.leaves()}
+    return tuple(name for name in reached if name != asset.name and context.project.assets[name].uri in uris)
+
+
+def _reach(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, through: tuple[str, ...], stays: str = ""
+) -> Reach:
+    state = context.state_of(asset)
+    if asset.partitioning.is_partitioned:
+        computed = asset.partitioning.inside(state.coverage & blocks)
+    else:
+        computed = EVERYTHING if state.last is not None else NOTHING
+    return Reach(asset.name, blocks, computed, through, stays)
+
+
+def _stays(asset: AssetSpec, causes: list[InletSpec]) -> str:
+    """Why what is reached is not computed again by itself."""
+    if causes and not asset.partitioning.is_partitioned:
+        return f"runs at its own times ({asset.schedule.text})"
+    ignored = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "ignore"]
+    return f"not rerun by itself (on_update: ignore of {listing(ignored)})" if ignored else ""

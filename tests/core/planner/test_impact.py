@@ -1,10 +1,15 @@
 """What an update reaches downstream."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import EVERYTHING, WindowMapping
-from sparkassets.core.planner.impact import impact
+from sparkassets.core.partitions import EVERYTHING, PartitionSet, WindowMapping
+from sparkassets.core.planner.impact import impact, impact_of
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, at, days, project, source, timed
+from tests.core.planner.test_products import History, blocks_of, inside, made
+from tests.depth import histories
 
 WEEK = InletSpec("daily", "", WindowMapping.trailing(Duration.parse("7d")))
 IGNORED = InletSpec("daily", "", None, on_update="ignore")
@@ -41,3 +46,72 @@ def test_assets_without_partitions_are_reached_as_a_whole():
 
 def test_no_update_reaches_nothing():
     assert reached(source("s"), asset("daily", "s")) == {}
+
+
+def told(story, name, blocks):
+    """What is reached: (asset, keys, computed keys, through, why it stays)."""
+    found, keys = impact_of(story.context(), story.project.assets[name], blocks), story.keys
+    return [
+        (each.asset, keys(each.asset, each.blocks), keys(each.asset, each.computed), each.through, each.stays)
+        for each in found.reaches
+    ]
+
+
+def test_what_is_there_of_it_and_through_what_is_told():
+    assets = (source("s"), asset("daily", "s"), asset("rolling", WEEK), asset("both", "daily", "rolling"))
+    story = Story(project(*assets))
+    story.observed("s", "2025-01-20..2025-01-27")
+    story.run("daily")
+    assert told(story, "s", days("2025-01-21")) == [
+        ("daily", ["2025-01-21"], ["2025-01-21"], ("s",), ""),
+        ("rolling", ["2025-01-21..2025-01-27"], [], ("daily",), ""),
+        ("both", ["2025-01-21..2025-01-27"], [], ("daily", "rolling"), ""),
+    ]
+
+
+def test_what_is_not_computed_again_by_itself_says_why_and_ends_the_way():
+    by_time = asset("nightly", "daily", by=None, schedule=timed("@daily"))
+    ignoring = asset("ignoring", InletSpec("daily", "", None, on_update="ignore"))
+    assets = (source("s"), asset("daily", "s"), ignoring, by_time, asset("after", "nightly", by=None))
+    story = Story(project(*assets))
+    assert told(story, "daily", days("2025-01-20")) == [
+        ("ignoring", ["2025-01-20"], [], ("daily",), "not rerun by itself (on_update: ignore of daily)"),
+        ("nightly", [], [], ("daily",), "runs at its own times (@daily)"),
+    ]
+
+
+def test_a_table_that_is_read_whole_touches_all_that_was_made_with_it():
+    story = Story(project(source("s"), source("rates", by=None), asset("daily", "s", "rates")))
+    story.observed("rates")
+    story.observed("s", "2025-01-20..2025-01-22")
+    story.run_all()
+    reached_days = ["2025-01-20..2025-01-22"]
+    stays = "not rerun by itself (on_update: ignore of rates)"
+    assert told(story, "rates", EVERYTHING) == [("daily", reached_days, reached_days, ("rates",), stays)]
+
+
+@histories(40)
+@given(st.randoms(use_true_random=False))
+def test_it_is_what_single_partitions_say(random):
+    history = History(random)
+    history.story.now = "2025-01-06"
+    specs = history.story.project.assets
+    for name in ("s", "t", "one"):
+        partitioning = specs[name].partitioning
+        changed = random.sample(blocks_of(partitioning), min(2, len(blocks_of(partitioning))))
+        expected = {name: set(changed)}
+        for consumer in specs.values():
+            if consumer.source is None and consumer.name != name:
+                touched = {
+                    block
+                    for block in blocks_of(consumer.partitioning)
+                    for inlet in consumer.inlets
+                    if consumer.inlets[inlet].on_update == "rerun"
+                    and set(history.needed(consumer, inlet, block)) & expected.get(inlet, set())
+                }
+                if touched:
+                    expected[consumer.name] = touched
+        parts = PartitionSet.union(made(partitioning, each) for each in changed)
+        found = impact(history.story.context(), {name: parts})
+        known = {each: set(inside(specs[each].partitioning, blocks)) for each, blocks in found.items()}
+        assert known == {each: blocks for each, blocks in expected.items() if each != name}

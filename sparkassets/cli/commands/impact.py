@@ -1,0 +1,83 @@
+"""``sparkassets impact``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.completing import AssetName
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import at_option, json_option, open_project, partitions_option, project_option
+from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.trees import tree
+from sparkassets.core.documents.impact import impact_document
+from sparkassets.core.planner.explain import Node
+from sparkassets.core.planner.wording import named_parts, plural
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.impact import Impact, Reach
+    from sparkassets.core.spec.model import ProjectSpec
+
+
+@click.command("impact")
+@click.argument("asset", type=AssetName())
+@project_option
+@partitions_option
+@at_option
+@json_option
+def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | None, as_json: bool) -> int:
+    """Show what follows if partitions of ASSET changed or are bad: which partitions, all the way down.
+
+    A cross is what is not computed again by itself, and why; what comes after that is not shown. How much of each is
+    computed by now is told, too. Nothing is changed: `sparkassets mark --missing` has them computed again.
+    """
+    project = open_project(folder)
+    found = project.reached_by(asset, *partitions, at=at)
+    if as_json:
+        print_json(impact_document(found, project.spec))
+        return 0
+    terminal = Terminal.of(sys.stdout)
+    terminal.print(*tree(_Tree(found, project.spec).root(), terminal))
+    return 0
+
+
+class _Tree:
+    """The assets below those by which they are reached; with all that is below them where they come first."""
+
+    def __init__(self, found: Impact, project: ProjectSpec) -> None:
+        self._found = found
+        self._project = project
+        self._told: set[str] = set()
+
+    def root(self) -> Node:
+        found = self._found
+        head = named_parts(found.asset, found.blocks, self._project.assets[found.asset].partitioning)
+        below = self._below(found.asset)
+        return Node(head, None, below or (Node("nothing reads it"),))
+
+    def _below(self, name: str) -> tuple[Node, ...]:
+        return tuple(self._node(reach) for reach in self._found.reaches if name in reach.through)
+
+    def _node(self, reach: Reach) -> Node:
+        partitioning = self._project.assets[reach.asset].partitioning
+        text = named_parts(reach.asset, reach.blocks, partitioning)
+        if reach.stays:
+            return Node(f"{text}: {reach.stays}", holds=False)
+        if reach.asset in self._told:
+            return Node(f"{text}: as above")
+        self._told.add(reach.asset)
+        return Node(f"{text}: {self._counted(reach)}", None, self._below(reach.asset))
+
+    def _counted(self, reach: Reach) -> str:
+        partitioning = self._project.assets[reach.asset].partitioning
+        if not partitioning.is_partitioned:
+            return "computed" if reach.computed else "not computed yet"
+        computed = partitioning.count(reach.computed)
+        if reach.blocks.is_everything:
+            return f"all of it, {plural(computed, 'partition')} computed"
+        count = partitioning.count(reach.blocks)
+        rest = "" if computed == count else f", {computed:,} of them computed"
+        return f"{plural(count, 'partition')}{rest}"
