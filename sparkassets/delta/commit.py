@@ -48,6 +48,8 @@ class Change:
         schema: Of the table after the commit; None leaves it as it is.
         metrics: Delta's operation metrics.
         touches: Whether a file that another writer brought or took meanwhile stands in the way.
+        beside: Whether a transaction is of a run beside this one, whose rows are others by the protocol of runs; what
+            it took must not be among ``removes`` all the same.
     """
 
     owner: str
@@ -60,6 +62,7 @@ class Change:
     schema: Schema | None = None
     metrics: Mapping[str, int] = field(default_factory=dict)
     touches: Callable[[FileAction], bool] = lambda _: False
+    beside: Callable[[str], bool] = lambda _: False
 
     def properties(self) -> CommitProperties:
         """What deltalake writes beside the files."""
@@ -125,7 +128,7 @@ def refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int
             raise _conflict(change.owner, f"{what} in version {each.version}")
     if (
         change.removes
-        and any(each.moved for each in commits)
+        and any(each.moved or any(map(change.beside, each.apps)) for each in commits)
         and not live_paths(table).issuperset(file.path for file in change.removes)
     ):
         raise _conflict(change.owner, "moved the rows that are replaced to other files")
@@ -211,7 +214,7 @@ def _in_the_way(commit: Commit, change: Change) -> str | None:
         return "changed the table itself"
     if change.app in commit.apps:
         return "committed for the same asset"
-    if any(map(change.touches, commit.files)):
+    if not any(map(change.beside, commit.apps)) and any(map(change.touches, commit.files)):
         return "changed rows that the run replaces or read"
     return None
 

@@ -28,6 +28,7 @@ from sparkassets.core.patterns import FileSlot, PathPattern
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Status, Summary
+from sparkassets.core.runs import app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError, said
 from sparkassets.frozen import frozen
@@ -236,19 +237,19 @@ class Driver:
         def decide(state: State) -> Sequence[Entry]:
             claimed.clear()
             plan = self._plan(work, state)
-            taken = {active.run.asset for active in self._active.values()}
+            taken = [active.run for active in self._active.values()]
             for run in plan.runs:
-                if len(claimed) < self._room() and run.asset not in taken:
+                if len(claimed) < self._room() and not any(_excludes(other, run) for other in taken):
                     claimed.append((run, self._entry(run)))
-                    taken.add(run.asset)
+                    taken.append(run)
             return [entry for _, entry in claimed]
 
         self.progress.planned(self._plan(work, self.ledger.state))
         self.ledger.commit(decide)
         self._renewed = self.clock.monotonic()
         for run, entry in claimed:
-            state = self.ledger.state.assets[entry.asset]
-            claim, older = state.chain[-1], state.chain[:-1]
+            chain = self.ledger.state.assets[entry.asset].chains[entry.slot]
+            claim, older = chain[-1], chain[:-1]
             order = self._order(run, claim)
             enlist = partial(self._enlist, entry.asset, claim.token)
             targets = outlets.of(order.asset, app_id=order.app_id, enlist=enlist)
@@ -309,7 +310,7 @@ class Driver:
         return RunOrder(
             asset=asset,
             run=claim.entry.run,
-            app_id=f"{state.journal_id}/{asset.name}",
+            app_id=app_id(state.journal_id, asset.name, request.slot),
             token=claim.token,
             blocks=request.blocks,
             pins=request.pins,
@@ -380,7 +381,8 @@ class Driver:
         def decide(state: State) -> Sequence[Entry]:
             if not _newest(state, asset, token):
                 return []
-            known = state.assets[asset].chain[-1].entry.processes
+            claim = state.assets[asset].claim(token)
+            known = claim.processes if claim is not None else ()
             new = tuple(process for process in processes if process not in known)
             return [RenewEntry([(asset, token)], new)] if new else []
 
@@ -601,9 +603,13 @@ def _unchanged(asset: AssetState, done: Done, blocks: PartitionSet) -> Partition
 
 
 def _newest(state: State, asset: str, claim: int) -> bool:
-    """Whether ``claim`` is the asset's newest claim, and open."""
-    chain = state.assets[asset].chain
-    return bool(chain) and chain[-1].token == claim and chain[-1].status == "open"
+    """Whether ``claim`` is the newest claim of its slot, and open."""
+    return state.assets[asset].is_newest(claim)
+
+
+def _excludes(other: PlannedRun, run: PlannedRun) -> bool:
+    """Whether two runs cannot be claimed at once: of one asset, but for runs that the plan has side by side."""
+    return other.asset == run.asset and (other.slot == run.slot or not other.slot or not run.slot)
 
 
 def _clean(active: _Active) -> bool:

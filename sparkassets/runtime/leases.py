@@ -74,6 +74,6 @@ class Leases:
 
 def _foreign(state: State, mine: frozenset[int]) -> Iterator[ClaimState]:
     for asset in state.assets.values():
-        newest = asset.chain[-1] if asset.chain else None
-        if newest is not None and newest.status == "open" and newest.token not in mine:
-            yield newest
+        for chain in asset.chains.values() if asset.chain else ():
+            if chain[-1].status == "open" and chain[-1].token not in mine:
+                yield chain[-1]

@@ -8,6 +8,7 @@ from sparkassets.core.journal.entries import Entry, Numbered
 from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.losses import entry_of
 from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.runs import app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
 from sparkassets.ports import Recorded, TargetObserver
@@ -87,13 +88,13 @@ def _recorded(asset: AssetSpec, state: State, *, gone: Collection[int]) -> Recor
         return None
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
         return None
-    app = f"{state.journal_id}/{asset.name}"
+    app = app_id(state.journal_id, asset.name)
     return Recorded(known.table_id, known.version, known.seen, known.mark, app, known.coverage)
 
 
 def _is_live(known: AssetState, gone: Collection[int]) -> bool:
-    newest = known.chain[-1] if known.chain else None
-    return newest is not None and newest.status == "open" and newest.token not in gone
+    newest = (chain[-1] for chain in known.chains.values())
+    return any(link.status == "open" and link.token not in gone for link in newest)
 
 
 def _look(observer: TargetObserver, asset: AssetSpec, known: Recorded) -> Found | SourceError | None:

@@ -63,7 +63,7 @@ class Rebuild:
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
-        self._done = self._done or (result.adopted is None and run.asset == self._asset.name)
+        self._done = self._done or (result.adopted is None and run.request.rebuilds)
 
 
 class Backfill:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet
+from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import Commit, DeltaLog, transactions
 from sparkassets.errors import SourceError
@@ -137,7 +138,7 @@ class _Look:
 
     def is_own(self, commit: Commit) -> bool:
         """Whether a run of the asset made it."""
-        return self.known.app in commit.apps
+        return any(asset_app(app) == self.known.app for app in commit.apps)
 
     def is_ours(self, commit: Commit) -> bool:
         """Whether a run of the project made it: others may append to the same table."""
@@ -220,7 +221,8 @@ class _Look:
         """Whether the commit is the one that was seen: made by that very run, or with that content."""
         mark = self.known.mark
         if mark.startswith("epoch:"):
-            return mark == f"epoch:{transactions(content).get(self.known.app, 0) // 2}"
+            versions = transactions(content)
+            return any(mark == f"epoch:{versions[app] // 2}" for app in versions if asset_app(app) == self.known.app)
         return mark == _digest(content)
 
 

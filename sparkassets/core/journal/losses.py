@@ -37,6 +37,8 @@ def _start_after(asset: AssetSpec, state: AssetState, found: Found) -> Mapping[s
     """The watermarks from which the asset goes on; None where it only adds, and a person has to decide on a loss."""
     if not found.is_loss or asset.write is None or asset.write.recomputable:
         return {} if found.lost.is_everything else state.watermarks
+    if asset.partitioning.is_partitioned and found.kind in ("gone", "restored"):
+        return {}  # what is lost is missing, and appended again
     if not isinstance(asset.strategy, LatestOnly):
         return None
     if found.kind == "gone":

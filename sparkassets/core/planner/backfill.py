@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.planner.alignment import Aligned, align_unpartitioned, groups
+from sparkassets.core.planner.alignment import Group, align_unpartitioned, groups
 from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.dividing import turn
 from sparkassets.core.planner.gates import gate
+from sparkassets.core.planner.instances import Shared, share_out
 from sparkassets.core.planner.lookback import before
 from sparkassets.core.planner.news import Causes, causes
 from sparkassets.core.planner.pending import meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.redefined import others
+from sparkassets.core.planner.slots import Slots, busy, held, in_the_way, running, side_by_side
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
@@ -42,21 +42,21 @@ def plan_backfill(
     blocks = meant(context, asset, state, blocks)
     if not force:
         _refuse_outside(context, asset, blocks)
-    live = _live(context, state)
-    if live is not None:
-        return Plan(context.now, (), (Waiting(asset.name, live, None, blocks),))
-    due, waiting = _due(context, asset, state, blocks, force=force, other_code=other_code)
+    if (before := in_the_way(context, asset, state, blocks)) is not None:
+        return before
+    due, waiting = _due(context, asset, state, blocks - busy(context, asset, state), force=force, other_code=other_code)
     gated = gate(context, asset, due, emptied=force)
     shared = groups(context, asset, gated.ready)
-    waiting += [*gated.waiting, *_behind(asset, state, gated.ready)]
+    waiting += [*running(context, asset, state), *gated.waiting, *_behind(asset, state, gated.ready)]
     waiting += [wait for group in shared for wait in group.aligned.waiting]
-    runs = tuple(
-        _of_batch(context, asset, state, batch, aligned=group.aligned, notes=gated.notes)
-        for group in shared
-        if not group.aligned.waiting
-        for batch in _batches(context, asset, state, group.blocks)
-    )
-    return Plan(context.now, runs, tuple(waiting))
+    runs: list[PlannedRun] = []
+    slots = Slots(state, held(context, state))
+    for group in shared:
+        if not group.aligned.waiting:
+            batches, said = _batches(context, asset, state, group.blocks, slots=slots)
+            runs += [_of_batch(context, asset, state, each, group=group, notes=gated.notes) for each in batches]
+            waiting += said
+    return Plan(context.now, tuple(runs), tuple(waiting))
 
 
 def divided(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
@@ -66,14 +66,18 @@ def divided(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
 
 
 def _batches(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet
-) -> Iterator[PartitionSet]:
-    """The runs' blocks: what failed of its data apart from the rest."""
+    context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet, *, slots: Slots
+) -> tuple[list[Shared], list[Waiting]]:
+    """The runs' blocks and slots, what failed of its data apart from the rest; and what the others wait for."""
+    if side_by_side(asset):
+        return share_out(asset, state, ready, slots)
     suspects = pending(context, asset, state).suspects if state.failed else ()
+    found: list[Shared] = []
     left = ready
     while some := turn(asset.partitioning, left, suspects).blocks:
-        yield from asset.partitioning.split(some, limit_of(asset))
+        found += [(batch, 0) for batch in asset.partitioning.split(some, limit_of(asset))]
         left = left - some
+    return found, []
 
 
 def _due(
@@ -93,17 +97,28 @@ def _due(
         waiting.append(Waiting(asset.name, f"not over before {context.when(at or context.now)}", at, later))
     due = blocks & over
     if force:
+        _refuse_twice(asset, due & asset.partitioning.inside(state.coverage))
         return due, waiting
     if skipped := due & state.skipped:
         waiting.append(Waiting(asset.name, "skipped (--force computes it)", None, skipped, quiet=True))
         due -= skipped
     stale = pending(context, asset, state).all_stale
-    if other_code:
+    if other_code and _recomputable(asset):
         stale = PartitionSet.union([stale, *(made.blocks for made in others(asset, state))])
     current = due & (asset.partitioning.inside(state.coverage) - stale)
     if current:
         waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
     return due - current, waiting
+
+
+def _recomputable(asset: AssetSpec) -> bool:
+    return asset.write is None or asset.write.recomputable
+
+
+def _refuse_twice(asset: AssetSpec, there: PartitionSet) -> None:
+    if there and not _recomputable(asset):
+        which = f"{labels(there, asset.partitioning)} is there, and would be there twice"
+        raise InputError(f"{asset.name!r} appends: {which}", hint="without --force what is missing is computed")
 
 
 def _behind(asset: AssetSpec, state: AssetState, ready: PartitionSet) -> list[Waiting]:
@@ -120,20 +135,22 @@ def _of_batch(
     context: PlanningContext,
     asset: AssetSpec,
     state: AssetState,
-    batch: PartitionSet,
+    batch: Shared,
     *,
-    aligned: Aligned,
+    group: Group,
     notes: tuple[str, ...],
 ) -> PlannedRun:
-    count = plural(asset.partitioning.count(batch), "partition")
+    (blocks, slot), aligned = batch, group.aligned
+    count = plural(asset.partitioning.count(blocks), "partition")
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        blocks=batch,
+        blocks=blocks,
         schedule_date=context.now,
         reason=", ".join([f"backfill of {count}", *aligned.notes, *notes]),
-        interval=batch.extent,
-        pins={**context.pins(asset, state, batch), **aligned.pins},
+        interval=blocks.extent,
+        pins={**context.pins(asset, state, blocks), **aligned.pins},
+        slot=slot,
     )
     return PlannedRun.of(request, asset=asset, state=state)
 
@@ -159,9 +176,8 @@ def plan_backfill_unpartitioned(
     state = context.state_of(asset)
     if interval is not None and not force:
         _refuse_interval(context, asset, interval)
-    live = _live(context, state)
-    if live is not None:
-        return Plan(context.now, (), (Waiting(asset.name, live),))
+    if (before := in_the_way(context, asset, state, EVERYTHING)) is not None:
+        return before
     aligned, gated = align_unpartitioned(context, asset, interval), gate(context, asset, EVERYTHING, context.now)
     if aligned.waiting or gated.waiting:
         return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
@@ -214,8 +230,3 @@ def _refuse(context: PlanningContext, asset: AssetSpec, what: str, bound: str, a
         f"{what} of {asset.name!r} lies {side} of the asset, {context.when(at or 0)}",
         hint="--force computes it all the same",
     )
-
-
-def _live(context: PlanningContext, state: AssetState) -> str | None:
-    chain = context.chain(state)
-    return f"running: {chain[-1].entry.run} since {context.when(chain[-1].at)}" if chain else None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.dividing import turn
+from sparkassets.core.planner.instances import instances
 from sparkassets.core.planner.lookback import lookback
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import PlannedRun, Waiting
+from sparkassets.core.planner.reasons import causes_of, redone
+from sparkassets.core.planner.slots import side_by_side, takes_over
 from sparkassets.core.planner.timing import Tick
 from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.runs import Consumption, RunRequest
@@ -22,6 +24,8 @@ from sparkassets.frozen import frozen
 
 def batch(case: Case, course: Course) -> Course:
     """The step: the runs, in order, and what is left for the next ones."""
+    if case.pending is not None and side_by_side(case.asset):
+        return instances(case, course, case.pending)
     if case.pending is not None:
         return _of_blocks(case, course, case.pending)
     runs = tuple(_of_events(case, each) for each in course.candidates)
@@ -30,6 +34,8 @@ def batch(case: Case, course: Course) -> Course:
 
 def limit_of(asset: AssetSpec) -> int:
     """How many partitions one run computes at most."""
+    if side_by_side(asset):
+        return 1
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange | Segments) else 1 << 62
 
 
@@ -118,18 +124,6 @@ def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> Planned
     return PlannedRun.of(request, asset=asset, state=state, events=events)
 
 
-def _causes(found: Pending, blocks: PartitionSet) -> list[str]:
-    """What made some of the blocks stale."""
-    causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
-    return [*causes, "its code"] if found.redefined.overlaps(blocks) else causes
-
-
-def redone(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> list[tuple[str, PartitionSet]]:
-    """Which of ``blocks`` somebody wants computed again, with what was said of them."""
-    marks = (mark for mark in state.marks if mark.kind == "missing")
-    return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.blocks) & blocks)]
-
-
 def _consumption(found: Pending, uses: Uses, blocks: PartitionSet) -> Consumption:
     """What a run of ``blocks`` uses up, each event and tick for its own time."""
     rest, asked = (found.due | found.later) - blocks, blocks & found.due
@@ -139,11 +133,11 @@ def _consumption(found: Pending, uses: Uses, blocks: PartitionSet) -> Consumptio
 
 
 def _reason(case: Case, found: Pending, tick: Tick | None, blocks: PartitionSet) -> str:
-    parts, count = _takes_over(case.state), case.asset.partitioning.count
+    parts, count = [*filter(None, [takes_over(case.state.chain)])], case.asset.partitioning.count
     if missing := count(blocks & found.missing):
         parts.append(f"{plural(missing, 'partition')} missing")
     if stale := blocks & found.all_stale:
-        parts.append(f"{count(stale)} stale: {listing(_causes(found, blocks))} changed")
+        parts.append(f"{count(stale)} stale: {listing(causes_of(found, blocks))} changed")
     parts += [f"{count(again)} {text}" for text, again in redone(case.asset, case.state, blocks)]
     if (again := count(blocks - found.due)) and not case.state.chain:
         parts.append(f"{again} by lookback")
@@ -156,7 +150,7 @@ def _reason(case: Case, found: Pending, tick: Tick | None, blocks: PartitionSet)
 def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
     context, asset, state = case.context, case.asset, case.state
     answered = {ref.seq for ref in candidate.events}
-    reasons = [*_takes_over(state), *filter(None, [candidate.reason, *candidate.notes])]
+    reasons = [*filter(None, [takes_over(state.chain), candidate.reason, *candidate.notes])]
     if any(answered.issuperset(item.events) for item in state.failed):
         reasons.append("failed before")
     request = RunRequest(
@@ -171,7 +165,3 @@ def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
         consumption=candidate.uses.consumption,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=candidate.events)
-
-
-def _takes_over(state: AssetState) -> list[str]:
-    return [f"takes over {listing([link.entry.run for link in state.chain])}, which never ended"] if state.chain else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 
 from sparkassets.core.conditions import Condition
+from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
@@ -14,9 +15,11 @@ from sparkassets.core.planner.news import Uses, everything, ticks_of, uses_of
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.readiness import readiness, unready
-from sparkassets.core.planner.timing import Tick, due_ticks
+from sparkassets.core.planner.slots import busy, left_behind, side_by_side
+from sparkassets.core.planner.timing import Tick, before_tick, due_ticks, instance_tick
+from sparkassets.core.runs import TIMETABLE
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.timetables import Timetable
+from sparkassets.core.timetables import Once, Timetable
 from sparkassets.frozen import frozen
 
 
@@ -43,8 +46,9 @@ def due_blocks(case: Case, found: Pending) -> Course:
     """One candidate with all that is due: asked for by the schedule, left by a driver that is gone, or owed."""
     context, asset, state = case.context, case.asset, case.state
     asked = _asked(context, asset, state, found)
-    blocks = asked.blocks | _rescued(asset, state)
+    blocks = asked.blocks | _rescued(context, asset, state)
     due = blocks | (owed(asset, state) if asked.open else NOTHING) | _redone(asset, state, found)
+    due = due - busy(context, asset, state)
     tick = asked.tick
     candidate = Candidate(
         due,
@@ -59,8 +63,10 @@ def due_blocks(case: Case, found: Pending) -> Course:
     return Course((candidate,), due, waiting=asked.waiting)
 
 
-def _rescued(asset: AssetSpec, state: AssetState) -> PartitionSet:
+def _rescued(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
     """What a run that never ended was to compute, of the partitions that the asset has now."""
+    if side_by_side(asset):
+        return left_behind(context, asset, state)
     if not state.chain or state.chain[-1].token < state.placed:
         return NOTHING
     if state.chain[-1].entry.request.rebuilds:
@@ -79,6 +85,8 @@ def _redone(asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet
 def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> _Asked:
     """What the schedule lets through of what is missing or stale."""
     schedule = asset.schedule
+    if schedule.timetable is not None and side_by_side(asset):
+        return _by_interval(context, asset, schedule.timetable, state, found)
     if schedule.timetable is not None:
         return _by_timetable(context, asset, schedule.timetable, state, found)
     if schedule.condition is None:
@@ -105,6 +113,42 @@ def _by_timetable(
     tried = asset.partitioning.cover(PartitionSet.union([*others, *(each.blocks for each in found.suspects)]))
     retried = found.due & tried
     return _Asked(retried, (ticks,), None, uses, open=False)
+
+
+def _by_interval(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: Pending
+) -> _Asked:
+    """What is missing and ended within an interval whose tick has passed; what is stale is computed again at a tick."""
+    tick = instance_tick(context, timetable)
+    if tick is None:
+        coming = due_ticks(context, asset, timetable, state)
+        return _Asked(NOTHING, (coming,) if isinstance(coming, Waiting) else (), open=False)
+    reached, skipped = found.due & asset.partitioning.over(tick.interval[1]), NOTHING
+    if timetable.catchup == "latest":
+        skipped = found.missing & asset.partitioning.over(before_tick(timetable, tick))
+        reached = reached - skipped
+    known = state.ticks.get(TIMETABLE)
+    anew = known is None or (known < tick.run_after and not isinstance(timetable, Once))
+    asked = reached if anew else reached & (found.missing | state.unanswered(TIMETABLE))
+    consumption = replace(everything(context, state), ticks={TIMETABLE: tick.run_after if anew else known or 0})
+    waiting = _not_asked(context, asset, timetable, skipped=skipped, later=found.due - asked - skipped)
+    return _Asked(asked, waiting, tick, Uses({}, consumption, {TIMETABLE: asked}), open=False)
+
+
+def _not_asked(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, *, skipped: PartitionSet, later: PartitionSet
+) -> tuple[Waiting, ...]:
+    """Why a timetable asks for no run of blocks that are due."""
+    waiting = []
+    if skipped:
+        reason = "skipped: earlier than the newest interval (catchup: latest)"
+        waiting.append(Waiting(asset.name, reason, None, skipped, quiet=True))
+    if later:
+        coming = timetable.first_after(instant(context.now))
+        until = unix(coming.run_after) if coming is not None else None
+        said = f"not before {context.when(until)}" if until is not None else "it has no more runs"
+        waiting.append(Waiting(asset.name, f"{asset.schedule.text}: {said}", until, later, quiet=True))
+    return tuple(waiting)
 
 
 def _by_default(context: PlanningContext, condition: Condition, state: AssetState, found: Pending) -> _Asked:

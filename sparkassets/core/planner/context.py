@@ -134,12 +134,10 @@ class PlanningContext:
         """The dataset of a condition's leaf."""
         return leaf.ref if leaf.is_uri else self.project.assets[leaf.ref].uri
 
-    def chain(self, asset: AssetState) -> tuple[ClaimState, ...]:
-        """The chain when a claim of it is live, else nothing."""
-        newest = asset.chain[-1] if asset.chain else None
-        if newest is None or newest.status == "unfenced" or newest.token in self.gone:
-            return ()
-        return asset.chain
+    def live(self, asset: AssetState) -> tuple[ClaimState, ...]:
+        """The newest claim of each slot whose driver lives."""
+        newest = (chain[-1] for chain in asset.chains.values())
+        return tuple(link for link in newest if link.status == "open" and link.token not in self.gone)
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
         """How the asset's blocks depend on the inlet's partitions."""

@@ -7,7 +7,7 @@ inlets keep back and what aligned inlets do not have yet are taken out; of the r
 from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner import losses, redefined
 from sparkassets.core.planner.alignment import alignment
 from sparkassets.core.planner.batch import batch
@@ -20,6 +20,7 @@ from sparkassets.core.planner.gates import gates
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.resting import resting
+from sparkassets.core.planner.slots import is_whole, leftovers, running, settling, side_by_side
 from sparkassets.core.planner.upstream import upstream
 from sparkassets.core.spec.model import AssetSpec
 
@@ -32,7 +33,8 @@ def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
         said = context.faults.get(asset.name) or context.notes.get(asset.name)
         return Decision((), (Waiting(asset.name, said),)) if said else Decision()
     state = context.state_of(asset)
-    found = _held_back(context, asset, state) or _through_the_steps(context, asset, state)
+    before = _live(context, asset, state) or _held_back(context, asset, state) or _settled_first(context, asset, state)
+    found = before or _through_the_steps(context, asset, state)
     return redefined.told(context, asset, state, losses.told(context, asset, state, found))
 
 
@@ -50,16 +52,29 @@ def schedule(case: Case) -> Course:
     return due_runs(case) if case.pending is None else due_blocks(case, case.pending)
 
 
+def _live(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
+    """The decision for an asset that runs, beside which nothing else may."""
+    live = context.live(state)
+    if not live or (side_by_side(asset) and not any(is_whole(link, state) for link in live)):
+        return None
+    waiting = running(context, asset, state)
+    return Decision((), tuple(waiting), coming=PartitionSet.union(each.blocks for each in waiting))
+
+
+def _settled_first(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
+    """The decision for an asset whose runs were side by side, and some of them never ended."""
+    slots = leftovers(context, asset, state)
+    if not slots:
+        return None
+    waiting = Waiting(asset.name, "waits until what never ended side by side is settled")
+    return Decision(tuple(settling(context, asset, state, slots)), (waiting,))
+
+
 def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
     """The decision for an asset that does not run, whatever is due; None as a rule."""
-    if chain := context.chain(state):
-        newest = chain[-1]
-        reason = f"running: {newest.entry.run} since {context.when(newest.at)} by {newest.driver}"
-        blocks = newest.entry.blocks
-        return Decision((), (Waiting(asset.name, reason, None, blocks),), coming=blocks)
     if (lost := losses.held_back(context, asset, state)) is not None:
         return lost
-    if (unfenced := _unfenced(context, state)) is not None:
+    if (unfenced := _unfenced(context, asset, state)) is not None:
         failure = f"{asset.name}, which failed"
         return Decision((), (Waiting(asset.name, unfenced),), blocked=EVERYTHING, failure=failure)
     if asset.paused or state.paused:
@@ -69,9 +84,9 @@ def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
     return None
 
 
-def _unfenced(context: PlanningContext, state: AssetState) -> str | None:
+def _unfenced(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
     """Why a failure of this invocation keeps the asset from running: nobody knows yet what may still land."""
-    if not state.chain or state.chain[-1].status != "unfenced" or not state.failed:
+    if side_by_side(asset) or not state.chain or state.chain[-1].status != "unfenced" or not state.failed:
         return None
     last = state.failed[-1]
     if last.invocation != context.invocation or last.token != state.chain[-1].token:

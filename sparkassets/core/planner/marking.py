@@ -82,7 +82,7 @@ def mark(context: PlanningContext, marking: Marking) -> MarkEntry | None:
 
 
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> None:
-    for link in context.chain(state):
+    for link in (each for newest in context.live(state) for each in state.chains[newest.slot]):
         if running := blocks & asset.partitioning.cover(link.entry.blocks):
             since = context.when(link.at)
             raise InputError(
@@ -127,7 +127,7 @@ def _whole(context: PlanningContext, marking: Marking, state: AssetState) -> Mar
 
 def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
     if state.chain:
-        newest, live = state.chain[-1], bool(context.chain(state))
+        newest, live = state.chain[-1], bool(context.live(state))
         told = f"is running since {context.when(newest.at)}" if live else "never ended"
         hint = "mark it when the run has ended" if live else "`sparkassets run` settles what became of it"
         raise InputError(f"{state.name} cannot be marked: {newest.entry.run} {told}", hint=hint)

@@ -99,7 +99,12 @@ def meant(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks:
 
 
 def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str, PartitionSet]:
-    """Per inlet, those of the blocks that are there which were computed from something that changed since."""
+    """Per inlet, those of the blocks that are there which were computed from something that changed since.
+
+    What was appended is never computed again.
+    """
+    if asset.write is not None and not asset.write.recomputable:
+        return {}
     names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
     found = {name: asset.partitioning.cover(state.stale[name].parts() & have) for name in names}
     return {name: blocks for name, blocks in found.items() if blocks}

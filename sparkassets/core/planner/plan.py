@@ -88,7 +88,7 @@ class PlannedRun(Requested):
             strategy=asset.strategy.name if asset.strategy else "",
             write=asset.write.name if asset.write else "",
             events=events,
-            recovers=tuple(link.entry.run for link in state.chain),
+            recovers=tuple(link.entry.run for link in state.chains.get(request.slot, ())),
         )
 
     def __repr__(self) -> str:

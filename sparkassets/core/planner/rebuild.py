@@ -12,6 +12,7 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.slots import in_the_way
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import AssetSpec
@@ -26,9 +27,8 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
     """
     state = context.state_of(asset)
     have = asset.partitioning.inside(state.coverage)
-    if chain := context.chain(state):
-        reason = f"running: {chain[-1].entry.run} since {context.when(chain[-1].at)}"
-        return Plan(context.now, (), (Waiting(asset.name, reason, None, have),))
+    if (before := in_the_way(context, asset, state, have, whole=True)) is not None:
+        return before
     found, unlisted = pending(context, asset, state), asset.partitioning.unknown(have)
     gated = gate(context, asset, (have - unlisted) | (found.wanted - found.holes))
     lost, blocks = have - gated.ready, have | gated.ready

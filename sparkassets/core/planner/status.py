@@ -81,7 +81,7 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     if asset.source is not None:
         return _of_source(context, asset, asset.source.kind)
     state = context.state_of(asset)
-    chain = context.chain(state)
+    live = context.live(state)
     paused = asset.paused or state.paused
     return AssetStatus(
         asset=asset.name,
@@ -93,7 +93,7 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         last_at=state.last.at if state.last else None,
         rows=state.last.rows if state.last else None,
         error=state.failed[-1].error if state.failed else None,
-        running=chain[-1].entry.run if chain else None,
+        running=live[-1].entry.run if live else None,
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
         notes=(*of_table(context, asset, state), *_of_code(context, asset, state)),
@@ -167,10 +167,10 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
         yield "there", coverage & over
         yield "open", coverage - over
         return
-    state, chain = context.state_of(asset), context.chain(context.state_of(asset))
+    state = context.state_of(asset)
     found, have = pending(context, asset, state), asset.partitioning.inside(state.coverage)
-    ours = chain and chain[-1].token >= state.placed and not chain[-1].entry.blocks.is_everything
-    yield "running", chain[-1].entry.blocks if ours else NOTHING
+    ours = [link.entry.blocks for link in context.live(state) if link.token >= state.placed]
+    yield "running", PartitionSet.union(blocks for blocks in ours if not blocks.is_everything)
     yield "failed", state.failed_blocks & asset.partitioning.known
     yield "skipped", found.skipped
     yield "missing", found.missing

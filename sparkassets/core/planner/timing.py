@@ -70,6 +70,28 @@ def due_ticks(
     return (_noted(whole, f"spans {spanned} intervals since {context.when(first.interval[0])} (catchup: rollup)"),)
 
 
+def instance_tick(context: PlanningContext, timetable: Timetable) -> Tick | None:
+    """The newest tick, of which every partition that is over by the end of its interval is an instance; None before it.
+
+    Of one that ticks once, or whenever somebody looks, it is now.
+    """
+    match timetable:
+        case Continuous() | Once():
+            start, end = timetable.start, timetable.end
+            if (start is not None and start > context.now) or (end is not None and end <= context.now):
+                return None
+            at = start if start is not None and isinstance(timetable, Once) else context.now
+            return Tick(at, (at, at), (at, at))
+    slot = timetable.last_at(instant(context.now))
+    return None if slot is None else Tick(unix(slot.run_after), _interval(slot), _interval(slot))
+
+
+def before_tick(timetable: Timetable, tick: Tick) -> int:
+    """When the interval before that of the tick ended; Unix seconds."""
+    earlier = timetable.last_at(instant(tick.run_after - 1))
+    return tick.interval[0] if earlier is None else min(unix(earlier.end), tick.interval[1])
+
+
 def _missed(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
     """The slots since the last one that ran, oldest first; since the timetable's start where none ran.
 

@@ -1,5 +1,6 @@
 """One run as a value: what is asked of it, what it reads, and what it uses up; the same in plan, claim and record."""
 
+from sparkassets.core.runs.applications import app_id, asset_app
 from sparkassets.core.runs.consumption import TIMETABLE, Consumption
 from sparkassets.core.runs.costs import Forecast, RunCost, Volume, forecast
 from sparkassets.core.runs.division import Division, budget
@@ -17,6 +18,8 @@ __all__ = [
     "RunKind",
     "RunRequest",
     "Volume",
+    "app_id",
+    "asset_app",
     "budget",
     "forecast",
 ]

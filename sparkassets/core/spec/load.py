@@ -94,7 +94,7 @@ def _compile(
     if not keys.source and draft.sure("source"):
         inlets = compile_inlets(draft, body.named, files, columns=columns)
         schedule = compile_schedule(draft, inlets, files, installed=timetables)
-        strategy, write = compile_strategy(draft, inlets)
+        strategy, write = compile_strategy(draft, inlets, schedule)
         _check_template(draft, body, inlets, schedule, files, columns)
         check_own(draft, body)
     partitioning = draft.partitioning

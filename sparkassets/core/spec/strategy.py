@@ -9,14 +9,13 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import SegmentStrategyMap, StrategyMap
-from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
 from sparkassets.core.writes import WRITES, Replace, Write
 
 Name = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
 
 _REFUSED: Final[Mapping[tuple[str, str], str]] = {
-    ("every_instance", "replace"): "every run would destroy what the runs before it wrote",
     ("full_refresh", "append"): "every run would append all rows once more",
     ("date_range", "append"): "a partition that is computed again would be there twice",
     ("segments", "append"): "a segment that is computed again would be there twice",
@@ -25,12 +24,14 @@ _REFUSED: Final[Mapping[tuple[str, str], str]] = {
 """Why a strategy does not go with a write."""
 
 
-def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> tuple[Strategy, Write]:
+def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> tuple[Strategy, Write]:
     """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft."""
     name = _name(draft, inlets)
     if draft.sure("strategy", "partition", "inlets"):
         write_is_sure = draft.sure("write")
         _check_needs(draft, name, inlets)
+        if name == "every_instance" and draft.partitioning.is_partitioned:
+            _check_instances(draft, schedule)
         if write_is_sure:
             _check_write(draft, name)
     write = WRITES[draft.keys.write or Replace.name]
@@ -89,8 +90,15 @@ def _check_partition(draft: AssetDraft, at: At, name: Name) -> None:
     elif name == "segments" and fitting != name:
         message = f"strategy 'segments' is of segments alone, but the partition of asset {draft.name!r} has time"
         at.problem(message, hint=f"write {fitting!r}, or leave it out")
-    elif partitioned and name != fitting:
+    elif partitioned and name not in (fitting, "every_instance"):
         at.problem(f"strategy {name!r} with a partition is not supported yet; expected no partition, or {fitting!r}")
+
+
+def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
+    """Refuses what spans several instances, where each partition is one."""
+    if schedule.timetable is not None and schedule.timetable.catchup == "rollup":
+        hint = "write catchup: all, or latest; strategy 'date_range' computes many partitions in one run"
+        (draft.at / "schedule").problem("each partition is a run of its own: 'catchup' cannot be 'rollup'", hint=hint)
 
 
 def _check_write(draft: AssetDraft, name: Name) -> None:
@@ -98,16 +106,24 @@ def _check_write(draft: AssetDraft, name: Name) -> None:
     if write is None and name == "latest_only":
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
         at.problem("strategy 'latest_only' needs its write to be given", hint="write 'write: append'")
-    elif write is None and name == "every_instance":
-        (draft.at / "strategy").problem(
-            "strategy 'every_instance' needs its write to be given", hint="write 'write: append'"
-        )
+    elif name == "every_instance" and not draft.partitioning.is_partitioned and draft.sure("partition"):
+        _check_write_of_instances(draft, write)
     elif write and (reason := _REFUSED.get((name, write))):
         fitting = next(each for each in WRITES if (name, each) not in _REFUSED)
         hint = f"write 'write: {fitting}'"
         if draft.keys.strategy is None and name == "full_refresh":
             hint += "; an inlet with 'read: {after: <column>}' makes it 'latest_only', which appends"
         (draft.at / "write").problem(f"strategy {name!r} cannot {write!r}: {reason}", hint=hint)
+
+
+def _check_write_of_instances(draft: AssetDraft, write: str | None) -> None:
+    """Without partitions each run has all that the others wrote before it."""
+    hint = "write 'write: append', or give the asset a partition"
+    if write is None:
+        (draft.at / "strategy").problem("strategy 'every_instance' needs its write to be given", hint=hint)
+    elif write == Replace.name:
+        message = "strategy 'every_instance' cannot 'replace': every run would destroy what the runs before it wrote"
+        (draft.at / "write").problem(message, hint=hint)
 
 
 def _segments(draft: AssetDraft) -> Segments:

@@ -48,7 +48,7 @@ class Segments:
 
 @frozen
 class EveryInstance:
-    """Each interval of the timetable, or each event, is a run of its own, in order."""
+    """Each interval of the timetable, or each event, is a run of its own, in order; of partitions side by side."""
 
     name = "every_instance"
 

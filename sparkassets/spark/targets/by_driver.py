@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.commit import Change, CommitConflictError, commit, create, is_in
 from sparkassets.delta.features import keeps_paths, reason_of_columns, required_columns
@@ -131,6 +132,7 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
         schema=_schema(fields) if table is None or work.landing.columns != "kept" else None,
         metrics=_metrics(come, goes),
         touches=_touches(made, work, table, replaced),
+        beside=_beside(made, work, marker),
     )
     if table is None:
         create(path, change, layout=layout)
@@ -185,6 +187,15 @@ def _same(
     parts = asset.partitioning
     groups = grouped(table, order.blocks, partitioning=parts, there=replaced.inside, staged=files)
     return Same.of(same_files(path, groups))
+
+
+def _beside(made: SparkComputation, work: PlannedWrite, marker: CommitMarker) -> Callable[[str], bool]:
+    """Whether a transaction is of a run of the asset beside this one.
+
+    It stands in the way where the rows come of the asset's own table, or take the place of all that is in it.
+    """
+    own, apart = asset_app(marker.app_id), made.read_version is None and work.landing.replaces != "all"
+    return lambda app: apart and app != marker.app_id and asset_app(app) == own
 
 
 def _touches(

@@ -359,19 +359,6 @@ a.yml:3:11: strategy 'date_range' needs a partition by time
         pytest.param(
             """\
 partition: {segments: [de], column: region}
-strategy: every_instance
-write: append
-""",
-            """\
-a.yml:3:11: strategy 'every_instance' with a partition is not supported yet; expected no partition, or 'segments'
-    strategy: every_instance
-              ^^^^^^^^^^^^^^
-""",
-            id="every_instance_of_segments",
-        ),
-        pytest.param(
-            """\
-partition: {segments: [de], column: region}
 write: append
 """,
             """\

@@ -70,7 +70,7 @@ def after_success(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetStat
     if decided or _is_known_up_to(asset, entry):
         asset = replace(asset, seen=entry.version, mark=_mark_of(entry.token))
     loss = asset.loss
-    asset = accepted(replace(asset, table_id=entry.table_id, version=entry.version), entry.blocks)
+    asset = accepted(replace(asset, table_id=entry.table_id, version=_newest(asset, entry)), entry.blocks)
     return replace(asset, loss=loss) if stuck is not None and not decided else asset
 
 
@@ -78,6 +78,13 @@ def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
     """The asset after a person took what its table holds of ``blocks`` as it is."""
     left = (replace(commit, blocks=commit.blocks - blocks) for commit in asset.foreign)
     return replace(asset, foreign=tuple(commit for commit in left if commit.blocks), loss=_rest(asset.loss, blocks))
+
+
+def _newest(asset: AssetState, entry: SuccessEntry) -> int | None:
+    """The newest version that is recorded: of runs side by side another may have committed later, and be in already."""
+    if asset.table_id != entry.table_id or asset.version is None or entry.version is None:
+        return entry.version
+    return max(asset.version, entry.version)
 
 
 def _is_known_up_to(asset: AssetState, entry: SuccessEntry) -> bool:

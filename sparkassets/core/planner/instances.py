@@ -1,0 +1,104 @@
+"""Each partition a run of its own (``every_instance``): those that are due become runs side by side, oldest first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.course import Candidate, Case, Course
+from sparkassets.core.planner.news import Uses
+from sparkassets.core.planner.pending import Pending
+from sparkassets.core.planner.plan import PlannedRun, Waiting
+from sparkassets.core.planner.reasons import causes_of, redone
+from sparkassets.core.planner.slots import Slots, alone, busy, held, running, settling, takes_over
+from sparkassets.core.planner.timing import MOST_RUNS
+from sparkassets.core.planner.wording import listing
+from sparkassets.core.runs import Consumption, RunRequest
+from sparkassets.core.spec.model import AssetSpec
+
+Shared = tuple[PartitionSet, int]
+"""What one run computes, and its slot."""
+
+
+def instances(case: Case, course: Course, found: Pending) -> Course:
+    """The step of the runs: one for each block, and one for whatever never ended that none of them settles."""
+    context, asset, state = case.context, case.asset, case.state
+    coming = course.coming | course.blocks | busy(context, asset, state)
+    waiting = (*course.waiting, *running(context, asset, state))
+    lone, slots = alone(asset, state), Slots(state, held(context, state))
+    if lone and context.live(state):
+        said = (Waiting(asset.name, f"waits for the run before: {lone}", None, course.blocks),) if course.blocks else ()
+        return replace(course, waiting=(*waiting, *said), coming=coming)
+    planned, told = share_out(asset, state, course.blocks, slots)
+    runs = [_run(case, found, _candidate(course, block), block, slot) for block, slot in planned]
+    settled = slots.left()[:1] if lone and not runs else [] if lone else slots.left()
+    runs += settling(context, asset, state, settled)
+    return replace(course, runs=tuple(runs), waiting=(*waiting, *told), coming=coming)
+
+
+def share_out(
+    asset: AssetSpec, state: AssetState, ready: PartitionSet, slots: Slots
+) -> tuple[list[Shared], list[Waiting]]:
+    """The oldest of the ``ready`` blocks, each with its slot; and what the others wait for."""
+    lone = alone(asset, state)
+    most = MOST_RUNS if not lone else 0 if slots.taken else 1
+    planned: list[Shared] = []
+    waiting: list[Waiting] = []
+    for block in asset.partitioning.each(asset.partitioning.oldest(ready, most)) if ready else ():
+        slot = slots.of(block)
+        if slot is not None:
+            planned.append((block, slot))
+            continue
+        reason = f"waits until {listing(slots.unsettled(block))} is settled, which never ended"
+        waiting.append(Waiting(asset.name, reason, None, block))
+    said = PartitionSet.union([*(block for block, _ in planned), *(each.blocks for each in waiting)])
+    if left := ready - said:
+        reason = f"left for the next runs: {lone or f'a plan names {most} of them'}"
+        waiting.append(Waiting(asset.name, reason, None, left))
+    return planned, waiting
+
+
+def _candidate(course: Course, block: PartitionSet) -> Candidate:
+    """The one that the block is of."""
+    return next(each for each in course.candidates if each.blocks.overlaps(block))
+
+
+def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, slot: int) -> PlannedRun:
+    context, asset, state = case.context, case.asset, case.state
+    uses = candidate.uses if block & candidate.asked else Uses()
+    events = context.events(asset, state, {uri: block & uses.blocks.get(uri, NOTHING) for uri in uses.named})
+    chain = state.chains.get(slot, ())
+    rescues = bool(chain) and not block & found.due
+    request = RunRequest(
+        asset=asset.name,
+        kind=chain[-1].entry.kind if rescues else "scheduled",
+        blocks=block,
+        schedule_date=candidate.schedule_date,
+        reason=", ".join(filter(None, [takes_over(chain), _why(case, found, candidate, block), *candidate.notes])),
+        interval=block.extent or candidate.interval or context.interval(events, block),
+        cursor=candidate.cursor,
+        pins={**context.pins(asset, state, block), **candidate.pins},
+        consumption=_consumption(found, candidate, uses, block),
+        slot=slot,
+    )
+    return PlannedRun.of(request, asset=asset, state=state, events=events)
+
+
+def _consumption(found: Pending, candidate: Candidate, uses: Uses, block: PartitionSet) -> Consumption:
+    """What the run of a block uses up: the others have still to answer each event, or the tick."""
+    due = candidate.asked if candidate.tick is not None else found.due | found.later
+    asked = block & due
+    remaining = {key: (due - block) | (asked - used) for key, used in uses.blocks.items()}
+    remaining |= {key: due - block for key in uses.consumption.ticks if key not in remaining}
+    return replace(uses.consumption, remaining={key: parts for key, parts in remaining.items() if parts})
+
+
+def _why(case: Case, found: Pending, candidate: Candidate, block: PartitionSet) -> str:
+    causes = causes_of(found, block)
+    state = "missing" if found.missing.overlaps(block) else f"stale: {listing(causes)} changed" if causes else ""
+    failed = "failed before" if case.state.failed_blocks.overlaps(block) else ""
+    again = [text for text, _ in redone(case.asset, case.state, block)]
+    said = ", ".join(filter(None, [state, *again, failed]))
+    at = candidate.tick.run_after if candidate.tick is not None else None
+    return f"{case.asset.schedule.text} at {case.context.when(at)}: {said}" if at is not None else said

@@ -1,0 +1,20 @@
+"""Why blocks are computed again, as a run tells it."""
+
+from __future__ import annotations
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.pending import Pending
+from sparkassets.core.spec.model import AssetSpec
+
+
+def causes_of(found: Pending, blocks: PartitionSet) -> list[str]:
+    """What made some of the blocks stale."""
+    causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
+    return [*causes, "its code"] if found.redefined.overlaps(blocks) else causes
+
+
+def redone(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> list[tuple[str, PartitionSet]]:
+    """Which of ``blocks`` somebody wants computed again, with what was said of them."""
+    marks = (mark for mark in state.marks if mark.kind == "missing")
+    return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.blocks) & blocks)]

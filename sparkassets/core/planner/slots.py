@@ -1,0 +1,169 @@
+"""Runs of one asset side by side: into which slot each goes, and what waits for a run that is not settled yet.
+
+The rules were model-checked (`tests/model`): a claim goes into a slot without unsettled claims, or into the one whose
+claims it overlaps, which it takes over; what overlaps a live run, or several slots, waits; a run of the whole table
+overlaps everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from sparkassets.core.journal.state import AssetState, ClaimState
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.wording import listing
+from sparkassets.core.runs import RunRequest
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+
+
+def side_by_side(asset: AssetSpec) -> bool:
+    """Whether each partition of the asset is a run of its own, beside the others."""
+    return isinstance(asset.strategy, EveryInstance) and asset.partitioning.is_partitioned
+
+
+def alone(asset: AssetSpec, state: AssetState) -> str:
+    """Why runs of an asset side by side are one at a time now; empty where they are not."""
+    if state.table_id is None:
+        return "one at a time until its table is there"
+    if asset.schema != "strict":
+        return f"one at a time, as 'schema: {asset.schema}' lets each change the columns"
+    return ""
+
+
+def is_whole(link: ClaimState, state: AssetState) -> bool:
+    """Whether a claim is of the whole table, or of what the asset was when it was elsewhere or otherwise."""
+    return link.entry.request.rebuilds or link.entry.blocks.is_everything or link.token < state.placed
+
+
+def busy(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What live runs compute beside which others may go; nothing of an asset whose runs are one at a time."""
+    if not side_by_side(asset):
+        return NOTHING
+    live = {link.slot for link in context.live(state)}
+    return PartitionSet.union(link.entry.blocks for link in state.chain if link.slot in live)
+
+
+def goes_beside(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
+    """Whether other runs of the asset may go beside those that live."""
+    whole = any(is_whole(link, state) for link in context.live(state))
+    return side_by_side(asset) and not whole and not alone(asset, state)
+
+
+def running(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
+    """What is said of live runs, together those of one driver."""
+    by_driver: dict[str, list[ClaimState]] = {}
+    for link in context.live(state):
+        by_driver.setdefault(link.driver, []).append(link)
+    return [_running(context, asset, driver, links) for driver, links in by_driver.items()]
+
+
+def _running(context: PlanningContext, asset: AssetSpec, driver: str, links: list[ClaimState]) -> Waiting:
+    first = min(links, key=lambda link: link.at)
+    more = f" and {len(links) - 1} more" if links[1:] else ""
+    reason = f"running: {first.entry.run}{more} since {context.when(first.at)} by {driver}"
+    return Waiting(asset.name, reason, None, PartitionSet.union(link.entry.blocks for link in links))
+
+
+def held(context: PlanningContext, state: AssetState) -> set[int]:
+    """The slots that no run may take over now: of live runs, and of what failed in this invocation without a fence."""
+    failed = {item.token for item in state.failed if item.invocation == context.invocation}
+    unfenced = {slot for slot, chain in state.chains.items() if chain[-1].token in failed}
+    return unfenced | {link.slot for link in context.live(state)}
+
+
+def left_behind(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What runs that never ended were to compute, of the partitions that the asset has now, and may compute again."""
+    slots = held(context, state)
+    newest = [chain[-1] for slot, chain in state.chains.items() if slot not in slots]
+    begun = (link.entry.blocks - state.settled_since(link.token) for link in newest if not is_whole(link, state))
+    blocks = PartitionSet.union(begun)
+    again = NOTHING if asset.write is None or asset.write.recomputable else state.coverage
+    return (asset.partitioning.cover(blocks) & asset.partitioning.known) - again
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Slots:
+    """Gives each run of a plan its slot.
+
+    Attributes:
+        held: Those that no run may take over.
+        taken: Those that a run of the plan has.
+    """
+
+    state: AssetState
+    held: set[int]
+    taken: set[int] = field(default_factory=set)
+    _free: Iterator[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._free = (slot for slot in count(1) if slot not in self.state.chains)
+
+    def of(self, blocks: PartitionSet) -> int | None:
+        """The slot of a run of ``blocks``; None where it has to wait for what is not settled."""
+        slots = [slot for slot, chain in self.state.chains.items() if self._overlaps(chain, blocks)]
+        if len(slots) > 1 or (slots and slots[0] in self.held | self.taken):
+            return None
+        slot = slots[0] if slots else next(self._free)
+        self.taken.add(slot)
+        return slot
+
+    def unsettled(self, blocks: PartitionSet) -> list[str]:
+        """The runs that overlap ``blocks`` and are not settled."""
+        chains = (chain for chain in self.state.chains.values() if self._overlaps(chain, blocks))
+        return [link.entry.run for chain in chains for link in chain]
+
+    def left(self) -> list[int]:
+        """The slots of runs that never ended, which no run of the plan takes over."""
+        return [slot for slot in self.state.chains if slot not in self.held | self.taken]
+
+    def _overlaps(self, chain: Iterable[ClaimState], blocks: PartitionSet) -> bool:
+        return any(is_whole(link, self.state) or link.entry.blocks.overlaps(blocks) for link in chain)
+
+
+def settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slots: Iterable[int]) -> list[PlannedRun]:
+    """Runs that compute nothing: each settles what never ended in its slot."""
+    return [_settling(context, asset, state, slot) for slot in slots]
+
+
+def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slot: int) -> PlannedRun:
+    chain = state.chains[slot]
+    request = RunRequest(
+        asset=asset.name,
+        kind=chain[-1].entry.kind,
+        blocks=NOTHING,
+        schedule_date=context.now,
+        reason=takes_over(chain),
+        pins=context.pins(asset, state, NOTHING),
+        slot=slot,
+    )
+    return PlannedRun.of(request, asset=asset, state=state)
+
+
+def in_the_way(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool = False
+) -> Plan | None:
+    """What comes before a backfill of ``blocks``, or of the ``whole`` table: what lives, and what never ended."""
+    live = running(context, asset, state)
+    if live and (whole or not goes_beside(context, asset, state)):
+        return Plan(context.now, (), tuple(replace(each, blocks=blocks) for each in live))
+    slots = [slot for slot in state.chains if slot] if whole else leftovers(context, asset, state)
+    return Plan(context.now, tuple(settling(context, asset, state, slots))) if slots else None
+
+
+def leftovers(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[int]:
+    """Slots that an asset still has whose runs are one at a time by now; what never ended there is settled first."""
+    if side_by_side(asset):
+        return []
+    apart = held(context, state)
+    return [slot for slot in state.chains if slot and slot not in apart]
+
+
+def takes_over(chain: Iterable[ClaimState]) -> str:
+    """What is said of a run that settles older ones."""
+    runs = [link.entry.run for link in chain]
+    return f"takes over {listing(runs)}, which never ended" if runs else ""
