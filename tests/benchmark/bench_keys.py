@@ -49,6 +49,20 @@ def anew(story: Story) -> Story:
     return story
 
 
+def learned(keys: int) -> Story:
+    """The same of segments that come to be known, by time alone where nobody lists them."""
+    runtime = {"store": "runtime"}
+    every = DateRange(max_partitions_per_run=1_000_000_000)
+    story = Story(
+        project(source("s", by=None, segments=runtime), asset("a", "s", by=None, segments=runtime, strategy=every))
+    )
+    always = RangeSet.always()
+    known = PartitionSet.by_segment({(f"customer-{number:06}",): always for number in range(keys)})
+    story.add(ObservedEntry("s", "x-s", known))
+    story.run("a")
+    return story
+
+
 class Changes:
     """Changes of a source and the plans that follow, each from the state in which nothing is due."""
 
@@ -85,13 +99,16 @@ def main() -> None:
     half = story.state.assets["a"].coverage & PartitionSet(HALF)
     new = story.project.assets["s"].partitioning.parse("2024-12-31,customer-050000")
     first, another, all_keys = (Changes(story, changed) for changed in (one, new, half))
+    runtime = learned(KEYS)
+    fresh = Changes(runtime, PartitionSet.by_segment({("customer-050000-b",): RangeSet.always()}))
     table = [
         ("the snapshot is written", milliseconds(lambda: encode(story.state)), ""),
         ("the snapshot is read", milliseconds(lambda: decode(rows, journal_id="journal")), "1,000"),
         ("plan from nothing", milliseconds(lambda: plan(anew(story).context())), ""),
         ("one key changed: fold", milliseconds(first.fold, before=first.back), ""),
         ("one key changed: fold and plan", milliseconds(first.both, before=first.back), "20"),
-        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.back), ""),
+        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.back), "20"),
+        ("one key is new (runtime): fold and plan", milliseconds(fresh.both, before=fresh.back), "20"),
         ("all keys changed: fold and plan", milliseconds(all_keys.both, before=all_keys.back), "2,000"),
     ]
     print(f"{f'{KEYS:,} keys of a year of days':<40} {'milliseconds':>12} {'budget':>8}")

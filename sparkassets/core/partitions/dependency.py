@@ -79,9 +79,11 @@ class Dependency:
             return EVERYTHING if blocks else NOTHING
         found = self._mapped()
         if found is None:
-            return carried(blocks.lift(_whole), self.consumer, self.inlet)
+            return carried(blocks.lift(_whole, question="whole"), self.consumer, self.inlet)
         mapping, down, up = found
-        needed = blocks.lift(lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time))
+        needed = blocks.lift(
+            lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time), question=("up", found)
+        )
         return carried(needed, self.consumer, self.inlet)
 
     @remembered
@@ -97,9 +99,11 @@ class Dependency:
             return EVERYTHING if changed else NOTHING
         found = self._mapped()
         if found is None:
-            return carried(changed.lift(_whole), self.inlet, self.consumer)
+            return carried(changed.lift(_whole, question="whole"), self.inlet, self.consumer)
         mapping, down, up = found
-        touched = changed.lift(lambda time: open_ended(lambda some: mapping.down(some, down=down, up=up), time))
+        touched = changed.lift(
+            lambda time: open_ended(lambda some: mapping.down(some, down=down, up=up), time), question=("down", found)
+        )
         return carried(touched, self.inlet, self.consumer)
 
     def enough(self, blocks: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:

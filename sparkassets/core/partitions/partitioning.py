@@ -268,8 +268,8 @@ class Partitioning:
             return EVERYTHING if parts else NOTHING
         time = self.time
         if time is None:
-            return parts.lift(lambda ranges: _ALWAYS if ranges else ranges)
-        return parts.lift(lambda ranges: open_ended(time.cover, ranges))
+            return parts.lift(lambda ranges: _ALWAYS if ranges else ranges, question="cover")
+        return parts.lift(lambda ranges: open_ended(time.cover, ranges), question=("cover", time))
 
     @remembered
     def inside(self, parts: PartitionSet) -> PartitionSet:
@@ -282,8 +282,8 @@ class Partitioning:
             return EVERYTHING if parts.is_everything else NOTHING
         time = self.time
         if time is None:
-            return parts.lift(lambda ranges: ranges if ranges == _ALWAYS else _NEVER)
-        return parts.lift(lambda ranges: open_ended(time.inside, ranges))
+            return parts.lift(lambda ranges: ranges if ranges == _ALWAYS else _NEVER, question="inside")
+        return parts.lift(lambda ranges: open_ended(time.inside, ranges), question=("inside", time))
 
     def can_list(self, parts: PartitionSet) -> bool:
         """Whether the partitions that lie in ``parts`` can be told one by one: they neither began nor end for ever.

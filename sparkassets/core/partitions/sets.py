@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from operator import and_, or_, sub
 
-from sparkassets.core.partitions.lifting import Alone, Lifted, Segment, combined, from_mapping, mapped, value_at
+from sparkassets.core.partitions.lifting import Alone, Apart, Lifted, Segment, combined, from_mapping, mapped, value_at
+from sparkassets.core.partitions.nearby import Distinct, Nearby
 from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.remembered import MANY, Same, remembered
+from sparkassets.core.partitions.remembered import MANY, Same
 from sparkassets.frozen import frozen
 
 _ALWAYS = RangeSet.always()
@@ -159,8 +160,17 @@ class PartitionSet:
 
     # ----------------------------------------------------------------- time
 
-    def lift(self, f: Callable[[RangeSet], RangeSet]) -> PartitionSet:
-        """``f`` of the time of every tuple, asked once for each; as it is, time alone costs nothing."""
+    def lift(self, f: Callable[[RangeSet], RangeSet], *, question: Hashable = None) -> PartitionSet:
+        """``f`` of the time of every tuple, asked once for each; as it is, time alone costs nothing.
+
+        Args:
+            f: Of the time of one tuple.
+            question: Tells which function it is, where it is asked again of very large sets.
+        """
+        if question is not None and len(self.apart) >= MANY:
+            time = f(self.time)
+            lifted = (question, self.time)
+            return self._or((time, _NEARBY.ask(lifted, (self.apart,), lambda some: mapped(f, (self.time, some))[1])))
         if self.apart:
             return self._or(mapped(f, (self.time, self.apart)))
         time = f(self.time)
@@ -182,7 +192,7 @@ class PartitionSet:
         """
         if not self.apart and len(self.time.starts) < 2:  # noqa: PLR2004 - it is one stretch
             return self
-        return _lifted(_stretch, self)
+        return self.lift(_stretch, question="hull")
 
     def heads(self) -> PartitionSet:
         """Of every range of every tuple its first second.
@@ -219,7 +229,7 @@ class PartitionSet:
         """
         if not self:
             return None
-        first, last = self.first, self.last
+        first, last = _ends(self) if len(self.apart) >= MANY else (self.first, self.last)
         return (first, last) if _ALWAYS.first < first and last < _FUTURE else None
 
     def after(self, instant: int) -> int | None:
@@ -263,13 +273,39 @@ def _known(
     lefts: Alone,
     rights: Alone,
 ) -> PartitionSet:
-    """`_joined`, of very large sets that come again."""
-    return _joined(f, left.value, right.value, lefts, rights)
+    """`_joined`, of very large sets that come again, or nearly."""
+    one, other = left.value, right.value
+
+    def joined(ours: Apart[RangeSet], theirs: Apart[RangeSet]) -> Apart[RangeSet]:
+        return combined(f, (one.time, ours), (other.time, theirs), lefts=lefts, rights=rights)[1]
+
+    question = (f, one.time, other.time, lefts, rights)
+    made = PartitionSet(f(one.time, other.time), _NEARBY.ask(question, (one.apart, other.apart), joined))
+    return next((each for each in (one, other) if _are_same(each, made)), made)
 
 
-@remembered
-def _lifted(f: Callable[[RangeSet], RangeSet], parts: PartitionSet) -> PartitionSet:
-    return parts.lift(f)
+def _are_same(one: PartitionSet, made: PartitionSet) -> bool:
+    """Whether both are one set, as far as that is told soon: of the very same values, or of none that are."""
+    mine, theirs = one.apart, made.apart
+    if len(theirs) >= MANY and (not mine or mine[0] is not theirs[0] or mine[-1] is not theirs[-1]):
+        return False
+    return one == made
+
+
+@lru_cache(maxsize=8)
+def _ends_of(same: Same[PartitionSet]) -> tuple[int, int]:
+    parts = same.value
+    times = [each for each in (parts.time, *_DISTINCT.values(parts.apart)) if each]
+    return min(each.first for each in times), max(each.last for each in times)
+
+
+def _ends(parts: PartitionSet) -> tuple[int, int]:
+    """From the first instant of any tuple to the end of the last."""
+    return _ends_of(Same(parts))
+
+
+_NEARBY = Nearby()
+_DISTINCT = Distinct()
 
 
 def _stretch(time: RangeSet) -> RangeSet:

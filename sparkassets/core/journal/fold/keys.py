@@ -16,6 +16,7 @@ from sparkassets.core.journal.learned import added, has, without
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, EventRef, LearnedKeys, Partly
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
+from sparkassets.core.partitions.nearby import alike
 from sparkassets.core.partitions.segments import WHOLE
 
 _NONE = LearnedKeys()
@@ -189,20 +190,9 @@ def _more(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     """What ``new`` has and ``old`` does not; takes hardly any time where both differ in one place."""
     if old is new:
         return ()
-    same = _alike(old, new)
-    old, new = old[same:], new[same:]
-    same = _alike(old[::-1], new[::-1])
-    some = frozenset(old[: len(old) - same])
-    return tuple(key for key in new[: len(new) - same] if key not in some)
-
-
-def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How much both have in common from the beginning on."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
+    start, end = alike(old, new)
+    some = frozenset(old[start : len(old) - end])
+    return tuple(key for key in new[start : len(new) - end] if key not in some)
 
 
 def _came_out(asset: AssetState, *, computed: bool) -> AssetState:

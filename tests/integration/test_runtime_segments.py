@@ -1,0 +1,141 @@
+"""`segments: runtime` on Spark: a model per customer, as the example has it, and a first run over everything."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets import Project
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "07_model_per_customer"
+FIT = """
+import pandas as pd
+
+
+def fit_one(readings: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"customer_id": readings.customer_id.iloc[:1], "model": [str(readings.kwh.mean()).encode()]})
+
+
+"""
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
+    copy = shutil.copytree(EXAMPLE, tmp_path / "example")
+    source = copy / "readings.yml"
+    source.write_text(source.read_text().replace("table: main.raw.readings", "path: lake/readings"))
+    asset = copy / "energy_model.yml"
+    asset.write_text(asset.read_text().replace("{settle: 1h}", "{}"))
+    code = copy / "jobs" / "energy.py"
+    code.write_text(FIT + code.read_text())
+    return copy
+
+
+def write(folder, rows, **more):
+    table = pa.table({"customer_id": [key for key, _ in rows], "kwh": [float(kwh) for _, kwh in rows]})
+    write_deltalake(folder / "lake" / "readings", table, **{"mode": "append", **more})
+
+
+def rows(folder, asset):
+    table = pa.table(DeltaTable(folder / "warehouse" / asset).scan())
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def ran(summary):
+    return [(result.asset, result.partitions, result.status) for result in summary.runs]
+
+
+def test_a_model_for_each_customer(spark, folder):
+    write(folder, [("a", 1), ("a", 3), ("b", 5)])
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("energy_model", ("a", "b"), "success")]
+    assert rows(folder, "energy_model") == [("a", b"2.0"), ("b", b"5.0")]
+
+    write(folder, [("b", 7)])
+    assert ran(project.run(spark)) == [("energy_model", ("b",), "success")]
+    write(folder, [("c", 9)])
+    assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
+    assert rows(folder, "energy_model") == [("a", b"2.0"), ("b", b"6.0"), ("c", b"9.0")]
+
+    assert project.remove_partitions("readings", "c") == ["c"]
+    write(folder, [("a", 5), ("c", 11)])
+    assert ran(project.run(spark)) == [("energy_model", ("a",), "success")]
+    assert rows(folder, "energy_model") == [("a", b"3.0"), ("b", b"6.0"), ("c", b"9.0")]
+    assert project.add_partitions("readings", "c") == ["c"]
+    assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
+    assert rows(folder, "energy_model")[-1] == ("c", b"10.0")
+    assert project.run(spark).runs == ()
+
+
+def test_a_run_of_everything_makes_known_what_comes_out(spark, folder):
+    write(folder, [("a", 1), ("b", 5)])
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(
+        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\n"
+        "partition: {segments: runtime, column: customer_id}\n"
+        "sql: |\n  SELECT r.customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} r JOIN {{ partitions }} p\n"
+        "  ON p.customer_id IS NULL OR r.customer_id = p.customer_id GROUP BY ALL\n"
+    )
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
+    assert project.partitions("energy_model") == [("a", "current"), ("b", "current")]
+
+    write(folder, [("a", 2), ("c", 1)])
+    assert ran(project.run(spark)) == [("energy_model", ("a", "b"), "success")]
+    assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0)]
+    project.add_partitions("energy_model", "c")
+    assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
+    assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0), ("c", 1.0)]
+
+
+def test_rows_of_others_fail_a_run_of_some(spark, folder):
+    write(folder, [("a", 1)])
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(
+        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nretries: 0\n"
+        "partition: {segments: runtime, column: customer_id}\nsql: SELECT customer_id, kwh FROM {{ inlets.readings }}\n"
+    )
+    project = Project.load(folder, env={})
+    assert project.run(spark).ok
+    write(folder, [("c", 1)])
+    (result,) = project.run(spark, check=False).runs
+    assert "rows outside the run's partitions a: customer_id is c; nothing was written" in result.error
+    assert "`sparkassets partitions energy_model add KEY…`" in result.hint
+
+
+def test_rows_of_no_segment_fail_a_run_of_everything(spark, folder):
+    write(folder, [("a", 1), (None, 5)])
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(
+        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\n"
+        "partition: {segments: runtime, column: customer_id}\nsql: SELECT customer_id, kwh FROM {{ inlets.readings }}\n"
+    )
+    summary = Project.load(folder, env={}).run(spark, check=False)
+    assert "customer_id is NULL; customer_id is NULL in 1 row; nothing was written" in summary.runs[0].error
+
+
+def test_a_function_adds_one_that_is_computed_next(spark, folder):
+    write(folder, [("a", 1)])
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(
+        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\n"
+        "partition: {segments: runtime, column: customer_id}\npython: jobs.energy:train\n"
+    )
+    (folder / "jobs" / "energy.py").write_text(
+        "def train(context, spark, readings):\n"
+        "    keys = [block.segments['customer_id'] for block in context.partitions if block.segments] or ['a']\n"
+        "    if keys == ['a']:\n"
+        "        context.add_partition('z')\n"
+        "    return spark.createDataFrame([(key, len(keys)) for key in keys], 'customer_id string, n int')\n"
+    )
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
+    assert project.partitions("energy_model") == [("a", "current"), ("z", "current")]
+    assert project.remove_partitions("energy_model", "z") == ["z"]
+    write(folder, [("a", 2)])
+    assert ran(project.run(spark)) == [("energy_model", ("a",), "success")]
+    assert project.partitions("energy_model") == [("a", "current"), ("z", "unlisted")]
