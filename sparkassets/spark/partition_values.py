@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def value(partition: TimePartition, start: int) -> date | datetime:
     """What the column holds for the slot with that start: its local date, or where that tells none its instant."""
-    return partition.local_start(start).date() if partition.has_dates else instant(start)
+    return partition.dated(start) if partition.has_dates else instant(start)
 
 
 def literal(partition: TimePartition, start: int) -> str:

@@ -227,8 +227,8 @@ def _bounds(kind: str, partition: TimePartition, ranges: RangeSet) -> Iterator[t
         match kind:
             case "date":
                 yield (
-                    sqltext.day(partition.local_start(start).date()),
-                    sqltext.day(partition.local_start(end).date()),
+                    sqltext.day(partition.dated(start)),
+                    sqltext.day(partition.dated(end)),
                 )
             case "timestamp_ntz":
                 yield sqltext.wall_clock(partition.local_start(start)), sqltext.wall_clock(partition.local_start(end))

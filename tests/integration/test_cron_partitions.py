@@ -67,21 +67,25 @@ def test_quarters_become_weeks_that_begin_on_sunday(spark, meters):
         ("quarters", ("2025-03-30T03:15",)),
         ("weeks", ("2025-03-30",)),
     ]
-    assert rows(meters / "conf" / "warehouse" / "weeks", "power") == [(found[0][2],), (found[1][2] + 100,)]
+    assert [each[1] for each in rows(meters / "conf" / "warehouse" / "weeks", "week", "power")] == [
+        found[0][2],
+        found[1][2] + 100,
+    ]
 
 
-def test_a_week_of_quarters_in_a_column_of_keys_and_one_of_dates(spark, meters):
+def test_quarters_in_a_column_of_keys(spark, meters):
     assets = meters / "conf" / "assets"
     (assets / "quarters.sql").write_text(
-        "SELECT date_format(p.start, \"yyyy-MM-dd'T'HH:mm\") AS at, 1 AS power\n"
-        "FROM {{ partitions }} p JOIN {{ inlets.readings }} r ON r.at = p.at WHERE r.meter = 'a'"
+        "SELECT date_format(from_utc_timestamp(at, 'Europe/Berlin'), \"yyyy-MM-dd'T'HH:mm\") AS at, count(*) AS n\n"
+        "FROM {{ inlets.readings }} GROUP BY at"
     )
-    for file in ("readings", "quarters"):
-        text = (assets / f"{file}.yml").read_text().replace("column: at}", "column: at, timezone: UTC}")
-        (assets / f"{file}.yml").write_text(text)
     (assets / "weeks.sql").write_text(
-        "SELECT p.week, count(*) AS quarters, sum(q.power) AS power FROM {{ partitions }} p\n"
-        "JOIN {{ inlets.quarters }} q ON to_timestamp(q.at) >= p.start AND to_timestamp(q.at) < p.end GROUP BY p.week"
+        "SELECT p.week, count(*) AS quarters, max(q.at) AS last FROM {{ partitions }} p JOIN {{ inlets.quarters }} q\n"
+        "ON to_utc_timestamp(to_timestamp(q.at), 'Europe/Berlin') >= p.start\n"
+        "AND to_utc_timestamp(to_timestamp(q.at), 'Europe/Berlin') < p.end GROUP BY p.week"
     )
-    assert Project.load(meters / "conf").run(spark, at="2025-04-06T00:00")
-    assert rows(meters / "conf" / "warehouse" / "weeks", "week")[-1] == (date(2025, 3, 30),)
+    Project.load(meters / "conf").run(spark, at="2025-04-06T00:00")
+    assert rows(meters / "conf" / "warehouse" / "weeks", "week", "quarters", "last") == [
+        (date(2025, 3, 23), 7 * 96, "2025-03-29T23:45"),
+        (date(2025, 3, 30), 7 * 96 - 4, "2025-04-05T23:45"),
+    ]

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from itertools import islice
 
-from sparkassets.core.instants import Duration, day_number, local_datetime, local_seconds, offsets
+from sparkassets.core.instants import DAY, Duration, day_number, local_date, local_datetime, local_seconds, offsets
 from sparkassets.core.partitions.grains import FIXED, YEARS, PartitionError
 from sparkassets.core.partitions.hours import HourGrid
 from sparkassets.core.partitions.ranges import RangeSet
@@ -31,6 +31,8 @@ class TimePartition:
         column: Column of the target that holds the partition.
         start, end: Bounds of what is wanted, Unix seconds, half-open, None is open. The methods know nothing of them:
             the grid goes on outside.
+        offset: So many seconds later on the wall clock each slot begins; only of days and longer grains.
+        ahead: A duration: a slot counts, as if it was over, so long before its end.
     """
 
     by: str
@@ -38,6 +40,8 @@ class TimePartition:
     column: str | None = None
     start: int | None = None
     end: int | None = None
+    offset: int = 0
+    ahead: str | None = None
 
     # ----------------------------------------------------------------- the grain
 
@@ -45,10 +49,13 @@ class TimePartition:
     def grain(self) -> str:
         """The grain for people.
 
-        >>> TimePartition("day", "UTC").grain, TimePartition("0 6 * * *", "UTC").grain
-        ('day', "'0 6 * * *'")
+        >>> TimePartition("0 6 * * *", "UTC").grain, TimePartition("day", "UTC", offset=-3600).grain
+        ("'0 6 * * *'", 'day - 1h')
         """
-        return self.by if self.by in FIXED else f"'{self.by}'"
+        if not self.offset:
+            return self.by if self.by in FIXED else f"'{self.by}'"
+        days, seconds = divmod(abs(self.offset), DAY)
+        return f"{self.by} {'-' if self.offset < 0 else '+'} {Duration(days=days, seconds=seconds).text}"
 
     @property
     def noun(self) -> str:
@@ -68,7 +75,7 @@ class TimePartition:
     @property
     def precision(self) -> str:
         """How much of a local time tells a slot: one of `FIXED`, or ``minute``."""
-        return _grid(self.by, self.timezone).precision
+        return _grid(self.by, self.timezone, self.offset).precision
 
     @property
     def has_dates(self) -> bool:
@@ -78,17 +85,17 @@ class TimePartition:
     @property
     def longest(self) -> Duration:
         """No slot is longer, on the wall clock."""
-        return _grid(self.by, self.timezone).longest
+        return _grid(self.by, self.timezone, self.offset).longest
 
     # ----------------------------------------------------------------- edges of slots
 
     def floor(self, unix: int) -> int:
         """The start of the slot that holds that instant."""
-        return _grid(self.by, self.timezone).floor(unix)
+        return _grid(self.by, self.timezone, self.offset).floor(unix)
 
     def next(self, unix: int) -> int:
         """The end of the slot that holds that instant."""
-        return _grid(self.by, self.timezone).next(unix)
+        return _grid(self.by, self.timezone, self.offset).next(unix)
 
     def ceil(self, unix: int) -> int:
         """The first start of a slot at that instant or after."""
@@ -100,16 +107,30 @@ class TimePartition:
         return self.floor(self.floor(unix) - 1)
 
     def local_start(self, start: int) -> datetime:
-        """The wall-clock time, naive, that the key of the slot with that start stands for.
+        """The wall-clock time, naive, at which the slot with that start begins.
 
         A day begins at 00:00 even where the clocks skip it.
         """
-        return local_datetime(_grid(self.by, self.timezone).nominal(start))
+        return local_datetime(_grid(self.by, self.timezone, self.offset).nominal(start))
 
     def local_last(self, start: int) -> datetime:
         """What the wall clock shows, naive, in the last second of the slot with that start."""
         last = self.next(start) - 1
         return local_datetime(last + offsets(self.timezone).at(last))
+
+    def dated(self, start: int) -> date:
+        """The first local date of the slot with that start: what a column of dates holds."""
+        return local_date(_grid(self.by, self.timezone, self.offset).dated(start))
+
+    def named(self, start: int) -> date:
+        """The first day of what the key of the slot with that start names; the same but for an offset of days."""
+        return local_date(_grid(self.by, self.timezone, self.offset).named(start))
+
+    def of_name(self, day: date) -> tuple[int, int] | None:
+        """The slot whose key names a day, or the week, month or year that holds it; None where there is none."""
+        if day.year not in YEARS:
+            return None
+        return _grid(self.by, self.timezone, self.offset).of_name(day_number(day))
 
     def of_date(self, day: date) -> tuple[int, int] | None:
         """The slot that a local date tells, as (start, end); None where there is none, or a date tells none.
@@ -119,13 +140,13 @@ class TimePartition:
         """
         if day.year not in YEARS:
             return None
-        return _grid(self.by, self.timezone).of_date(day_number(day))
+        return _grid(self.by, self.timezone, self.offset).of_date(day_number(day))
 
     def of_local(self, local: datetime) -> tuple[int, int] | None:
         """The slot that holds a naive local time, None where clocks skip it; all slots of a repeated one as one."""
         if local.year not in YEARS:
             return None
-        return _grid(self.by, self.timezone).of_local(local_seconds(local))
+        return _grid(self.by, self.timezone, self.offset).of_local(local_seconds(local))
 
     def alike(self, start: int) -> tuple[int, int]:
         """The time of all slots with the local start of that one: of a repeated hour both, else the slot."""
@@ -143,19 +164,41 @@ class TimePartition:
             late: Where several hours have the same wall-clock time, or months end on the same day, whether the latest
                 result is meant; else the earliest.
         """
-        return _grid(self.by, self.timezone).shift(edge, duration, late=late)
+        return _grid(self.by, self.timezone, self.offset).shift(edge, duration, late=late)
+
+    # ----------------------------------------------------------------- what counts
+
+    def due(self, edge: int) -> int:
+        """When the slot that ends at ``edge`` counts: then, or so long before as slots are wanted ahead."""
+        return edge if self.ahead is None else self.shift(edge, -Duration.parse(self.ahead))
+
+    def counted(self, now: int) -> int:
+        """The end of the last slot that counts at an instant.
+
+        >>> TimePartition("day", "UTC", ahead="2d").counted(5 * 86400) // 86400
+        7
+        """
+        edge = self.floor(now)
+        if self.ahead is None:
+            return edge
+        edge = self.floor(Duration.parse(self.ahead).add_to(now, self.timezone))
+        while self.due(edge) > now:
+            edge = self.previous(edge)
+        while self.due(following := self.next(edge)) <= now:
+            edge = following
+        return edge
 
     # ----------------------------------------------------------------- sets of slots
 
     def same_grid(self, other: TimePartition) -> bool:
         """Whether the slots of both are the same."""
-        return self.by == other.by and self.timezone == other.timezone
+        return (self.by, self.timezone, self.offset) == (other.by, other.timezone, other.offset)
 
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""
         if self._cuts(ranges):
             return ranges
-        grid = _grid(self.by, self.timezone)
+        grid = _grid(self.by, self.timezone, self.offset)
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
@@ -176,7 +219,7 @@ class TimePartition:
         """The time of every slot that lies in one of the ranges wholly."""
         if self._cuts(ranges):
             return ranges
-        grid = _grid(self.by, self.timezone)
+        grid = _grid(self.by, self.timezone, self.offset)
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
@@ -190,13 +233,13 @@ class TimePartition:
     def _cuts(self, ranges: RangeSet) -> bool:
         """Whether all of the ranges begin and end at edges; of a single one, which most are, it is remembered."""
         if len(ranges.starts) == 1:
-            return _are_edges(self.by, self.timezone, ranges.starts[0], ranges.ends[0])
-        grid = _grid(self.by, self.timezone)
+            return _are_edges(self.by, self.timezone, self.offset, ranges.starts[0], ranges.ends[0])
+        grid = _grid(self.by, self.timezone, self.offset)
         return grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends)
 
     def slots(self, ranges: RangeSet) -> Iterator[tuple[int, int]]:
         """The slots that lie in one of the ranges wholly, as (start, end), oldest first."""
-        grid = _grid(self.by, self.timezone)
+        grid = _grid(self.by, self.timezone, self.offset)
         for start, high in self.inside(ranges).pairs():
             low = start
             for end in grid.edges(low, high):
@@ -205,7 +248,7 @@ class TimePartition:
 
     def count(self, ranges: RangeSet) -> int:
         """How many slots lie in one of the ranges wholly; takes time by ranges and clock changes, not by slots."""
-        grid = _grid(self.by, self.timezone)
+        grid = _grid(self.by, self.timezone, self.offset)
         return sum(grid.count(start, end) for start, end in self.inside(ranges).pairs())
 
     def split(self, ranges: RangeSet, most: int) -> list[RangeSet]:
@@ -217,7 +260,7 @@ class TimePartition:
         return next(self._chunks(ranges, most), RangeSet())
 
     def _chunks(self, ranges: RangeSet, most: int) -> Iterator[RangeSet]:
-        grid = _grid(self.by, self.timezone)
+        grid = _grid(self.by, self.timezone, self.offset)
         chunk: list[tuple[int, int]] = []
         room = most
         for start, high in self.inside(ranges).pairs():
@@ -245,7 +288,7 @@ class TimePartition:
         >>> TimePartition("hour", "America/New_York").key(1730610000)
         '2024-11-03T01-04:00'
         """
-        return _grid(self.by, self.timezone).key(start)
+        return _grid(self.by, self.timezone, self.offset).key(start)
 
     def parse_key(self, text: str) -> tuple[int, int]:
         """The slot with that key, as (start, end).
@@ -253,7 +296,7 @@ class TimePartition:
         Raises:
             PartitionError: It is no key of this grain, the clocks skip it, or they repeat it and it lacks its offset.
         """
-        return _grid(self.by, self.timezone).parse_key(text)
+        return _grid(self.by, self.timezone, self.offset).parse_key(text)
 
     def parse_keys(self, text: str) -> tuple[int, int]:
         """The time of ``KEY`` or ``A..B``, inclusive, as (start, end).
@@ -271,7 +314,7 @@ class TimePartition:
 
     def labels(self, ranges: RangeSet) -> list[str]:
         """The slots that lie in one of the ranges wholly: ``A..B`` of keys, inclusive, or ``A`` for a single slot."""
-        grid = _grid(self.by, self.timezone)
+        grid = _grid(self.by, self.timezone, self.offset)
         texts: list[str] = []
         for start, end in self.inside(ranges).pairs():
             last = grid.floor(end - 1)
@@ -280,7 +323,7 @@ class TimePartition:
 
     def keys(self, low: int, high: int) -> Iterator[str]:
         """The keys of the slots between two edges, oldest first."""
-        grid = _grid(self.by, self.timezone)
+        grid = _grid(self.by, self.timezone, self.offset)
         start = low
         for end in grid.edges(low, high):
             yield grid.key(start)
@@ -288,14 +331,14 @@ class TimePartition:
 
 
 @lru_cache(maxsize=1024)
-def _grid(by: str, timezone: str) -> Grid:
+def _grid(by: str, timezone: str, offset: int) -> Grid:
     """The grid of a grain in a zone, shared by all partitions of that kind."""
     if by not in FIXED:
         return CronGrid(by, timezone)
-    return HourGrid(timezone) if by == "hour" else SliceGrid(by, timezone)
+    return HourGrid(timezone) if by == "hour" else SliceGrid(by, timezone, offset)
 
 
 @lru_cache(maxsize=4096)
-def _are_edges(by: str, timezone: str, start: int, end: int) -> bool:
+def _are_edges(by: str, timezone: str, offset: int, start: int, end: int) -> bool:
     """Whether one range begins and ends at edges."""
-    return _grid(by, timezone).are_edges((start, end))
+    return _grid(by, timezone, offset).are_edges((start, end))

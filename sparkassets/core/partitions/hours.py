@@ -106,6 +106,14 @@ class HourGrid:
     def of_date(self, day: int) -> None:
         """None: a date tells no hour."""
 
+    of_name = of_date
+
+    def named(self, start: int) -> int:
+        """The local date at the start of a slot, by its number."""
+        return self.nominal(start) // DAY
+
+    dated = named
+
     def of_local(self, local: int) -> tuple[int, int] | None:
         """The time of all slots of the local hour that holds a local time; None where the clocks skip it."""
         hour = local // HOUR * HOUR

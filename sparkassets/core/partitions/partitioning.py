@@ -59,6 +59,11 @@ class Partitioning:
         return self.time is not None and bool(self.segments)
 
     @property
+    def is_ahead(self) -> bool:
+        """Whether partitions count before they are over."""
+        return self.time is not None and self.time.ahead is not None
+
+    @property
     def timeless(self) -> Partitioning:
         """The product of its other dimensions."""
         return Partitioning(None, self.segments)
@@ -463,15 +468,19 @@ class Partitioning:
     # ----------------------------------------------------------------- time
 
     def over(self, now: int) -> PartitionSet:
-        """All known partitions that are over at an instant, Unix seconds; the whole of an asset always is."""
-        return self._of_known(_ALWAYS if self.time is None else RangeSet.span(_ALWAYS.first, self.time.floor(now)))
+        """All known partitions that are over at an instant, Unix seconds; the whole of an asset always is.
+
+        Where slots are wanted ahead, those that are not ahead by more count as over.
+        """
+        return self._of_known(_ALWAYS if self.time is None else RangeSet.span(_ALWAYS.first, self.time.counted(now)))
 
     def rollover(self, now: int) -> int | None:
         """When `over` changes next, Unix seconds; None for never."""
-        return None if self.time is None else self.time.next(now)
+        time = self.time
+        return None if time is None else time.due(time.next(time.counted(now)))
 
     def last_over(self, now: int) -> PartitionSet:
-        """The newest known partitions that are over at an instant, Unix seconds."""
+        """The newest known partitions that are over at an instant, Unix seconds; not those that are ahead of it."""
         time = self.time
         return self._of_known(_ALWAYS if time is None else RangeSet.span(time.previous(now), time.floor(now)))
 
@@ -480,14 +489,14 @@ class Partitioning:
 
         Of an empty set there is none (IndexError).
         """
-        return None if self.time is None else self.time.next(parts.first)
+        return None if self.time is None else self.time.due(self.time.next(parts.first))
 
     def all_over(self, parts: PartitionSet) -> int | None:
         """When all partitions that hold something of ``parts`` are over, Unix seconds; None for always.
 
         Of an empty set there are none (IndexError).
         """
-        return None if self.time is None else self.time.ceil(parts.last)
+        return None if self.time is None else self.time.due(self.time.ceil(parts.last))
 
     def between(self, low: int | None, high: int | None) -> PartitionSet:
         """The known partitions that begin at ``low`` or after and before ``high``, Unix seconds; None is open.

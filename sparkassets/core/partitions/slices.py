@@ -19,18 +19,34 @@ class SliceGrid:
     """Slices of whole local days: a slot begins where the clocks leave the slice before for good.
 
     Instants and local times are seconds; an edge is the start or the end of a slot. Slices are numbered as in `grains`.
+    With an offset a slot begins so much later on the wall clock than its slice, whose key it keeps; in dates whole days
+    of the offset count.
     """
 
-    __slots__ = ("_by", "_clock", "_grain", "_regular", "_steady", "_timezone", "longest", "precision")
+    __slots__ = (
+        "_by",
+        "_clock",
+        "_days",
+        "_grain",
+        "_offset",
+        "_regular",
+        "_steady",
+        "_timezone",
+        "longest",
+        "precision",
+    )
 
-    def __init__(self, by: str, timezone: str) -> None:
+    def __init__(self, by: str, timezone: str, offset: int = 0) -> None:
         self._by = by
         self._clock = offsets(timezone)
         self._grain = GRAINS[by]
         self._timezone = timezone
         self.precision = by
         self.longest = self._grain.length
-        self._regular = _REGULAR.get(by)
+        self._offset = offset
+        self._days = abs(offset) // DAY * (1 if offset > 0 else -1)
+        length, shift = _REGULAR.get(by, (0, 0))
+        self._regular = (length, shift - offset) if length else None
         self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
 
     def floor(self, unix: int) -> int:
@@ -93,34 +109,47 @@ class SliceGrid:
         if self._by != "day":  # no longer slice was ever skipped whole
             return slices
         gaps = (
-            (change.at + change.before, change.at + change.after) for change in self._clock.changes(low + 1, high + 1)
+            (change.at + change.before - self._offset, change.at + change.after - self._offset)
+            for change in self._clock.changes(low + 1, high + 1)
         )
         return slices - sum(max(0, gone_to // DAY + -gone_from // DAY) for gone_from, gone_to in gaps)
 
     def nominal(self, start: int) -> int:
-        """00:00 of the slot's first day on the wall clock, also where the clocks skip it."""
-        return self._grain.first_day(self._number(start)) * DAY
+        """When the slot begins on the wall clock, without an offset at 00:00, also where the clocks skip it."""
+        return self.named(start) * DAY + self._offset
 
     def shift(self, edge: int, duration: Duration, *, late: bool) -> int:  # noqa: ARG002 - 00:00 is early and late
         """The instant that long after an edge; it never descends when the edge ascends."""
         if duration.months or duration.days:
-            edge = self._clock.boundary(duration.add_to_local(self.nominal(edge)))
+            edge = self._clock.boundary(duration.add_to_local(self.named(edge) * DAY) + self._offset)
         return edge + duration.seconds
 
     def of_date(self, day: int) -> tuple[int, int] | None:
         """The slot that a local date is in, by its number, as (start, end); None where the clocks skip the slot."""
+        return self.of_name(day - self._days)
+
+    def of_name(self, day: int) -> tuple[int, int] | None:
+        """The slot whose slice holds a day, as (start, end); None where the clocks skip the slot."""
         number = self._grain.index(day)
         start, end = self._edge(number), self._edge(number + 1)
         year = int(self._grain.key(self._grain.first_day(number))[:4])
         return (start, end) if start < end and year in YEARS else None
 
     def of_local(self, local: int) -> tuple[int, int] | None:
-        """The slot of the local date of a local time."""
-        return self.of_date(local // DAY)
+        """The slot that holds a local time; None where the clocks skip it."""
+        return self.of_name((local - self._offset) // DAY)
+
+    def named(self, start: int) -> int:
+        """The first day of the slot's slice, by its number: that of its key."""
+        return self._grain.first_day(self._number(start))
+
+    def dated(self, start: int) -> int:
+        """The first date of the slot, by its number."""
+        return self.named(start) + self._days
 
     def key(self, start: int) -> str:
         """The key of the slot with that start."""
-        return self._grain.key(self._grain.first_day(self._number(start)))
+        return self._grain.key(self.named(start))
 
     def parse_key(self, text: str) -> tuple[int, int]:
         """The slot with that key, as (start, end).
@@ -148,11 +177,11 @@ class SliceGrid:
 
     def _number(self, unix: int) -> int:
         """The number of the slice whose slot holds an instant."""
-        number = self._grain.index((unix + self._clock.at(unix)) // DAY)
+        number = self._grain.index((unix + self._clock.at(unix) - self._offset) // DAY)
         while self._edge(number) > unix:  # a short first reading of a midnight that the clocks repeat
             number -= 1
         return number
 
     def _edge(self, number: int) -> int:
         """The start of a slice; equal to the next one's where the clocks skip it."""
-        return self._clock.boundary(self._grain.first_day(number) * DAY)
+        return self._clock.boundary(self._grain.first_day(number) * DAY + self._offset)

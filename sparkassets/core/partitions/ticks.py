@@ -149,6 +149,14 @@ class CronGrid:
         at = self._clock.tick(day * DAY)
         return self.floor(at), self.next(at)
 
+    of_name = of_date
+
+    def named(self, start: int) -> int:
+        """The local date at the start of a slot, by its number."""
+        return (start + self._clock.at(start)) // DAY
+
+    dated = named
+
     def of_local(self, local: int) -> tuple[int, int] | None:
         """The time of all slots in which the wall clock shows that; None where it never does."""
         readings = [each for each in self._clock.instants(local) if each + self._clock.at(each) == local]

@@ -86,6 +86,11 @@ class TimeField:
         """Whether the format tells a time of day."""
         return "H" in self.directives
 
+    @property
+    def has_days(self) -> bool:
+        """Whether the format tells a date."""
+        return not {"d", "j"}.isdisjoint(self.directives)
+
     def determines(self, precision: str) -> bool:
         """Whether the field's text tells one slot of that precision."""
         return not self.parts or any(sorted(self.directives) == sorted(enough) for enough in _DETERMINE[precision])

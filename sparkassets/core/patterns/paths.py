@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time, timedelta
 from functools import cached_property
 from itertools import chain, pairwise
 
@@ -269,7 +270,9 @@ class PathPattern:
         local = self.field.local(text)
         if local is None:
             return None
-        return partition.of_local(local) if self.field.has_hours else partition.of_date(local.date())
+        if self.field.has_hours:
+            return partition.of_local(local)
+        return partition.of_date(local.date()) if self.field.has_days else partition.of_name(local.date())
 
     def time(self, text: str, partitioning: Partitioning) -> tuple[int, int] | None:
         """`slot` by the dimension of time; all time where there is none but segments, and none of no partitions."""
@@ -300,7 +303,7 @@ class PathPattern:
         if self.field is None:
             return self.text
         if self.field.parts:
-            written = self.field.write(partition.local_start(start), partition.local_last(start))
+            written = self.field.write(*_extremes(self.field, start, partition))
         else:
             written = partition.key(start)
         relative = "".join(
@@ -308,6 +311,15 @@ class PathPattern:
             for token in self.tokens
         )
         return relative if self.root == "." else f"{self.root.rstrip('/')}/{relative}"
+
+
+def _extremes(field: TimeField, start: int, partition: TimePartition) -> tuple[datetime, datetime]:
+    """The first and the last local time that a field may name of the slot that begins at ``start``."""
+    if field.has_hours:
+        return partition.local_start(start), partition.local_last(start)
+    tells = partition.dated if field.has_days else partition.named
+    first, after = tells(start), tells(partition.next(start))
+    return datetime.combine(first, time()), datetime.combine(after, time()) - timedelta(days=1)
 
 
 def _such_as(partition: SegmentPartition) -> str:

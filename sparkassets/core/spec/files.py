@@ -221,13 +221,20 @@ class RegisteredMap(_Map):
 class PartitionMap(_Map):
     """A partition by time."""
 
-    by: GrainText = Field(description="How long each is, or a cron: from each of its ticks to the next.")
+    by: GrainText = Field(
+        description="How long each is; a cron: from each of its ticks to the next; auto: as the schedule's intervals."
+    )
     column: Maybe[Text] = Field(default=None, description="Column that holds the partition.")
     timezone: Maybe[ZoneText] = Field(default=None, description="Whose days and hours; the asset's by default.")
     start: Maybe[InstantText] = Field(
         default=None, description="No partition before it is wanted; one belongs when it begins at it or after."
     )
-    end: Maybe[InstantText] = Field(default=None, description="None is wanted from there on; the asset's by default.")
+    end: Maybe[InstantText] = Field(
+        default=None, description="None is wanted from there on; the asset's by default. +2d: so much ahead of now is."
+    )
+    offset: Maybe[DurationText] = Field(
+        default=None, description="Days and longer slots begin so much later on the wall clock; their keys stay."
+    )
 
 
 def _kind_of_segments(value: object) -> str | None:
@@ -371,8 +378,8 @@ class AssetFile(_Map):
     ] = Field(
         default=None,
         description=(
-            "The slices that are tracked and computed on their own; @daily is {by: day}. A list is the product of its "
-            "dimensions, at most one of them time."
+            "The slices that are tracked and computed on their own; @daily is {by: day}, auto the schedule's "
+            "intervals. A list is the product of its dimensions, at most one of them time."
         ),
     )
     strategy: Maybe[

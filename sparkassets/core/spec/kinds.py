@@ -114,11 +114,11 @@ FunctionText = Annotated[
 Count = Annotated[int, Field(ge=1), Expected("a whole number of at least 1")]
 Natural = Annotated[int, Field(ge=0), Expected("a whole number of at least 0")]
 Plain = Annotated[str | bool | int | float, Expected("text, a number, true or false")]
-PartitionText = Literal["none", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly"]
+PartitionText = Literal["none", "auto", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly"]
 GrainText = Annotated[
     str,
-    Field(pattern=rf"^({'|'.join(FIXED)}|\s*\S+(\s+\S+)+\s*)$"),
-    Expected("hour, day, week, month, quarter, year or a cron"),
+    Field(pattern=rf"^({'|'.join(FIXED)}|auto|\s*\S+(\s+\S+)+\s*)$"),
+    Expected("hour, day, week, month, quarter, year, auto or a cron"),
 ]
 ConditionList = Annotated[
     list[Any],

@@ -206,6 +206,8 @@ def _folders(project: ProjectDraft) -> tuple[str, ...]:
 def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> None:
     """Refuses runs that cannot be aligned: it takes a timetable with ticks on both sides."""
     at = draft.at / "inlets" / upstream.name / "partitions"
+    if asset.partitioning.is_ahead:
+        at.problem("'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now")
     for each in (asset, upstream):
         timetable = each.schedule.timetable
         if timetable is None or isinstance(timetable, Once | Continuous):

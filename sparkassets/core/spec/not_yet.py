@@ -14,7 +14,6 @@ KEYS: Final = frozenset(
         "validations",
         "inlets.*.validations",
         "inlets.*.read.overlap",
-        "partition.offset",
         "write.upsert",
         "write.publish",
         "state.catalog",
@@ -24,8 +23,6 @@ KEYS: Final = frozenset(
 VALUES: Final = {
     "inlets.*.partitions": frozenset({"all", "latest"}),
     "inlets.*.read": frozenset({"changes"}),
-    "partition": frozenset({"auto"}),
-    "partition.by": frozenset({"auto"}),
     "write": frozenset({"upsert", "publish"}),
     "unchanged": frozenset({"skip"}),
 }

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from sparkassets.core.crons import CronError, expand
-from sparkassets.core.partitions import FIXED, Partitioning, SegmentPartition, TimePartition
+from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import AssetFile, PartitionMap, SegmentsMap
 from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.segments import check_keys, check_types
-from sparkassets.core.spec.times import Bounds, bounds
+from sparkassets.core.spec.time_dimension import AUTO, automatic, time_dimension
+from sparkassets.core.spec.times import Bounds
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
 
@@ -24,8 +24,6 @@ _SHORT: Final = {
     "@quarterly": "quarter",
     "@yearly": "year",
 }
-_LONGEST: Final = 9 * 366
-"""Days that a slot of a cron may have: a leap day is missed out once a century."""
 _TIMES: Final = frozenset({"start", "end"})
 """Columns of `partitions` that tell the time of a block."""
 
@@ -75,42 +73,27 @@ def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -
     written = keys.partition
     if written is None or written == "none":
         return []
+    if written == AUTO:
+        own = automatic(at, keys, within=within, field=field)
+        return [] if own is None else [_Dimension(at, own)]
     if isinstance(written, str):
         time = TimePartition(_SHORT[written], within.timezone, field, within.start, within.end)
         return [_Dimension(at, time)]
     if isinstance(written, list):
-        return [_dimension(at / index, each, within=within, field=field) for index, each in enumerate(written)]
-    return [_dimension(at, written, within=within, field=field)]
+        return [_dimension(at / index, each, keys, within=within, field=field) for index, each in enumerate(written)]
+    return [_dimension(at, written, keys, within=within, field=field)]
 
 
-def _dimension(at: At, written: PartitionMap | SegmentsMap, *, within: Bounds, field: str | None) -> _Dimension:
+def _dimension(
+    at: At, written: PartitionMap | SegmentsMap, keys: AssetFile, *, within: Bounds, field: str | None
+) -> _Dimension:
     if isinstance(written, SegmentsMap) and isinstance(written.segments, str):
         return _Dimension(at, SegmentPartition(written.column, (), is_open=True))
     if isinstance(written, SegmentsMap):
         check_keys(at / "segments", written.segments)
         known = SegmentPartition(written.column, tuple(sorted(set(written.segments))))
         return _Dimension(at, known, tuple(written.segments))
-    inner = bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=within)
-    by = _grain(at / "by", written.by)
-    return _Dimension(at, TimePartition(by, inner.timezone, written.column or field, inner.start, inner.end))
-
-
-def _grain(at: At, written: str) -> str:
-    """The name of a grain, or a cron in one spelling; of what is neither a day."""
-    if written in FIXED:
-        return written
-    cron = " ".join(written.split())
-    try:
-        longest = expand(cron).days.longest
-    except CronError as error:
-        at.problem(str(error.args[0]), hint=error.hint)
-        return "day"
-    if longest > _LONGEST:
-        at.problem(
-            f"the partition's cron {cron!r} fires years apart; expected slots of at most {_LONGEST // 366} years"
-        )
-        return "day"
-    return cron
+    return _Dimension(at, time_dimension(at, written, keys, within=within, field=field))
 
 
 def _product(dimensions: Sequence[_Dimension]) -> Partitioning:
@@ -161,7 +144,8 @@ def _check_time(at: At, partition: TimePartition, source: SourceSpec | None) -> 
     if partition.column is None and (source is None or source.kind == "delta"):
         why = "reading a partition of a Delta table" if source else "'replace' works by block and"
         message = f"the partition has no column: {why} needs the column that holds it"
-        at.problem(message, hint=f"write partition: {{by: {partition.grain}, column: <column>}}")
+        by = AUTO if at.document.data.get("partition") == AUTO else partition.grain
+        at.problem(message, hint=f"write partition: {{by: {by}, column: <column>}}")
 
 
 def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> None:

@@ -10,6 +10,7 @@ from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import SegmentStrategyMap, StrategyMap
 from sparkassets.core.spec.model import InletSpec, Schedule
+from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
 from sparkassets.core.writes import WRITES, Replace, Write
 
@@ -81,7 +82,8 @@ def _check_partition(draft: AssetDraft, at: At, name: Name) -> None:
     """Refuses a strategy of partitions that the asset does not have, and one of another kind of partitions."""
     partitioned, fitting = draft.partitioning.is_partitioned, _of_partitions(draft)
     if name == "date_range" and draft.partitioning.time is None:
-        hint = "write partition: {by: day, column: <column>}"
+        by = "auto" if is_timed(draft.keys) else "day"
+        hint = f"write partition: {{by: {by}, column: <column>}}"
         instead = f"{draft.name!r} has segments alone: write 'segments', or leave it out"
         at.problem("strategy 'date_range' needs a partition by time", hint=instead if partitioned else hint)
     elif name == "segments" and not partitioned:

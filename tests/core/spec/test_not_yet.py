@@ -44,7 +44,6 @@ def test_a_state_in_a_catalog_is_refused():
         ("outlets", "the key 'outlets' is not supported yet"),
         ("inlets.*.validations", "the key 'validations' of an inlet is not supported yet"),
         ("inlets.*.read.overlap", "the key 'overlap' of 'read' is not supported yet"),
-        ("partition.offset", "the key 'offset' of 'partition' is not supported yet"),
         ("asset", None),
     ],
 )

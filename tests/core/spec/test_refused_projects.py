@@ -268,7 +268,7 @@ c.yml:2:1: 'retries' has no meaning for a source: others write it, so nothing ru
 c.yml:2:10: 'retries' is 'x'; expected a whole number of at least 0
     retries: x
              ^
-d.yml:2:17: 'by' in 'partition' is 'dya'; expected hour, day, week, month, quarter, year or a cron
+d.yml:2:17: 'by' in 'partition' is 'dya'; expected hour, day, week, month, quarter, year, auto or a cron
     partition: {by: dya, column: d}
                     ^^^
   hint: did you mean 'day'?

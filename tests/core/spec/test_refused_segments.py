@@ -256,7 +256,7 @@ a.yml:2:13: item 1 of 'partition' is 'daily'; expected {by: day, column: day} or
 partition: [auto]
 """,
             """\
-a.yml:2:13: 'partition' cannot be 'auto': it is not supported yet
+a.yml:2:13: item 1 of 'partition' is 'auto'; expected {by: day, column: day} or {segments: [de, nl], column: region}
     partition: [auto]
                 ^^^^
 """,
@@ -279,7 +279,7 @@ a.yml:2:13: the partition has no column: 'replace' works by block and needs the 
 partition: [{by: dya, column: day}, {segments: [de], column: region}]
 """,
             """\
-a.yml:2:18: 'by' in item 1 of 'partition' is 'dya'; expected hour, day, week, month, quarter, year or a cron
+a.yml:2:18: 'by' in item 1 of 'partition' is 'dya'; expected hour, day, week, month, quarter, year, auto or a cron
     partition: [{by: dya, column: day}, {segments: [de], column: region}]
                      ^^^
   hint: did you mean 'day'?

@@ -282,7 +282,7 @@ asset: a
 partition: {by: days, column: day}
 """,
             """\
-a.yml:2:17: 'by' in 'partition' is 'days'; expected hour, day, week, month, quarter, year or a cron
+a.yml:2:17: 'by' in 'partition' is 'days'; expected hour, day, week, month, quarter, year, auto or a cron
     partition: {by: days, column: day}
                     ^^^^
   hint: did you mean 'day'?
@@ -295,7 +295,7 @@ asset: a
 partition: {by: '@daily', column: day}
 """,
             """\
-a.yml:2:17: 'by' in 'partition' is '@daily'; expected hour, day, week, month, quarter, year or a cron
+a.yml:2:17: 'by' in 'partition' is '@daily'; expected hour, day, week, month, quarter, year, auto or a cron
     partition: {by: '@daily', column: day}
                     ^^^^^^^^
   hint: did you mean 'day'?
@@ -308,7 +308,7 @@ asset: a
 partition: day
 """,
             """\
-a.yml:2:12: 'partition' is 'day'; expected none, @hourly, @daily, @weekly, @monthly, @quarterly or @yearly
+a.yml:2:12: 'partition' is 'day'; expected none, auto, @hourly, @daily, @weekly, @monthly, @quarterly or @yearly
     partition: day
                ^^^
   hint: did you mean '@daily'?

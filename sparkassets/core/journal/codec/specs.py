@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import Duration
@@ -19,6 +19,9 @@ from sparkassets.core.partitions import (
     TimePartition,
     WindowMapping,
 )
+
+_NEWER: Final = frozenset({"offset", "ahead"})
+"""What partitions by time may have that they did not always have: where it is not there, nothing is written."""
 
 
 def spec_to(spec: FoldSpec) -> dict[str, Any]:
@@ -91,6 +94,7 @@ def _partition_to(partitioning: Partitioning) -> dict[str, Any] | None:
     if not partitioning.is_partitioned:
         return None
     time = asdict(partitioning.time) if partitioning.time is not None else {}
+    time = {key: value for key, value in time.items() if value or key not in _NEWER}
     if not partitioning.segments:
         return time
     segments = [[each.column, each.keys, *([True] if each.is_open else [])] for each in partitioning.segments]

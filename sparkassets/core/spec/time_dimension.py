@@ -1,0 +1,172 @@
+"""A dimension of time as it is written: its grain, what shifts its slots, and how far ahead of now they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from sparkassets.core.conditions.parse import is_time_text
+from sparkassets.core.crons import CronError, CronFields, WallClockTicks, expand
+from sparkassets.core.instants import DAY, Duration, InstantError
+from sparkassets.core.partitions import FIXED, TimePartition
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.files import AssetFile, PartitionMap, RegisteredMap, ScheduleMap
+from sparkassets.core.spec.times import Bounds, bounds
+from sparkassets.core.timetables import Timetable, TimetableError
+from sparkassets.core.timetables.parse import parse_timetable
+from sparkassets.core.timetables.shapes import Abutting
+from sparkassets.core.timetables.ticking import TickTimetable
+
+AUTO: Final = "auto"
+_LONGEST: Final = 9 * 366
+"""Days that a slot of a cron may have: a leap day is missed out once a century."""
+_SHORTEST: Final = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
+"""Days of the shortest slice of a grain that may have an offset."""
+_CRONS: Final = {
+    "0 * * * *": "hour",
+    "0 0 * * *": "day",
+    "0 0 * * 1": "week",
+    "0 0 1 * *": "month",
+    "0 0 1 */3 *": "quarter",
+    "0 0 1 1 *": "year",
+    "0 0 * * 0": "0 0 * * SUN",
+}
+"""What the crons of presets, and of named grains, are as grains."""
+
+
+def time_dimension(
+    at: At, written: PartitionMap, keys: AssetFile, *, within: Bounds, field: str | None
+) -> TimePartition:
+    """The dimension; what is wrong with it becomes problems, and it is then as far as it can be told.
+
+    Args:
+        at: The map.
+        written: Its keys.
+        keys: Those of the asset.
+        within: The asset's own zone and bounds.
+        field: The field of its path, which names the column where nothing else does.
+    """
+    by, outer = written.by, within
+    if by == AUTO:
+        by, outer = _own_interval(at / "by", keys, within)
+    end, ahead = written.end, None
+    if end is not None and end.startswith("+"):
+        ahead, end = _ahead(at / "end", end), None
+    inner = bounds(at, timezone=written.timezone, start=written.start, end=end, outer=outer)
+    offset = _offset(at / "offset", written.offset, by) if written.offset is not None else 0
+    column = written.column or field
+    grain = by if written.by == AUTO else _grain(at / "by", by)
+    return TimePartition(grain, inner.timezone, column, inner.start, inner.end, offset, ahead)
+
+
+def automatic(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -> TimePartition | None:
+    """The dimension of ``partition: auto``: the schedule's own interval; None where the schedule is no timetable."""
+    if not is_timed(keys):
+        return None
+    by, inner = _own_interval(at, keys, within)
+    return TimePartition(by, inner.timezone, field, inner.start, inner.end)
+
+
+def is_timed(keys: AssetFile) -> bool:
+    """Whether the schedule is a timetable."""
+    schedule = keys.schedule
+    return is_time_text(schedule) if isinstance(schedule, str) else isinstance(schedule, ScheduleMap | RegisteredMap)
+
+
+def _grain(at: At, written: str) -> str:
+    """The name of a grain, or a cron in one spelling; of what is neither a day."""
+    if written in FIXED:
+        return written
+    cron = " ".join(written.split())
+    try:
+        longest = expand(cron).days.longest
+    except CronError as error:
+        at.problem(str(error.args[0]), hint=error.hint)
+        return "day"
+    if longest > _LONGEST:
+        years = f"{_LONGEST // 366} years"
+        at.problem(f"the partition's cron {cron!r} fires years apart; expected slots of at most {years}")
+        return "day"
+    return cron
+
+
+def _offset(at: At, written: str, by: str) -> int:
+    """Seconds on the wall clock; 0 where it is wrong."""
+    if by not in _SHORTEST:
+        hint = "write by: '30 * * * *'" if by == "hour" else "write the time into the cron"
+        at.key_problem(f"'offset' shifts days and longer slots, not those by {by!r}", hint=hint)
+        return 0
+    try:
+        length = Duration.parse(written)
+    except InstantError as error:
+        at.problem(str(error.args[0]), hint=error.hint)
+        return 0
+    found, most = length.days * DAY + length.seconds, _SHORTEST[by]
+    if length.months or not 0 < abs(found) < most * DAY:
+        at.problem(f"'offset' is {written!r}; expected a duration below {most}d, before or after the {by} begins")
+        return 0
+    return found
+
+
+def _ahead(at: At, written: str) -> str | None:
+    """The duration of ``+2d``."""
+    try:
+        length = Duration.parse(written[1:])
+    except InstantError as error:
+        at.problem(str(error.args[0]), hint="+2d is so much ahead of now")
+        return None
+    if min(length.months, length.days, length.seconds) < 0 or length == Duration():
+        at.problem(f"'end' is {written!r}; expected a duration above 0 after the +")
+        return None
+    return written[1:]
+
+
+# --------------------------------------------------------------------------- auto
+
+
+def _own_interval(at: At, keys: AssetFile, within: Bounds) -> tuple[str, Bounds]:
+    """The grain of the schedule's intervals, with its zone and bounds; a day where there is none."""
+    if not is_timed(keys):
+        hint = "write the schedule as a cron or a preset, or by: day"
+        at.problem("'auto' is the interval of the schedule, which is no timetable", hint=hint)
+        return "day", within
+    try:
+        timetable = _timetable(keys, within)
+    except (TimetableError, InstantError):  # which is told where schedules are compiled
+        return "day", within
+    grain = None if timetable is None else _grain_of(timetable)
+    if timetable is None or grain is None:
+        message = "'auto' is the interval of the schedule, whose intervals are not those of a cron"
+        at.problem(message, hint="write the grain, such as by: day, or the schedule as one cron")
+        return "day", within
+    return grain, Bounds(timetable.timezone, timetable.start, timetable.end)
+
+
+def _timetable(keys: AssetFile, within: Bounds) -> Timetable | None:
+    """That of the schedule; None of one that is registered.
+
+    Raises:
+        TimetableError: It is wrong.
+        InstantError: Its zone is not one.
+    """
+    written = keys.schedule
+    value = written.model_dump(exclude_unset=True) if isinstance(written, ScheduleMap) else written
+    if not isinstance(value, str | dict):
+        return None
+    return parse_timetable(value, timezone=within.timezone, start=within.start, end=within.end)
+
+
+def _grain_of(timetable: Timetable) -> str | None:
+    """The grain whose slots are the intervals of a timetable; None where no grain has them."""
+    if not isinstance(timetable, TickTimetable) or timetable.window or not isinstance(timetable.shape, Abutting):
+        return None
+    ticks = timetable.ticks
+    if not isinstance(ticks, WallClockTicks) or not isinstance(ticks.times, CronFields):
+        return None
+    return _named().get(ticks.times) or " ".join(ticks.text.split())
+
+
+@cache
+def _named() -> Mapping[CronFields, str]:
+    return {expand(cron): name for cron, name in _CRONS.items()}
