@@ -28,6 +28,7 @@ COMMANDS = {
     "run": "Run what is due until nothing is.",
     "backfill": "Compute what is missing or stale in a stretch of time.",
     "impact": "Show what follows, all the way down, if partitions change or are bad.",
+    "lineage": "Show from what partitions were computed, back to the sources.",
     "mark": "Correct what is known of partitions without running them.",
     "pause": "Stop assets from running; what comes for them meanwhile is kept.",
     "resume": "Let paused assets run again.",

@@ -17,6 +17,7 @@ from sparkassets.app.marking import Marking
 from sparkassets.app.pausing import Pausing
 from sparkassets.app.segmenting import Segmenting
 from sparkassets.app.timing import Timing
+from sparkassets.app.tracing import Tracing
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sparkassets.runtime.progress import Explained
 
 
-class Project(Driving, Timing, History, Announcing, Pausing, Marking, Segmenting):
+class Project(Driving, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting):
     """A project with its state: what the command line does, in Python.
 
     It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Pausing`, `Marking`) and tells (`Announcing`,

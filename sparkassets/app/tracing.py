@@ -1,0 +1,74 @@
+"""Asking where partitions came from: the journal is read from its newest entry back; needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sparkassets.app.opened import Opened
+from sparkassets.core.journal.codec import from_row
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.entries import Numbered
+    from sparkassets.core.journal.lineage import Lineage
+    from sparkassets.ports import JournalStore
+
+FIRST_READ = 256
+"""Rows of a dataset that are read at first; then eight times as many, until what was asked for is found."""
+
+
+class Tracing(Opened):
+    """What can be asked of the past of partitions."""
+
+    def lineage(self, asset: str, *partitions: str, depth: int | None = None) -> Lineage:
+        """Where partitions of an asset came from: which runs computed them, of which versions and partitions.
+
+        Args:
+            asset: Its name.
+            partitions: Keys ``A..B`` or ``A``, inclusive; none for an asset without partitions.
+            depth: How many runs to go back; None for all the way up to the sources.
+
+        Raises:
+            InputError: Its keys are wrong.
+        """
+        from sparkassets.app.backfilling import named_blocks
+        from sparkassets.core.journal.lineage import lineage
+
+        self.asset(asset)
+        project = self._known("lineage")
+        spec = project.assets[asset]
+        blocks, state = named_blocks(spec, partitions), self._state("lineage")
+        return lineage(project, state, _Past(self._adapters.store).of, asset=spec, blocks=blocks, depth=depth)
+
+
+class _Past:
+    """The journal's entries of each dataset, newest first; what was read once is kept."""
+
+    def __init__(self, store: JournalStore) -> None:
+        self._store = store
+        self._read: dict[str, list[Numbered]] = {}
+        self._limits: dict[str, int | None] = {}
+
+    def of(self, uri: str) -> Iterator[Numbered]:
+        """Those of one dataset."""
+        at = 0
+        while True:
+            known = self._read.get(uri, [])
+            yield from known[at:]
+            at = len(known)
+            if not self._more(uri):
+                return
+
+    def _more(self, uri: str) -> bool:
+        """Reads further back; returns whether that was possible."""
+        from sparkassets.core.journal.lineage import KINDS
+
+        limit = self._limits.get(uri, FIRST_READ)
+        if limit is None or not self._store.exists():
+            return False
+        rows = self._store.history(kinds=KINDS, uri=uri, last=limit)
+        known = self._read.setdefault(uri, [])
+        oldest = known[-1].seq if known else None
+        known += [from_row(row) for row in reversed(rows) if oldest is None or row.seq < oldest]
+        self._limits[uri] = limit * 8 if len(rows) == limit else None
+        return True

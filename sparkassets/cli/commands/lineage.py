@@ -1,0 +1,74 @@
+"""``sparkassets lineage``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.completing import AssetName
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import json_option, open_project, partitions_option, project_option
+from sparkassets.cli.render import clock
+from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.trees import tree
+from sparkassets.core.documents.lineage import lineage_document
+from sparkassets.core.partitions import UNPARTITIONED
+from sparkassets.core.planner.explain import Node
+from sparkassets.core.planner.wording import named_parts, prefixed
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.lineage import Origin, Read
+    from sparkassets.core.spec.model import ProjectSpec
+
+_NOTHING = {
+    "missing": "not computed",
+    "unknown": "the journal does not tell what computed it, or does not any more",
+}
+
+
+@click.command("lineage")
+@click.argument("asset", type=AssetName())
+@project_option
+@partitions_option
+@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Only so many runs back; default: all.")
+@json_option
+def command(folder: Path, asset: str, partitions: tuple[str, ...], depth: int | None, as_json: bool) -> int:
+    """Show from what partitions of ASSET were computed: by which runs, of which versions, up to the sources.
+
+    What one run computed is one line; below it is what it read. A run that stands further up is not unfolded again.
+    """
+    project = open_project(folder)
+    found = project.lineage(asset, *partitions, depth=depth)
+    if as_json:
+        print_json(lineage_document(found, project.spec))
+        return 0
+    terminal = Terminal.of(sys.stdout)
+    head = named_parts(asset, found.blocks, project.spec.assets[asset].partitioning)
+    below = tuple(_origin(origin, project.spec) for origin in found.origins)
+    terminal.print(*tree(Node(head, None, below), terminal))
+    return 0
+
+
+def _origin(origin: Origin, project: ProjectSpec) -> Node:
+    which = prefixed(origin.blocks, project.assets[origin.asset].partitioning)
+    if origin.kind in _NOTHING:
+        return Node(f"{which}{_NOTHING[origin.kind]}", holds=False)
+    facts = [origin.run or {"source": "observed", "event": "announced"}.get(origin.kind, origin.note)]
+    facts[0] += f" at {clock(origin.at, project)}"
+    facts += [f"version {origin.version}"] if origin.version is not None else []
+    facts += [f"code {origin.definition[:8]}"] if origin.definition else []
+    facts += [origin.note] if origin.note and origin.note not in facts[0] else []
+    facts += [f"changed by another writer since: {', '.join(origin.changed)}"] if origin.changed else []
+    facts += ["as above"] if origin.again else []
+    return Node(f"{which}{', '.join(facts)}", None, tuple(_read(read, project) for read in origin.reads))
+
+
+def _read(read: Read, project: ProjectSpec) -> Node:
+    known = project.assets.get(read.asset)
+    text = f"read {named_parts(read.asset, read.parts, known.partitioning if known is not None else UNPARTITIONED)}"
+    text += f" at version {read.version}" if read.version is not None else ""
+    text += f" from {read.low} on" if read.low is not None else ""
+    return Node(text, None, tuple(_origin(origin, project) for origin in read.origins))

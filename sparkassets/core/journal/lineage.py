@@ -1,0 +1,277 @@
+"""From what partitions were computed: by which run, of which versions and partitions of its inlets, up to the sources.
+
+The journal is read from its newest entry back, and only as far as it has to be: what a block holds is what the newest
+run that computed it wrote. A run read what was recorded before its claim, so its inlets are looked up as of then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
+from typing import Literal
+
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry, SuccessEntry
+from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.runs import Pin
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.frozen import frozen
+
+KINDS = ("success", "mark", "target", "observed", "event")
+"""The kinds of entries that tell where data came from."""
+
+Past = Callable[[str], Iterator[Numbered]]
+"""Entries of `KINDS` of a dataset, the newest first; they are read as they are asked for."""
+
+OriginKind = Literal["run", "mark", "source", "event", "lost", "missing", "unknown"]
+
+
+@frozen
+class Read:
+    """What a run read of one inlet.
+
+    Attributes:
+        table_id, version: Position in a Delta table; None for files.
+        parts: What it read of it for the blocks in question; everything for all of it.
+        before: What was recorded from there on came too late for it.
+        low: The watermark from which it read on.
+        origins: Where that came from; empty where it was not asked for.
+    """
+
+    asset: str
+    uri: str
+    parts: PartitionSet
+    before: int
+    table_id: str | None = None
+    version: int | None = None
+    low: str | None = None
+    origins: tuple[Origin, ...] = ()
+
+
+@frozen
+class Origin:
+    """Where some partitions of an asset came from.
+
+    Attributes:
+        kind: ``run`` computed them, a ``mark`` accepted them, a ``source`` or an ``event`` brought them; they are
+            ``lost``, ``missing``, or ``unknown`` to the journal.
+        blocks: Everything for an asset without partitions.
+        seq: Number of the entry that tells it; None where there is none.
+        at: When it was recorded, Unix seconds.
+        definition: Id of the code that computed it.
+        table_id, version: Of the asset's own table.
+        note: What else is known, for people: why it is lost, what was said, the files.
+        changed: What others changed in it since.
+        reads: By inlet.
+        again: It stands elsewhere in the tree already, with all that is before it.
+    """
+
+    asset: str
+    kind: OriginKind
+    blocks: PartitionSet
+    seq: int | None = None
+    at: int | None = None
+    run: str | None = None
+    definition: str = ""
+    table_id: str | None = None
+    version: int | None = None
+    note: str = ""
+    changed: tuple[str, ...] = ()
+    reads: tuple[Read, ...] = ()
+    again: bool = False
+
+
+@frozen
+class Lineage:
+    """Where partitions of an asset came from.
+
+    Attributes:
+        origins: Newest first; what one run computed together.
+    """
+
+    asset: str
+    blocks: PartitionSet
+    origins: tuple[Origin, ...]
+
+
+def lineage(
+    project: ProjectSpec, state: State, past: Past, *, asset: AssetSpec, blocks: PartitionSet, depth: int | None = None
+) -> Lineage:
+    """Where ``blocks`` of an asset came from; of what is open in time, what is there.
+
+    Args:
+        project: Its assets.
+        state: What is known now.
+        past: The journal.
+        asset: Whose blocks.
+        blocks: Whole partitions; everything for an asset without.
+        depth: How many runs to go back; None for all the way up.
+    """
+    if not asset.partitioning.can_list(blocks):
+        blocks = blocks & _there(asset, state)
+    return Lineage(asset.name, blocks, _Tracer(project, state, past).now(asset, blocks, depth))
+
+
+def _there(asset: AssetSpec, state: State) -> PartitionSet:
+    """What is there of the asset now."""
+    known = state.assets.get(asset.name)
+    if asset.source is not None or known is None:
+        return state.dataset(asset.uri).coverage
+    return known.coverage
+
+
+@frozen
+class _Asked:
+    """What is looked up.
+
+    Attributes:
+        before: Only entries of a smaller number count.
+        table_id, version: The table as it was read, where that is known.
+        depth: How many runs to go back from here.
+    """
+
+    blocks: PartitionSet
+    before: int = 1 << 62
+    table_id: str | None = None
+    version: int | None = None
+    depth: int | None = None
+
+
+@frozen
+class _Tracer:
+    project: ProjectSpec
+    state: State
+    past: Past
+    told: set[tuple[str, int, PartitionSet]] = field(default_factory=set)
+
+    def now(self, asset: AssetSpec, blocks: PartitionSet, depth: int | None) -> tuple[Origin, ...]:
+        """Where the blocks came from that are there now; of the others that they are missing."""
+        known = self.state.assets.get(asset.name)
+        missing = blocks - _there(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
+        table_id = known.table_id if known is not None else None
+        found = self._of(asset, _Asked(blocks - missing, table_id=table_id, depth=depth)) if blocks - missing else ()
+        return (*found, *([Origin(asset.name, "missing", missing)] if missing else []))
+
+    def _of(self, asset: AssetSpec, asked: _Asked) -> tuple[Origin, ...]:
+        """Where what was asked for came from; of what is open in time, where what is known of it did."""
+        whole, found = not asset.partitioning.can_list(asked.blocks), list[Origin]()
+        rest = asked.blocks & self.state.dataset(asset.uri).ever if whole else asked.blocks
+        changed = list[tuple[PartitionSet, str]]()
+        for numbered in self._entries(asset, asked) if rest else ():
+            changed += _changes(numbered)
+            if own := _told_by(numbered) & rest:
+                found.append(self._traced(asset, numbered, asked, own=own, changed=_since(changed, own)))
+                rest = rest - own
+                if not rest:
+                    return tuple(found)
+        return (*found, *([Origin(asset.name, "unknown", rest)] if rest and not whole else []))
+
+    def _entries(self, asset: AssetSpec, asked: _Asked) -> Iterator[Numbered]:
+        """What may tell of it, newest first."""
+        return (each for each in self.past(asset.uri) if each.seq < asked.before and _counts(asset, each, asked))
+
+    def _traced(
+        self, asset: AssetSpec, numbered: Numbered, asked: _Asked, *, own: PartitionSet, changed: tuple[str, ...]
+    ) -> Origin:
+        origin, entry = replace(_origin(asset.name, numbered), blocks=own, changed=changed), numbered.entry
+        return self._with_reads(asset, entry, origin, asked) if isinstance(entry, SuccessEntry) else origin
+
+    def _with_reads(self, asset: AssetSpec, entry: SuccessEntry, origin: Origin, asked: _Asked) -> Origin:
+        """The run with what it read for its blocks, unless that was told already."""
+        key = (asset.name, origin.seq or 0, origin.blocks)
+        if key in self.told:
+            return replace(origin, again=True)
+        self.told.add(key)
+        reads = (self._read(asset, name, pin, entry, origin.blocks) for name, pin in entry.pins.items())
+        return replace(origin, reads=tuple(self._with_origins(read, asked) for read in reads))
+
+    def _read(self, asset: AssetSpec, name: str, pin: Pin, entry: SuccessEntry, own: PartitionSet) -> Read:
+        """What the run read of an inlet for ``own`` of its blocks."""
+        up, inlet, parts = self.project.assets.get(name), asset.inlets.get(name), pin.parts
+        if up is not None and inlet is not None:
+            needed = self.project.dependency(asset, inlet)
+            parts = parts & needed.up(own) if needed.is_mapped else parts
+        before = pin.seq + 1 if inlet is not None and inlet.aligned else entry.token
+        return Read(name, pin.uri, parts, before, pin.table_id, pin.version, pin.low)
+
+    def _with_origins(self, read: Read, asked: _Asked) -> Read:
+        """The read with where that came from, as far back as was asked."""
+        up = self.project.assets.get(read.asset)
+        if up is None or up.uri != read.uri:
+            return read
+        blocks = read.parts if up.partitioning.is_partitioned else EVERYTHING
+        depth = None if asked.depth is None else asked.depth - 1
+        asking = _Asked(blocks, read.before, read.table_id, read.version, depth)
+        origins = self._of(up, asking) if depth != 0 else ()
+        if up.partitioning.can_list(read.parts):
+            return replace(read, origins=origins)
+        return replace(read, origins=origins, parts=PartitionSet.union(each.blocks for each in origins) or EVERYTHING)
+
+
+def _origin(asset: str, numbered: Numbered) -> Origin:
+    """What an entry tells, of all of it."""
+    origin = Origin(asset, "unknown", NOTHING, numbered.seq, unix(numbered.at))
+    match numbered.entry:
+        case SuccessEntry() as entry:
+            return replace(
+                origin,
+                kind="run",
+                run=entry.run,
+                definition=entry.definition,
+                table_id=entry.table_id,
+                version=entry.version,
+            )
+        case MarkEntry() as entry:
+            return replace(origin, kind="mark", note=f"marked as done by {entry.by}: {entry.reason}")
+        case TargetEntry() as entry:
+            return replace(origin, kind="lost", note=entry.found.reason)
+        case ObservedEntry() as entry:
+            files = entry.extra.get("files")
+            note = f"{files:,} file{'' if files == 1 else 's'}" if isinstance(files, int) else ""
+            return replace(origin, kind="source", table_id=entry.table_id, version=entry.version, note=note)
+        case EventEntry() as entry:
+            return replace(origin, kind="event", run=entry.run, note=f"id {entry.id}" if entry.id is not None else "")
+    raise TypeError(f"{numbered.entry!r} brings nothing")
+
+
+def _changes(numbered: Numbered) -> list[tuple[PartitionSet, str]]:
+    """What others changed in an asset's table, as a look at it found."""
+    if not isinstance(numbered.entry, TargetEntry):
+        return []
+    commits = numbered.entry.found.commits
+    return [(commit.blocks, f"{commit.operation} in version {commit.version}") for commit in commits]
+
+
+def _since(changed: list[tuple[PartitionSet, str]], own: PartitionSet) -> tuple[str, ...]:
+    return tuple(what for blocks, what in changed if blocks.overlaps(own))
+
+
+def _counts(asset: AssetSpec, numbered: Numbered, asked: _Asked) -> bool:
+    """Whether an entry tells of the table as it was read."""
+    entry = numbered.entry
+    if getattr(entry, "asset", None) not in (asset.name, None):
+        return False
+    if not isinstance(entry, SuccessEntry):
+        return True
+    if asked.table_id is not None and entry.table_id not in (asked.table_id, None):
+        return False
+    return asked.version is None or entry.version is None or entry.version <= asked.version
+
+
+def _told_by(numbered: Numbered) -> PartitionSet:
+    """The partitions of which an entry says where they came from."""
+    match numbered.entry:
+        case SuccessEntry() as entry:
+            return entry.blocks
+        case MarkEntry() as entry:
+            return entry.came
+        case TargetEntry() as entry:
+            return entry.found.lost
+        case ObservedEntry() as entry:
+            return EVERYTHING if entry.whole else entry.changed
+        case EventEntry() as entry:
+            return entry.parts
+    return NOTHING
