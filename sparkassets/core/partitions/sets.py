@@ -274,22 +274,22 @@ def _known(
     rights: Alone,
 ) -> PartitionSet:
     """`_joined`, of very large sets that come again, or nearly."""
-    one, other = left.value, right.value
+    one, other, whole = left.value, right.value, False
 
     def joined(ours: Apart[RangeSet], theirs: Apart[RangeSet]) -> Apart[RangeSet]:
+        nonlocal whole
+        whole = ours is one.apart and theirs is other.apart
         return combined(f, (one.time, ours), (other.time, theirs), lefts=lefts, rights=rights)[1]
 
     question = (f, one.time, other.time, lefts, rights)
     made = PartitionSet(f(one.time, other.time), _NEARBY.ask(question, (one.apart, other.apart), joined))
-    return next((each for each in (one, other) if _are_same(each, made)), made)
+    return next((each for each in (one, other) if (whole or _begin_alike(each, made)) and each == made), made)
 
 
-def _are_same(one: PartitionSet, made: PartitionSet) -> bool:
-    """Whether both are one set, as far as that is told soon: of the very same values, or of none that are."""
+def _begin_alike(one: PartitionSet, made: PartitionSet) -> bool:
+    """Whether both may be of the very same tuples, which are compared soon: they begin and end with them."""
     mine, theirs = one.apart, made.apart
-    if len(theirs) >= MANY and (not mine or mine[0] is not theirs[0] or mine[-1] is not theirs[-1]):
-        return False
-    return one == made
+    return bool(mine and theirs) and mine[0] is theirs[0] and mine[-1] is theirs[-1]
 
 
 @lru_cache(maxsize=8)
