@@ -27,6 +27,9 @@ class BackfillRequest:
         force: Compute what is up to date again.
         rebuild: Compute all of a table in one commit, whose columns take the place of the table's.
         whole: All that is wanted, and what other code than the asset's has made.
+        segments: Only these, ``KEY`` or ``COLUMN=KEY``; without a partition of all time.
+        newest_first: The newest partitions first.
+        max_runs: So many runs at most; who asks for the same again goes on.
     """
 
     asset: str
@@ -36,6 +39,9 @@ class BackfillRequest:
     force: bool = False
     rebuild: bool = False
     whole: bool = False
+    segments: tuple[str, ...] = ()
+    newest_first: bool = False
+    max_runs: int | None = None
 
 
 def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
@@ -50,32 +56,68 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
         raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
     if request.rebuild:
         return _rebuild_of(asset, request)
-    if request.whole and (request.partition is not None or request.interval is not None):
-        raise InputError("--all computes all that is wanted: leave --partition and --interval out")
     if asset.partitioning.is_partitioned:
-        if request.whole:
-            return Backfill(asset, EVERYTHING, force=request.force)
-        if request.partition is None or request.interval is not None:
-            raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B, or --all")
-        return Backfill(asset, blocks_of(asset, request.partition), force=request.force)
+        blocks = _blocks_asked(asset, request)
+        return Backfill(
+            asset, blocks, force=request.force, newest_first=request.newest_first, max_runs=request.max_runs
+        )
+    _refuse_of_partitions(asset, request)
+    return Backfill(asset, EVERYTHING, interval=_interval_asked(asset, request), force=request.force)
+
+
+def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
+    """What a request names of an asset with partitions; everything for all that is wanted or there."""
+    if request.whole and (request.partition is not None or request.interval is not None or request.segments):
+        raise InputError("--all computes all that is wanted: leave --partition, --interval and --segment out")
+    if request.whole:
+        return EVERYTHING
+    if request.interval is not None or (request.partition is None and not request.segments):
+        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B, or --all")
+    if request.segments and not asset.partitioning.segments:
+        raise InputError(f"asset {asset.name!r} has no segments: leave --segment out")
+    blocks = blocks_of(asset, request.partition) if request.partition is not None else EVERYTHING
+    if not request.segments:
+        return blocks
+    found = blocks & asset.partitioning.of_segments(request.segments)
+    if not found:
+        raise InputError(f"--partition {request.partition} names none of the segments of --segment")
+    return found
+
+
+def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
+    """Refuses what makes sense for partitions only."""
     if request.partition is not None:
         raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
-    interval = None
-    if request.interval is not None:
-        first, dots, last = request.interval.partition("..")
-        start = parse_instant(first, zone=asset.local_zone)
-        end = parse_instant(last, zone=asset.local_zone) if dots else start
-        if end < start:
-            raise InputError(f"the interval {request.interval!r} ends before it starts")
-        interval = (unix(start), unix(end))
-    return Backfill(asset, EVERYTHING, interval=interval, force=request.force)
+    if request.whole and request.interval is not None:
+        raise InputError("--all computes all that is wanted: leave --partition and --interval out")
+    options = {
+        "--segment": request.segments,
+        "--newest-first": request.newest_first,
+        "--max-runs": request.max_runs is not None,
+    }
+    given = next((name for name, value in options.items() if value), None)
+    if given is not None:
+        raise InputError(f"asset {asset.name!r} has no partitions: {given} is for those that have")
+
+
+def _interval_asked(asset: AssetSpec, request: BackfillRequest) -> tuple[int, int] | None:
+    if request.interval is None:
+        return None
+    first, dots, last = request.interval.partition("..")
+    start = parse_instant(first, zone=asset.local_zone)
+    end = parse_instant(last, zone=asset.local_zone) if dots else start
+    if end < start:
+        raise InputError(f"the interval {request.interval!r} ends before it starts")
+    return unix(start), unix(end)
 
 
 def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
     from sparkassets.runtime.work import Backfill, Rebuild
 
-    if request.partition is not None or request.interval is not None or request.whole:
-        raise InputError("--rebuild computes all of the table: leave --partition, --interval and --all out")
+    if request.partition is not None or request.interval is not None or request.whole or request.segments:
+        raise InputError("--rebuild computes all of the table: leave --partition, --segment, --interval and --all out")
+    if request.newest_first or request.max_runs is not None:
+        raise InputError("--rebuild is one run: leave --newest-first and --max-runs out")
     if asset.write is None or not asset.write.recomputable:
         raise InputError(
             f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.app.backfilling import BackfillRequest
+    from sparkassets.core.journal.entries import Entry
+    from sparkassets.core.journal.state import State
+    from sparkassets.core.partitions import PartitionSet
     from sparkassets.core.results import Summary
     from sparkassets.ports import Engine, Outlets
     from sparkassets.runtime.driver import Driver
@@ -99,6 +102,27 @@ class Driving(Looking):
         if request.downstream:
             works.append(Tick(descendants(self.spec.assets, request.asset)))
         return self._drive(works, spark, at=at, progress=progress, check=check)
+
+    def give_up(self, asset: str) -> PartitionSet:
+        """Gives up what is left of the asset's forced backfills: nobody goes on with it; returns what that is.
+
+        Raises:
+            InputError: There is no such asset.
+        """
+        from sparkassets.core.journal.requests import BackfillEntry
+        from sparkassets.core.partitions import NOTHING, PartitionSet
+
+        self.asset(asset)
+        given_up: list[PartitionSet] = []
+
+        def decide(state: State) -> Sequence[Entry]:
+            known = state.assets.get(asset)
+            given_up[:] = [each.left for each in known.redo] if known is not None else []
+            return [BackfillEntry(asset, NOTHING, PartitionSet.union(given_up))] if given_up else []
+
+        with self._opened("backfill") as ledger:
+            ledger.commit(decide)
+        return PartitionSet.union(given_up)
 
     def stop(self) -> bool:
         """Asks a `run` in progress to cancel its runs, record that, and return; safe in a signal handler.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -23,11 +23,13 @@ from sparkassets.runtime.targets import look_at_targets
 
 if TYPE_CHECKING:
     from sparkassets.app.backfilling import BackfillRequest
+    from sparkassets.core.journal.entries import Entry
     from sparkassets.core.partitions.across import Grid
     from sparkassets.core.planner.explain import Node
     from sparkassets.core.planner.impact import Impact
     from sparkassets.core.planner.plan import Estimate
     from sparkassets.core.planner.status import AssetStatus
+    from sparkassets.runtime.work import Work
 
 
 class Looking(Opened):
@@ -63,8 +65,14 @@ class Looking(Opened):
         from sparkassets.app.backfilling import backfill_of
 
         self.asset(request.asset)
-        context = self._context(at=at)
-        found = backfill_of(context.asset(request.asset), request).plan(context)
+        works: list[Work] = []
+
+        def begin(context: PlanningContext) -> Sequence[Entry]:
+            works.append(backfill_of(context.asset(request.asset), request))
+            return works[0].begin(context)
+
+        context = self._context(at=at, begin=begin)
+        found = works[0].plan(context)
         return self._told(found, context, estimate=estimate)
 
     def _told(self, found: Plan, context: PlanningContext, *, estimate: bool) -> Plan:
@@ -180,7 +188,13 @@ class Looking(Opened):
             raise InputError(f"asset {name!r} has no partitions", hint="`sparkassets status` tells what is known")
         return spec
 
-    def _context(self, *, at: datetime | str | None = None, select: Collection[str] | None = None) -> PlanningContext:
+    def _context(
+        self,
+        *,
+        at: datetime | str | None = None,
+        select: Collection[str] | None = None,
+        begin: Callable[[PlanningContext], Sequence[Entry]] | None = None,
+    ) -> PlanningContext:
         for name in select or ():
             self.asset(name)
         ledger = self._ledger("plan")
@@ -192,7 +206,7 @@ class Looking(Opened):
         found = look_at_targets(self.spec, ledger.state, self._adapters.targets(), gone=over, select=select)
         state: State = ledger.assume([*news.entries, *found.entries])
         clock = self._adapters.clock.now()
-        return PlanningContext(
+        context = PlanningContext(
             self.spec,
             state,
             unix(self._fixed(at) or clock),
@@ -202,3 +216,5 @@ class Looking(Opened):
             faults=news.faults | found.faults,
             notes=news.notes,
         )
+        begun = begin(context) if begin is not None else ()
+        return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context

@@ -170,6 +170,7 @@ class Driver:
 
     def _until_idle(self, work: Work) -> Plan:
         self._observe(work.select)
+        self.ledger.commit(lambda state: work.begin(self._context(work, state)))
         progressed = False
         while not self._stopping.is_set() and not self._broken:
             plan = self._plan(work, self.ledger.state)
@@ -189,7 +190,10 @@ class Driver:
         return self._plan(work, self.ledger.state)
 
     def _plan(self, work: Work, state: State) -> Plan:
-        context = PlanningContext(
+        return work.plan(self._context(work, state))
+
+    def _context(self, work: Work, state: State) -> PlanningContext:
+        return PlanningContext(
             project=self.project,
             state=state,
             now=unix(self._now()),
@@ -200,7 +204,6 @@ class Driver:
             faults=self._faults,
             notes=self._notes,
         )
-        return work.plan(context)
 
     def _now(self) -> datetime:
         return self.at or self.clock.now()

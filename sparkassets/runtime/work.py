@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Protocol
 
-from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.backfill import all_blocks, divided, plan_backfill, plan_backfill_unpartitioned
+from sparkassets.core.journal.entries import Entry
+from sparkassets.core.journal.requests import BackfillEntry
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.backfill import (
+    all_blocks,
+    divided,
+    plan_backfill,
+    plan_backfill_unpartitioned,
+    to_redo,
+)
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planner import decision_of
 from sparkassets.core.planner.rebuild import plan_rebuild
+from sparkassets.core.planner.redo import open_request
+from sparkassets.core.planner.slots import side_by_side
+from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
 
@@ -21,6 +34,9 @@ class Work(Protocol):
     @property
     def select(self) -> Collection[str] | None:
         """Assets that may run; None means all."""
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """What is recorded before anything runs; asked again where another driver was first."""
 
     def plan(self, context: PlanningContext) -> Plan:
         """What is due now."""
@@ -35,6 +51,11 @@ class Tick:
     def __init__(self, select: Collection[str] | None = None) -> None:
         self.select = select
         self._planner: IncrementalPlanner | None = None
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
 
     def plan(self, context: PlanningContext) -> Plan:
         """The plan of a tick; what did not change since the one before is not looked at again."""
@@ -55,6 +76,11 @@ class Rebuild:
         self._force = force
         self._done = False
 
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
+
     def plan(self, context: PlanningContext) -> Plan:
         """The run, until it has been tried."""
         if self._done:
@@ -69,6 +95,9 @@ class Rebuild:
 class Backfill:
     """Some blocks of one asset, in as many runs as its strategy makes of them.
 
+    What comes due by the asset's schedule since it began, besides these blocks, gets its turn after every run of the
+    backfill: both share the asset's chain, and neither waits for more than one run of the other.
+
     Attributes:
         remaining: Blocks that no run of this backfill has taken yet; everything for all that is wanted or there, what
             other code has made included.
@@ -81,30 +110,104 @@ class Backfill:
         *,
         interval: tuple[int, int] | None = None,
         force: bool = False,
+        newest_first: bool = False,
+        max_runs: int | None = None,
     ) -> None:
         self.select = (asset.name,)
         self.remaining = blocks
-        self._blocks = blocks
+        self._asked = self._blocks = blocks
         self._whole = blocks.is_everything and asset.partitioning.is_partitioned
         self._asset = asset
         self._interval = interval
         self._force = force
+        self._newest_first = newest_first
+        self._max_runs = max_runs
+        self._taken = 0
+        self._recorded: PartitionSet = NOTHING
+        self._notes: tuple[Note, ...] = ()
+        self._schedules_turn = False
+        self._due_before: PartitionSet = NOTHING
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """What is computed whatever is known of it is recorded: who goes on after a kill knows what is left of it."""
+        asset, limited = context.asset(self._asset.name), self._max_runs is not None
+        if not asset.partitioning.is_partitioned:
+            return ()
+        self._find_all(context)
+        self._due_before = decision_of(replace(context, decided={}), asset).coming
+        if not self._force:
+            return ()
+        known = open_request(context.state_of(asset), self._asked)
+        if known is None:
+            self._recorded = to_redo(context, asset, self._blocks)
+            entry = BackfillEntry(asset.name, self._asked, self._recorded, self._newest_first, limited)
+            return (entry,) if self._recorded else ()
+        self.remaining = self._recorded = known.left
+        count = plural(asset.partitioning.count(known.left), "partition")
+        text = f"goes on with the backfill that was asked {context.when(known.at)}: {count} left"
+        self._notes = (Note(asset.name, text, known.left),)
+        if (known.newest_first, known.limited) == (self._newest_first, limited):
+            return ()
+        return (BackfillEntry(asset.name, self._asked, known.left, self._newest_first, limited),)
+
+    def _find_all(self, context: PlanningContext) -> None:
+        """Looks once what all of the asset is, where that was asked for."""
+        if self._blocks.is_everything:
+            self.remaining = self._blocks = all_blocks(context, context.asset(self._asset.name))
 
     def plan(self, context: PlanningContext) -> Plan:
         """What is left of the backfill; its first run is the one to claim."""
-        if self._asset.partitioning.is_partitioned:
-            asset = context.asset(self._asset.name)
-            if self._blocks.is_everything:
-                self.remaining = self._blocks = all_blocks(context, asset)
-            left = self.remaining | (divided(context, asset) & self._blocks)
-            if not left:
+        asset = context.asset(self._asset.name)
+        if not asset.partitioning.is_partitioned:
+            if not self.remaining:
                 return Plan(context.now)
-            return plan_backfill(context, asset, left, force=self._force, other_code=self._whole)
-        if not self.remaining:
+            return plan_backfill_unpartitioned(context, asset, self._interval, force=self._force)
+        self._find_all(context)
+        left = self._left(context)
+        if not left:
             return Plan(context.now)
-        return plan_backfill_unpartitioned(context, context.asset(self._asset.name), self._interval, force=self._force)
+        found = plan_backfill(
+            context, asset, left, force=self._force, other_code=self._whole, newest_first=self._newest_first
+        )
+        found = self._limited(context, replace(found, notes=self._notes))
+        alone = not side_by_side(asset) and context.state_of(asset).chain
+        if not found.runs or not self._schedules_turn or alone:
+            return found
+        return replace(found, runs=(*self._scheduled(context, left), *found.runs))
+
+    def _scheduled(self, context: PlanningContext, left: PartitionSet) -> tuple[PlannedRun, ...]:
+        """The run of what came due by the schedule since the backfill began, if anything did."""
+        asset = context.asset(self._asset.name)
+        reserved = {asset.name: left | self._due_before}
+        decision = decision_of(replace(context, select=None, reserved=reserved, decided={}), asset)
+        return tuple(run for run in decision.runs if run.kind == "scheduled")[:1]
+
+    def _left(self, context: PlanningContext) -> PartitionSet:
+        """What no run has computed yet: of this invocation, and of what is recorded, of any."""
+        asset = context.asset(self._asset.name)
+        left = self.remaining | (divided(context, asset) & self._blocks)
+        if not self._recorded:
+            return left
+        known = open_request(context.state_of(asset), self._asked)
+        return left - (self._recorded if known is None else self._recorded - known.left)
+
+    def _limited(self, context: PlanningContext, found: Plan) -> Plan:
+        """The plan with as many runs as are wanted still, and what that leaves."""
+        if self._max_runs is None:
+            return found
+        chain = context.state_of(self._asset).chain
+        running = [
+            link for link in chain if link.entry.invocation == context.invocation and link.token not in context.gone
+        ]
+        room = max(0, self._max_runs - self._taken - len(running))
+        rest = PartitionSet.union(run.blocks for run in found.runs[room:])
+        reason = f"left by --max-runs {self._max_runs}; the same command goes on with it"
+        waiting = (*found.waiting, Waiting(self._asset.name, reason, None, rest)) if rest else found.waiting
+        return replace(found, runs=found.runs[:room], waiting=waiting)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again but in parts; a run that only settled an older one has tried nothing."""
-        if result.adopted is None:
+        self._schedules_turn = run.kind == "backfill"
+        if result.adopted is None and run.kind == "backfill":
+            self._taken += 1
             self.remaining = self.remaining - run.blocks

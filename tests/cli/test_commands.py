@@ -401,7 +401,7 @@ def test_a_rebuild_is_of_the_whole_table_or_is_refused(engine, said, asked):
     code, _, err = said("backfill", "daily_revenue", "--rebuild", "--partition", DAYS)
     assert (code, err) == (
         2,
-        "error: --rebuild computes all of the table: leave --partition, --interval and --all out\n",
+        "error: --rebuild computes all of the table: leave --partition, --segment, --interval and --all out\n",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,11 @@ from sparkassets.cli.render import print_downstream, print_plan
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.impact import downstream_document
 from sparkassets.core.documents.plan import plan_document
+from sparkassets.core.documents.values import partitions_document
+from sparkassets.core.planner.wording import labels
+
+if TYPE_CHECKING:
+    from sparkassets.wiring import Project
 
 
 @click.command("backfill")
@@ -29,6 +35,20 @@ from sparkassets.core.documents.plan import plan_document
     help="The data interval, for an asset without partitions (ISO; without an offset in its schedule's zone).",
 )
 @click.option("--all", "whole", is_flag=True, help="All that is wanted, also what was computed by other code.")
+@click.option(
+    "--segment",
+    "segments",
+    metavar="KEY",
+    multiple=True,
+    help="Only these segments, KEY or COLUMN=KEY; without --partition of all time. Repeatable.",
+)
+@click.option("--newest-first", is_flag=True, help="The newest partitions first.")
+@click.option(
+    "--max-runs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="N runs at most; the same command goes on with the rest.",
+)
 @click.option("--downstream", is_flag=True, help="Afterwards run what reads it or waits for it, too.")
 @click.option("--force", is_flag=True, help="Compute again what is up to date.")
 @click.option(
@@ -36,25 +56,27 @@ from sparkassets.core.documents.plan import plan_document
     is_flag=True,
     help="Compute all of the table in one commit, into the columns that it has now; readers see the old or the new.",
 )
+@click.option("--give-up", is_flag=True, help="Give up what is left of forced backfills of ASSET; computes nothing.")
 @click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")
 @json_option
-def command(  # noqa: PLR0913, PLR0917  click passes its options by name
+def command(
     folder: Path,
     asset: str,
-    partition: str | None,
-    interval: str | None,
-    whole: bool,
-    downstream: bool,
-    force: bool,
-    rebuild: bool,
+    *,
+    give_up: bool,
     dry_run: bool,
     as_json: bool,
+    **asked: Any,  # noqa: ANN401  the fields of a request, by their names
 ) -> int:
     """Compute what is missing or stale of ASSET in a stretch of time; no watermark moves.
 
     With --rebuild every partition that the table has or should have is computed again, in one run whatever the cap, and
     the columns that come out take the place of the table's. A partition that it has and that cannot be computed any
     more, as its inlets are gone, is a refusal; with --force it is computed from what is left.
+
+    What --force asks for is recorded: where it is interrupted or killed, the same command, or else the next
+    `sparkassets run`, goes on with what is left; with --max-runs only the same command does. What comes due meanwhile
+    by the asset's schedule gets its turn after each run.
 
     With --dry-run the plan goes to stdout, as `sparkassets plan` prints it, and with --downstream what it would make
     due after it, which its gates may keep waiting; both with what they are to cost, as of `sparkassets plan
@@ -63,15 +85,15 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     from sparkassets.app.backfilling import BackfillRequest
 
     project = open_project(folder)
-    request = BackfillRequest(
-        asset, partition, interval, downstream=downstream, force=force, rebuild=rebuild, whole=whole
-    )
+    request = BackfillRequest(asset, **asked)
+    if give_up:
+        return _give_up(project, asset, as_json=as_json)
     if not dry_run:
         return drive(
             project, lambda progress: project.backfill(request, progress=progress, check=False), as_json=as_json
         )
     plan = project.plan_backfill(request, estimate=True)
-    after = project.impact(plan) if downstream else None
+    after = project.impact(plan) if request.downstream else None
     costs = project.followers(after) if after else {}
     if as_json:
         told = {} if after is None else {"downstream": downstream_document(after, costs, project.spec)}
@@ -80,4 +102,15 @@ def command(  # noqa: PLR0913, PLR0917  click passes its options by name
     print_plan(plan, project.spec)
     if after is not None:
         print_downstream(after, costs, project.spec, Terminal.of(sys.stdout))
+    return 0
+
+
+def _give_up(project: Project, asset: str, *, as_json: bool) -> int:
+    """Tells what was left of the asset's backfills."""
+    left = project.give_up(asset)
+    if as_json:
+        print_json({"given_up": partitions_document(left, project.spec.assets[asset])})
+    else:
+        told = labels(left, project.spec.assets[asset].partitioning) or "nothing"
+        Terminal.of(sys.stdout).print(f"{asset}: {told} given up")
     return 0

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import Pin, Requested
@@ -207,6 +208,7 @@ Entry = (
     | PauseEntry
     | MarkEntry
     | SegmentEntry
+    | BackfillEntry
     | TargetEntry
 )
 

@@ -17,6 +17,7 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.marks import Mark, MarkEntry
+from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
@@ -275,6 +276,7 @@ class AssetState:
         made: By what it was computed, by the order in which the definitions came.
         marks: What people said of its blocks, ascending; no block is in two.
         keys: Segments of its open dimensions, by column; ``spec`` has those that count, with what its inlets tell.
+        redo: Requests to compute blocks again that are not answered wholly, ascending.
     """
 
     name: str
@@ -306,6 +308,7 @@ class AssetState:
     placed: int = 0
     costs: tuple[RunCost, ...] = ()
     made: tuple[Made, ...] = ()
+    redo: tuple[RedoRequest, ...] = ()
     marks: tuple[Mark, ...] = ()
 
     @property

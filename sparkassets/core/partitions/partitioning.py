@@ -19,7 +19,7 @@ from sparkassets.core.partitions.lifting import Segment, of_all
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.remembered import remembered
-from sparkassets.core.partitions.segments import ALL, WHOLE, SegmentPartition, encoded, tuples
+from sparkassets.core.partitions.segments import ALL, WHOLE, SegmentPartition, among, encoded, tuples
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
@@ -464,6 +464,18 @@ class Partitioning:
         if not meant:
             raise PartitionError(f"'{text}' names no partition: no segment is known yet")
         return PartitionSet(*of_all(span, meant, usual=_NEVER))
+
+    def of_segments(self, texts: Iterable[str]) -> PartitionSet:
+        """All partitions of the segments that are named, ``KEY`` or ``COLUMN=KEY``.
+
+        Raises:
+            PartitionError: One is no segment of a dimension.
+
+        >>> stores = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a", "b")),))
+        >>> stores.of_segments(["b"]) == stores.parse("*,b")
+        True
+        """
+        return PartitionSet(*of_all(_ALWAYS, among(self.segments, texts), usual=_NEVER))
 
     # ----------------------------------------------------------------- time
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Final
@@ -10,6 +11,7 @@ from urllib.parse import quote, unquote
 
 from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.lifting import Segment
+from sparkassets.core.phrases import listing
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
 
@@ -73,6 +75,32 @@ class SegmentPartition:
 def tuples(dimensions: tuple[SegmentPartition, ...]) -> tuple[Segment, ...]:
     """Every tuple of their segments, ascending; of no dimension the empty one."""
     return tuple(product(*(each.keys for each in dimensions)))
+
+
+def among(dimensions: Sequence[SegmentPartition], texts: Iterable[str]) -> tuple[Segment, ...]:
+    """The tuples of the segments that are named, ``KEY`` or ``COLUMN=KEY``; of a dimension without a name all.
+
+    Args:
+        dimensions: At least one; only a single one needs no column.
+        texts: Several of one dimension mean each of them.
+
+    Raises:
+        PartitionError: One is no segment of a dimension.
+
+    >>> regions, shops = SegmentPartition("region", ("de", "nl")), SegmentPartition("shop", ("a", "b", "c"))
+    >>> among([regions], ["nl", "de"]), among([regions, shops], ["shop=b", "region=nl", "shop=a"])
+    ((('nl',), ('de',)), (('nl', 'b'), ('nl', 'a')))
+    """
+    named: dict[str, list[str]] = {}
+    for text in texts:
+        column, found, key = text.partition("=")
+        dimension = next((each for each in dimensions if found and each.column == column), None)
+        if dimension is None and len(dimensions) != 1:
+            expected = listing([f"{each.column}=KEY" for each in dimensions])
+            raise PartitionError(f"'{text}' does not tell its dimension; expected {expected}")
+        known, wanted = (dimension, key) if dimension is not None else (dimensions[0], text)
+        named.setdefault(known.column, []).extend(known.parse(wanted))
+    return tuple(product(*(dict.fromkeys(named.get(each.column, each.keys)) for each in dimensions)))
 
 
 def encoded(segment: str) -> str:

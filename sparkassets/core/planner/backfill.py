@@ -17,6 +17,7 @@ from sparkassets.core.planner.pending import meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.redefined import others
 from sparkassets.core.planner.slots import Slots, busy, held, in_the_way, running, side_by_side
+from sparkassets.core.planner.timing import MOST_RUNS
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
@@ -25,9 +26,15 @@ from sparkassets.errors import InputError
 
 
 def plan_backfill(
-    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, *, force: bool, other_code: bool = False
+    context: PlanningContext,
+    asset: AssetSpec,
+    blocks: PartitionSet,
+    *,
+    force: bool,
+    other_code: bool = False,
+    newest_first: bool = False,
 ) -> Plan:
-    """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first.
+    """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first unless told otherwise.
 
     Of what is open in time it is all that is wanted or there.
 
@@ -44,6 +51,7 @@ def plan_backfill(
         _refuse_outside(context, asset, blocks)
     if (before := in_the_way(context, asset, state, blocks)) is not None:
         return before
+    order = -1 if newest_first else 1
     due, waiting = _due(context, asset, state, blocks - busy(context, asset, state), force=force, other_code=other_code)
     gated = gate(context, asset, due, emptied=force)
     shared = groups(context, asset, gated.ready)
@@ -51,12 +59,20 @@ def plan_backfill(
     waiting += [wait for group in shared for wait in group.aligned.waiting]
     runs: list[PlannedRun] = []
     slots = Slots(state, held(context, state))
-    for group in shared:
+    for group in shared[::order]:
         if not group.aligned.waiting:
-            batches, said = _batches(context, asset, state, group.blocks, slots=slots)
+            batches, said = _batches(context, asset, state, group.blocks, slots=slots, order=order)
             runs += [_of_batch(context, asset, state, each, group=group, notes=gated.notes) for each in batches]
             waiting += said
     return Plan(context.now, tuple(runs), tuple(waiting))
+
+
+def to_redo(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:
+    """Those of the blocks that a forced backfill can compute now, whoever is running the asset."""
+    state = context.state_of(asset)
+    due, _ = _due(context, asset, state, meant(context, asset, state, blocks), force=True, other_code=True)
+    shared = groups(context, asset, gate(context, asset, due, emptied=True).ready)
+    return PartitionSet.union(group.blocks for group in shared if not group.aligned.waiting)
 
 
 def divided(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
@@ -66,16 +82,21 @@ def divided(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
 
 
 def _batches(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet, *, slots: Slots
+    context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet, *, slots: Slots, order: int
 ) -> tuple[list[Shared], list[Waiting]]:
-    """The runs' blocks and slots, what failed of its data apart from the rest; and what the others wait for."""
+    """The runs' blocks and slots, what failed of its data apart from the rest; and what the others wait for.
+
+    With ``order`` -1 the newest first.
+    """
     if side_by_side(asset):
-        return share_out(asset, state, ready, slots)
+        some = asset.partitioning.split(ready, MOST_RUNS)[-1] if order < 0 and ready else ready
+        shared, said = share_out(asset, state, some, slots)
+        return shared[::order], said
     suspects = pending(context, asset, state).suspects if state.failed else ()
     found: list[Shared] = []
     left = ready
     while some := turn(asset.partitioning, left, suspects).blocks:
-        found += [(batch, 0) for batch in asset.partitioning.split(some, limit_of(asset))]
+        found += [(batch, 0) for batch in asset.partitioning.split(some, limit_of(asset))[::order]]
         left = left - some
     return found, []
 

@@ -8,6 +8,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.dividing import turn
 from sparkassets.core.planner.instances import instances
+from sparkassets.core.planner.lookback import NONE as NO_LOOKBACK
 from sparkassets.core.planner.lookback import lookback
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
@@ -46,7 +47,7 @@ def _of_blocks(case: Case, course: Course, found: Pending) -> Course:
     runs: list[PlannedRun] = []
     taken, coming = NOTHING, course.coming | course.blocks
     for candidate in course.candidates:
-        cut = _cut(case, candidate.blocks, barred=course.barred, found=found)
+        cut = _cut(case, candidate, barred=course.barred, found=found)
         if cut.rest:
             reason = f"left for the next run: more than max_partitions_per_run ({limit_of(case.asset)})"
             waiting.append(Waiting(name, reason, None, cut.rest))
@@ -86,14 +87,23 @@ class _Cut:
     note: str
 
 
-def _cut(case: Case, ready: PartitionSet, *, barred: PartitionSet, found: Pending) -> _Cut:
+def _first(asset: AssetSpec, todo: PartitionSet, *, newest_first: bool) -> PartitionSet:
+    """As many of the partitions as a run may compute."""
+    if newest_first:
+        return asset.partitioning.split(todo, limit_of(asset))[-1]
+    return asset.partitioning.oldest(todo, limit_of(asset))
+
+
+def _cut(case: Case, candidate: Candidate, *, barred: PartitionSet, found: Pending) -> _Cut:
     """The blocks of the next run, lookback included; what of that has failed is owed to another one."""
-    next_ones = turn(case.asset.partitioning, ready, found.suspects)
-    back = lookback(case.context, case.asset, case.state, next_ones.blocks, barred=barred)
+    next_ones = turn(case.asset.partitioning, candidate.blocks, found.suspects)
+    back = NO_LOOKBACK  # a backfill computes what it names
+    if candidate.kind == "scheduled":
+        back = lookback(case.context, case.asset, case.state, next_ones.blocks, barred=barred)
     failed = PartitionSet.union([found.failed, *(each.blocks for each in found.suspects)])
     todo = next_ones.blocks | (back.blocks - failed)
-    blocks = case.asset.partitioning.oldest(todo, limit_of(case.asset)) if todo else todo
-    rest, apart = todo - blocks, ready - next_ones.blocks
+    blocks = _first(case.asset, todo, newest_first=candidate.newest_first) if todo else todo
+    rest, apart = todo - blocks, candidate.blocks - next_ones.blocks
     return _Cut(blocks, rest, apart, back.blocks - blocks, back.gaps, next_ones.note)
 
 
@@ -107,10 +117,10 @@ def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> Planned
     context, asset, state, blocks = case.context, case.asset, case.state, cut.blocks
     uses = candidate.uses if blocks & candidate.asked else Uses()
     events = context.events(asset, state, {uri: blocks & uses.blocks.get(uri, NOTHING) for uri in uses.named})
-    reasons = [*filter(None, [_reason(case, found, candidate.tick, blocks), cut.note]), *candidate.notes]
+    reasons = [*filter(None, [_reason(case, found, candidate, blocks), cut.note]), *candidate.notes]
     request = RunRequest(
         asset=asset.name,
-        kind=state.chain[-1].entry.kind if state.chain and not blocks & found.due else "scheduled",
+        kind=state.chain[-1].entry.kind if state.chain and not blocks & found.due else candidate.kind,
         blocks=blocks,
         schedule_date=candidate.schedule_date,
         reason=", ".join(reasons),
@@ -132,7 +142,7 @@ def _consumption(found: Pending, uses: Uses, blocks: PartitionSet) -> Consumptio
     return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
 
 
-def _reason(case: Case, found: Pending, tick: Tick | None, blocks: PartitionSet) -> str:
+def _reason(case: Case, found: Pending, candidate: Candidate, blocks: PartitionSet) -> str:
     parts, count = [*filter(None, [takes_over(case.state.chain)])], case.asset.partitioning.count
     if missing := count(blocks & found.missing):
         parts.append(f"{plural(missing, 'partition')} missing")
@@ -140,9 +150,12 @@ def _reason(case: Case, found: Pending, tick: Tick | None, blocks: PartitionSet)
         parts.append(f"{count(stale)} stale: {listing(causes_of(found, blocks))} changed")
     parts += [f"{count(again)} {text}" for text, again in redone(case.asset, case.state, blocks)]
     if (again := count(blocks - found.due)) and not case.state.chain:
-        parts.append(f"{again} by lookback")
+        parts.append(
+            f"{again} by lookback" if candidate.kind == "scheduled" else f"backfill of {plural(again, 'partition')}"
+        )
     if failed := case.state.failed_blocks & blocks:
         parts.append(f"{count(failed)} failed before")
+    tick = candidate.tick
     told = f"{case.asset.schedule.text} at {case.context.when(tick.run_after)}: " if tick else ""
     return told + ", ".join(parts)
 

@@ -51,6 +51,7 @@ class PlanningContext:
         select: Assets that may run; None means all.
         faults: Sources and targets that cannot be looked at, with what is wrong.
         notes: Sources of which people should know something.
+        reserved: Asset to the blocks that a backfill in this invocation computes, which the schedule leaves to it.
         decided: By asset, filled as the planner goes.
     """
 
@@ -63,6 +64,7 @@ class PlanningContext:
     select: Collection[str] | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    reserved: Mapping[str, PartitionSet] = field(default_factory=dict)
     decided: dict[str, Decision] = field(default_factory=dict)
     _over: dict[Partitioning, PartitionSet] = field(default_factory=dict)
     _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.timing import Tick
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import Pin, RunKind
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
@@ -54,6 +54,8 @@ class Candidate:
         rescues: It is due only because an older run never ended.
         pins: What it reads of aligned inlets.
         notes: What people should know of its inlets.
+        kind: Whether the schedule or a person asked for it.
+        newest_first: Whether of more than one run computes the newest blocks come first.
     """
 
     blocks: PartitionSet
@@ -70,6 +72,8 @@ class Candidate:
     rescues: bool = False
     pins: Mapping[str, Pin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    kind: RunKind = "scheduled"
+    newest_first: bool = False
 
 
 @frozen

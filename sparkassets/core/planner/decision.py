@@ -19,12 +19,14 @@ from sparkassets.core.planner.failures import failures
 from sparkassets.core.planner.gates import gates
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.redo import redone, reserved
 from sparkassets.core.planner.resting import resting
 from sparkassets.core.planner.slots import is_whole, leftovers, running, settling, side_by_side
 from sparkassets.core.planner.upstream import upstream
 from sparkassets.core.spec.model import AssetSpec
 
-STEPS: tuple[Step, ...] = (failures, upstream, gates, alignment, batch, resting)
+STEPS: tuple[Step, ...] = (reserved, failures, upstream, gates, alignment, batch)
+"""From what is due to its runs."""
 
 
 def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
@@ -44,6 +46,7 @@ def _through_the_steps(context: PlanningContext, asset: AssetSpec, state: AssetS
     course = schedule(case)
     for step in STEPS:
         course = step(case, course)
+    course = resting(case, redone(case, course, STEPS))
     return Decision(course.runs, course.waiting, course.coming, course.blocked, course.failure)
 
 

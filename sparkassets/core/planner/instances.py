@@ -72,7 +72,7 @@ def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, 
     rescues = bool(chain) and not block & found.due
     request = RunRequest(
         asset=asset.name,
-        kind=chain[-1].entry.kind if rescues else "scheduled",
+        kind=chain[-1].entry.kind if rescues else candidate.kind,
         blocks=block,
         schedule_date=candidate.schedule_date,
         reason=", ".join(filter(None, [takes_over(chain), _why(case, found, candidate, block), *candidate.notes])),
@@ -99,6 +99,7 @@ def _why(case: Case, found: Pending, candidate: Candidate, block: PartitionSet) 
     state = "missing" if found.missing.overlaps(block) else f"stale: {listing(causes)} changed" if causes else ""
     failed = "failed before" if case.state.failed_blocks.overlaps(block) else ""
     again = [text for text, _ in redone(case.asset, case.state, block)]
-    said = ", ".join(filter(None, [state, *again, failed]))
+    asked = "backfill of 1 partition" if candidate.kind == "backfill" else ""
+    said = ", ".join(filter(None, [state, *again, asked, failed]))
     at = candidate.tick.run_after if candidate.tick is not None else None
     return f"{case.asset.schedule.text} at {case.context.when(at)}: {said}" if at is not None else said

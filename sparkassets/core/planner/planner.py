@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.decision import decide
 from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.graph import ancestors
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
 def plan(context: PlanningContext) -> Plan:
@@ -16,6 +17,15 @@ def plan(context: PlanningContext) -> Plan:
     for asset in context.project.assets.values():
         context.decided[asset.name] = decide(context, asset)
     return assemble(context, context.project)
+
+
+def decision_of(context: PlanningContext, asset: AssetSpec) -> Decision:
+    """The decision for one asset; nothing else is decided than what it goes by."""
+    before = ancestors(context.project.assets, asset.name)
+    for each in context.project.assets.values():
+        if each.name in before:
+            context.decided[each.name] = decide(context, each)
+    return decide(context, asset)
 
 
 def assemble(context: PlanningContext, project: ProjectSpec) -> Plan:

@@ -21,6 +21,7 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
+from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, RangeSet
@@ -171,6 +172,7 @@ ENTRIES = maybe(
         seconds=seconds,
     ),
     st.builds(PauseEntry, texts, st.booleans()),
+    st.builds(BackfillEntry, texts, blocks, sets, st.booleans(), st.booleans()),
     st.builds(TargetEntry, texts, texts, found, st.booleans(), st.dictionaries(texts, texts, max_size=2)),
 )
 

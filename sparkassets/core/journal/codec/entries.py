@@ -35,6 +35,7 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.errors import StateError
@@ -159,6 +160,17 @@ def _segment_from(row: JournalRow, body: Body) -> SegmentEntry:
     return SegmentEntry(row.asset or "", body["column"], tuple(body["added"]), tuple(body["removed"]))
 
 
+def _backfill_to(entry: BackfillEntry) -> dict[str, Any]:
+    told = {"newest_first": entry.newest_first, "limited": entry.limited}
+    parts = {"asked": parts_to(entry.asked), **segments_to(entry.blocks)}
+    return {"kind": "backfill", "asset": entry.asset, **columns_to(entry.blocks), "body": {**told, **parts}}
+
+
+def _backfill_from(row: JournalRow, body: Body) -> BackfillEntry:
+    blocks, asked = columns_from(row, body), parts_from(body["asked"])
+    return BackfillEntry(row.asset or "", asked, blocks, body["newest_first"], body["limited"])
+
+
 def _unknown(row: JournalRow, _: Body) -> Entry:
     raise ValueError(f"unknown kind {row.kind!r}")
 
@@ -175,6 +187,7 @@ _WRITTEN: Mapping[type[Entry], Callable[[Any], dict[str, Any]]] = {
     PauseEntry: _pause_to,
     MarkEntry: marks.mark_to,
     SegmentEntry: _segment_to,
+    BackfillEntry: _backfill_to,
 }
 """By kind of entry: the columns of its row, and the body as an object."""
 
@@ -192,4 +205,5 @@ _READ: Mapping[str, Callable[[JournalRow, Body], Entry]] = {
     "resume": _pause_from,
     "mark": marks.mark_from,
     "segment": _segment_from,
+    "backfill": _backfill_from,
 }

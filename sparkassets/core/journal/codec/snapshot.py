@@ -26,6 +26,7 @@ from sparkassets.core.journal.codec.values import (
     interval_from,
     segments_to,
 )
+from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import (
     AssetState,
@@ -221,6 +222,7 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "instances": [[each.start, each.end, each.seq, each.table_id, each.version] for each in asset.instances],
         "paused": asset.paused,
         "placed": asset.placed,
+        "redo": [_redo_to(each) for each in asset.redo],
         "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
         "marks": marks.marks_to(asset.marks),
         **({"keys": {name: [each.known, each.removed] for name, each in asset.keys.items()}} if asset.keys else {}),
@@ -233,11 +235,22 @@ def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "failed": tuple(_failed_from(item) for item in body["failed"]),
         "last": _last_from(body["last"]) if body["last"] else None,
         "instances": tuple(Instance(*each) for each in body["instances"]),
+        "redo": tuple(_redo_from(each) for each in body.get("redo", ())),
         "costs": tuple(RunCost(*each) for each in body.get("costs", ())),
         **{key: body[key] for key in ("done", "paused", "placed")},
         "marks": marks.marks_from(body.get("marks", ())),
         "keys": {name: LearnedKeys(*map(tuple, each)) for name, each in body.get("keys", {}).items()},
     }
+
+
+def _redo_to(request: RedoRequest) -> list[Any]:
+    asked, left = parts_to(request.asked), parts_to(request.left)
+    return [request.seq, request.at, asked, left, request.newest_first, request.limited]
+
+
+def _redo_from(request: Sequence[Any]) -> RedoRequest:
+    seq, at, asked, left, newest_first, limited = request
+    return RedoRequest(seq, at, parts_from(asked), parts_from(left), newest_first, limited)
 
 
 def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:

@@ -18,10 +18,11 @@ from sparkassets.core.journal.entries import (
     SpecEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import datasets, keys, marks, runs, specs
+from sparkassets.core.journal.fold import datasets, keys, marks, requests, runs, specs
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.journal.state import State
 
 
@@ -46,4 +47,5 @@ _FOLDED: Mapping[type[Entry], Callable[[Workspace, Any, Numbered], None]] = {
     PauseEntry: runs.paused,
     MarkEntry: marks.marked,
     SegmentEntry: keys.told,
+    BackfillEntry: requests.asked,
 }

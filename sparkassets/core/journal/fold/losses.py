@@ -43,6 +43,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             costs=asset.costs,
             marks=asset.skips,
             keys=asset.keys,
+            redo=asset.redo,
             loss=Loss(blocks, found.reason, seq),
             foreign=found.commits,
             **position,

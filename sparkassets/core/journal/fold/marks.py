@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import Numbered
-from sparkassets.core.journal.fold import consumption, datasets, made
+from sparkassets.core.journal.fold import consumption, datasets, made, requests
 from sparkassets.core.journal.fold.failures import without
 from sparkassets.core.journal.fold.losses import accepted
 from sparkassets.core.journal.fold.removal import computed
@@ -22,8 +22,9 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
     asset = work.assets[entry.asset]
     follow = _whole if entry.blocks.is_everything else _blocks
     mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
+    redo = asset.redo if entry.kind == "missing" else requests.without(asset.redo, entry.blocks)
     after = follow(work, asset, entry, numbered.seq)
-    work.assets[entry.asset] = replace(after, marks=after_mark(asset.marks, mark))
+    work.assets[entry.asset] = replace(after, marks=after_mark(asset.marks, mark), redo=redo)
     datasets.withdraw(work, entry.asset, entry.uri, asset.coverage - after.coverage)
     datasets.publish(work, numbered)
     for uri in asset.spec.named:

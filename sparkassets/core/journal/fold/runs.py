@@ -15,7 +15,7 @@ from sparkassets.core.journal.entries import (
     RenewEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import consumption, datasets, keys
+from sparkassets.core.journal.fold import consumption, datasets, keys, requests
 from sparkassets.core.journal.fold.failures import after_blocks, after_failure
 from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.made import computed_by
@@ -135,6 +135,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         chain=asset.without_chain(entry.recorder),
         last=_last(asset, entry, claim, numbered),
         costs=_with_cost(asset, entry),
+        redo=requests.answered(asset.redo, entry),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
     )
 

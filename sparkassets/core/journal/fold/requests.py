@@ -1,0 +1,39 @@
+"""What is left of requests to compute blocks again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.entries import Numbered, SuccessEntry
+from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.requests import BackfillEntry, RedoRequest
+from sparkassets.core.partitions import PartitionSet
+
+
+def asked(work: Workspace, entry: BackfillEntry, numbered: Numbered) -> None:
+    """The request is the newest; of the same blocks, and of the same request, the older one asks no more."""
+    asset = work.assets[entry.asset]
+    others = [each for each in asset.redo if each.asked != entry.asked]
+    if not entry.asked:
+        work.assets[entry.asset] = replace(asset, redo=without(others, entry.blocks))
+        return
+    newest = RedoRequest(numbered.seq, unix(numbered.at), entry.asked, entry.blocks, entry.newest_first, entry.limited)
+    work.assets[entry.asset] = replace(asset, redo=_open([*without(others, entry.blocks), newest]))
+
+
+def answered(requests: Iterable[RedoRequest], entry: SuccessEntry) -> tuple[RedoRequest, ...]:
+    """What is left after a success: its run answers what was asked before it was claimed."""
+    if entry.blocks.is_everything:
+        return tuple(requests)
+    return _open(replace(each, left=each.left - entry.blocks) if each.seq < entry.token else each for each in requests)
+
+
+def without(requests: Iterable[RedoRequest], blocks: PartitionSet) -> tuple[RedoRequest, ...]:
+    """The requests without these blocks."""
+    return _open(replace(each, left=each.left - blocks) for each in requests)
+
+
+def _open(requests: Iterable[RedoRequest]) -> tuple[RedoRequest, ...]:
+    return tuple(each for each in requests if each.left)

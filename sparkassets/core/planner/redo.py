@@ -1,0 +1,89 @@
+"""What somebody asked to be computed again and what is left of it: runs of it come after those of the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sparkassets.core.journal.requests import RedoRequest
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.course import Candidate, Case, Course, Step
+from sparkassets.core.planner.news import Uses
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.slots import busy
+from sparkassets.core.planner.wording import plural
+from sparkassets.core.spec.model import AssetSpec
+
+
+def left_of(context: PlanningContext, asset: AssetSpec, request: RedoRequest) -> PartitionSet:
+    """The partitions of a request that are still to be computed, of those that the asset has now."""
+    left = asset.partitioning.cover(request.left) & asset.partitioning.known & context.over(asset.partitioning)
+    return left - busy(context, asset, context.state_of(asset))
+
+
+def open_request(state: AssetState, asked: PartitionSet) -> RedoRequest | None:
+    """What is left of a request of exactly these blocks."""
+    return next((each for each in state.redo if each.asked == asked), None)
+
+
+def redone(case: Case, course: Course, steps: Sequence[Step]) -> Course:
+    """The step after the schedule's runs: where there is none, one of the oldest request that can run.
+
+    Whoever was to do it may be gone. A request of so many runs alone (``--max-runs``) is left to who asks again.
+
+    Args:
+        case: The asset.
+        course: What came of the schedule.
+        steps: Through which a candidate goes.
+    """
+    if not case.state.redo or case.pending is None:
+        return course
+    for request in case.state.redo:
+        left = left_of(case.context, case.asset, request)
+        if request.limited and left:
+            wait = Waiting(case.asset.name, _limited(case, left), None, left, quiet=True)
+            course = replace(course, waiting=(*course.waiting, wait))
+        elif left and not course.runs:
+            course = _joined(course, _of_request(case, request, left, steps))
+        else:
+            course = replace(course, coming=course.coming | left)
+    return course
+
+
+def _joined(course: Course, found: Course) -> Course:
+    """What came of the schedule, with the runs of a request."""
+    return replace(
+        course,
+        waiting=(*course.waiting, *(each for each in found.waiting if each not in course.waiting)),
+        runs=found.runs,
+        coming=course.coming | found.coming,
+        blocked=course.blocked | found.blocked,
+        failure=course.failure or found.failure,
+    )
+
+
+def reserved(case: Case, course: Course) -> Course:
+    """The step: without what a backfill in this very invocation computes."""
+    taken = case.context.reserved.get(case.asset.name)
+    both = course.blocks & taken if taken is not None and case.pending is not None else NOTHING
+    if not both:
+        return course
+    return course.without(both, Waiting(case.asset.name, "computed by the backfill", None, both))
+
+
+def _of_request(case: Case, request: RedoRequest, left: PartitionSet, steps: Sequence[Step]) -> Course:
+    note = f"asked {case.context.when(request.at)}"
+    candidate = Candidate(
+        left, case.context.now, Uses(), kind="backfill", newest_first=request.newest_first, notes=(note,)
+    )
+    course = Course((candidate,), left)
+    for step in steps:
+        course = step(case, course)
+    return course
+
+
+def _limited(case: Case, left: PartitionSet) -> str:
+    count = plural(case.asset.partitioning.count(left), "partition")
+    return f"{count} left of a backfill with --max-runs; the same command goes on with it"

@@ -1,0 +1,358 @@
+"""Backfills of many runs, killed, limited, gone on with, beside a schedule: each block as often as it was asked for."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.journal.codec.snapshot import decode, encode
+from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.requests import BackfillEntry
+from sparkassets.core.partitions import NOTHING
+from sparkassets.core.results import RunResult
+from sparkassets.core.spec.model import Schedule
+from sparkassets.core.strategies import DateRange, EveryInstance
+from sparkassets.runtime.work import Backfill, Tick
+from tests.builders import Story, asset, days, project, source, timed
+from tests.depth import examples
+
+STORES = {"store": ("be", "de")}
+SCHEDULES = {"default": None, "daily": timed("@daily"), "manual": Schedule()}
+FIRST, LAST = 1, 8
+
+
+def story(*, schedule="default", stores=False, cap=2, computed=True):
+    """Days 1 to 8 of a source, and what is computed of them."""
+    segments = STORES if stores else {}
+    strategy = DateRange(max_partitions_per_run=cap)
+    made = asset("a", "s", segments=segments, strategy=strategy, schedule=SCHEDULES[schedule])
+    told = Story(project(source("s", segments=segments), made), now="2025-01-09")
+    told.observed("s", f"2025-01-0{FIRST}..2025-01-0{LAST}")
+    if computed:
+        Simulated(told).drive(Backfill(told.project.assets["a"], all_days(told)))
+    return told
+
+
+def all_days(told):
+    return told.project.assets["a"].partitioning.parse(f"2025-01-0{FIRST}..2025-01-0{LAST}")
+
+
+@dataclass
+class Simulated:
+    """Drivers of a story, one after the other.
+
+    Attributes:
+        done: How often each key was computed.
+        order: (Kind, blocks) of the runs that succeeded.
+        gone: Claims whose driver was killed.
+        came: The keys of all days that came.
+        waited: Of those that came in this invocation, how many backfill runs ended before each was computed.
+        most: The most of all invocations.
+    """
+
+    story: Story
+    done: Counter = field(default_factory=Counter)
+    order: list = field(default_factory=list)
+    gone: list = field(default_factory=list)
+    waited: dict = field(default_factory=dict)
+    came: set = field(default_factory=set)
+    most: int = 0
+    invocations: int = 0
+
+    def context(self):
+        return self.story.context(gone=self.gone, invocation=f"i{self.invocations}")
+
+    def drive(self, work, *, kill_at=None, landed=False, arrivals=()):
+        """Runs until nothing is due; ``arrivals`` says after which runs a new day comes; None when it was killed."""
+        self.invocations += 1
+        self.waited = {}  # what is due by now is the schedule's own driver's
+        if entries := work.begin(self.context()):
+            self.story.add(*entries)
+        for number in range(60):
+            runs = work.plan(self.context()).runs
+            if not runs:
+                return number
+            before = self.story.state.assets["a"]
+            claim = self.story.claim(runs[0], invocation=f"i{self.invocations}")
+            if kill_at == number:
+                self.gone.append(claim)
+                self.landed = claim if landed else None
+                return None
+            self.end(work, runs[0], claim, before)
+            if number in arrivals:
+                self.arrive()
+        raise AssertionError("never idle")
+
+    landed: int | None = None
+
+    def end(self, work, run, claim, before):
+        adopted = None
+        if self.landed is not None and run.recovers:
+            link = next(link for link in self.story.state.assets["a"].chain if link.token == self.landed)
+            blocks, adopted, token = link.entry.blocks, link.entry.run, self.landed
+            self.story.succeed("a", token)
+        else:
+            blocks = run.blocks
+            self.story.succeed("a", claim, watermarks={"s": f"high-{claim}"})
+        self.landed = None
+        partitioning = self.story.project.assets["a"].partitioning
+        self.done.update(partitioning.keys(blocks))
+        self.order.append((run.kind, blocks))
+        if run.kind == "backfill" and adopted is None:
+            after = self.story.state.assets["a"]
+            assert (after.cursor, after.watermarks, after.ticks) == (before.cursor, before.watermarks, before.ticks)
+            for day in self.waited:
+                self.waited[day] += not self.done[day]
+                self.most = max(self.most, self.waited[day])
+        work.ended(run, RunResult(run.request, run=f"r{claim}", status="success", seconds=0.0, adopted=adopted))
+
+    def arrive(self):
+        """Another day is over, and its input there."""
+        day = int(self.story.now[-2:])
+        self.story.now = f"2025-01-{day + 1:02}"
+        key = f"2025-01-{day:02}"
+        self.story.observed("s", key)
+        self.came.update(self.story.project.assets["a"].partitioning.keys(self.parse(key)))
+        self.waited |= dict.fromkeys(self.story.project.assets["a"].partitioning.keys(self.parse(key)), 0)
+
+    def parse(self, text):
+        return self.story.project.assets["a"].partitioning.parse(text)
+
+
+ranges = st.tuples(st.integers(FIRST, LAST), st.integers(FIRST, LAST)).map(
+    lambda pair: "..".join(f"2025-01-{day:02}" for day in sorted(pair))
+)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    schedule=st.sampled_from(sorted(SCHEDULES)),
+    stores=st.booleans(),
+    cap=st.integers(1, 4),
+    force=st.booleans(),
+    asked=ranges,
+    store=st.sampled_from(["", ",be"]),
+    newest_first=st.booleans(),
+    max_runs=st.none() | st.integers(1, 3),
+    kills=st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), max_size=3),
+    arrivals=st.sets(st.integers(0, 6), max_size=3),
+)
+def test_each_block_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, PLR0917  a world of its own
+    schedule, stores, cap, force, asked, store, newest_first, max_runs, kills, arrivals
+):
+    told = story(schedule=schedule, stores=stores, cap=cap, computed=force)
+    it = Simulated(told)
+    blocks = it.parse(asked + (store if stores else ""))
+
+    keys = list(told.project.assets["a"].partitioning.keys(blocks))
+
+    def command():
+        return Backfill(told.project.assets["a"], blocks, force=force, newest_first=newest_first, max_runs=max_runs)
+
+    it.drive(command(), kill_at=kills[0][0] if kills else None, landed=bool(kills) and kills[0][1], arrivals=arrivals)
+    for kill_at, landed, tick_next in [*kills[1:], *[(None, False, False)] * 12]:
+        if tick_next:
+            it.drive(Tick())
+        if set(keys) <= set(it.done) and not told.state.assets["a"].chain:
+            break
+        told.state = decode(encode(told.state), journal_id="journal")  # another driver reads what was written
+        before = len(it.order)
+        it.drive(command(), kill_at=kill_at, landed=landed, arrivals=arrivals)
+        runs = [kind for kind, _ in it.order[before:]].count("backfill")
+        assert max_runs is None or runs <= max_runs + 1  # one more is another driver's, which this one settled
+    assert {key: it.done[key] for key in keys} == dict.fromkeys(keys, 1)
+    came = it.came
+    assert not force or set(it.done) <= {*keys, *came}
+    assert set(it.done.values()) == {1}
+    if schedule == "default":
+        assert it.most <= 1
+        it.drive(Tick())
+        assert {day: it.done[day] for day in came} == dict.fromkeys(came, 1)
+    assert not told.state.assets["a"].redo
+
+
+def test_a_long_backfill_beside_an_hourly_schedule_takes_turns_with_it():
+    hours = [f"2025-01-{day:02}T{hour:02}" for day in (1, 2, 3, 4) for hour in range(24)]
+    told = Story(
+        project(source("s", by="hour"), asset("a", "s", by="hour", strategy=DateRange(max_partitions_per_run=4))),
+        now="2025-01-05",
+    )
+    told.observed("s", f"{hours[0]}..{hours[-1]}")
+    told.run_all()
+    made = told.project.assets["a"]
+    work, seen = Backfill(made, made.partitioning.parse(f"{hours[0]}..{hours[-1]}"), force=True), []
+    told.add(*work.begin(told.context()))
+    for hour in range(60):
+        runs = work.plan(told.context()).runs
+        if not runs:
+            break
+        told.succeed("a", told.claim(runs[0]))
+        work.ended(runs[0], RunResult(runs[0].request, run="r", status="success", seconds=60.0))
+        seen.append(runs[0].kind)
+        if hour < 20:
+            told.now = f"2025-01-05T{hour + 1:02}:00"
+            told.observed("s", f"2025-01-05T{hour:02}")
+    assert seen == ["backfill", "scheduled"] * 11 + ["backfill"] * 13
+    assert seen.count("backfill") == 24
+
+
+class TestARequest:
+    def asked(self, told, text="2025-01-01..2025-01-06", **more):
+        made = told.project.assets["a"]
+        work = Backfill(made, made.partitioning.parse(text), force=True, **more)
+        if entries := work.begin(told.context()):
+            told.add(*entries)
+        return work
+
+    def one_run(self, told, work):
+        run = work.plan(told.context()).runs[0]
+        told.succeed("a", told.claim(run))
+        work.ended(run, RunResult(run.request, run="r", status="success", seconds=1.0))
+        return told.keys("a", run.blocks)
+
+    def test_that_lost_its_driver_is_in_the_plan_and_is_gone_on_with_by_the_next(self):
+        told = story()
+        work = self.asked(told)
+        self.one_run(told, work)
+        (run,) = told.plan().runs
+        assert (run.kind, told.keys("a", run.blocks)) == ("backfill", ["2025-01-03..2025-01-04"])
+        assert run.reason == "backfill of 2 partitions, asked 2025-01-01T00:00Z"
+        assert [told.keys("a", run.blocks) for run in told.run_all()] == [
+            ["2025-01-03..2025-01-04"],
+            ["2025-01-05..2025-01-06"],
+        ]
+        assert all(reason.startswith("up to date") for reason in told.waits("a"))
+
+    def test_comes_after_what_is_due(self):
+        told = story()
+        self.asked(told)
+        told.now = "2025-01-10"
+        told.observed("s", "2025-01-09")
+        assert [(run.kind, told.keys("a", run.blocks)) for run in told.run_all()] == [
+            ("scheduled", ["2025-01-09"]),
+            ("backfill", ["2025-01-01..2025-01-02"]),
+            ("backfill", ["2025-01-03..2025-01-04"]),
+            ("backfill", ["2025-01-05..2025-01-06"]),
+        ]
+
+    def test_keeps_its_order(self):
+        told = story()
+        self.one_run(told, self.asked(told, newest_first=True))
+        assert [told.keys("a", run.blocks) for run in told.run_all()] == [
+            ["2025-01-03..2025-01-04"],
+            ["2025-01-01..2025-01-02"],
+        ]
+
+    def test_of_so_many_runs_is_left_to_who_asks_again(self):
+        told = story()
+        work = self.asked(told, max_runs=1)
+        self.one_run(told, work)
+        plan = work.plan(told.context())
+        assert plan.runs == ()
+        assert [(item.reason, told.keys("a", item.blocks)) for item in plan.waiting] == [
+            ("left by --max-runs 1; the same command goes on with it", ["2025-01-03..2025-01-06"])
+        ]
+        assert told.plan().runs == ()
+        assert "4 partitions left of a backfill with --max-runs; the same command goes on with it" in told.waits("a")
+        again = self.asked(told)
+        assert [note.text for note in again.plan(told.context()).notes] == [
+            "goes on with the backfill that was asked 2025-01-01T00:00Z: 4 partitions left"
+        ]
+        assert self.one_run(told, again) == ["2025-01-03..2025-01-04"]
+        assert [told.keys("a", run.blocks) for run in told.run_all()] == [["2025-01-05..2025-01-06"]]
+
+    def test_of_the_same_blocks_is_not_asked_twice_but_a_later_one_takes_over(self):
+        told = story()
+        self.one_run(told, self.asked(told))
+        entries = len(told.entries)
+        self.asked(told)
+        assert len(told.entries) == entries
+        self.asked(told, "2025-01-05..2025-01-07")
+        assert [told.keys("a", each.left) for each in told.state.assets["a"].redo] == [
+            ["2025-01-03..2025-01-04"],
+            ["2025-01-05..2025-01-07"],
+        ]
+
+    def test_is_not_answered_by_a_run_that_was_claimed_before(self):
+        told = story()
+        told.observed("s", "2025-01-01")
+        claim = told.claim(told.plan().runs[0])
+        self.asked(told, "2025-01-01")
+        told.succeed("a", claim)
+        assert [(run.kind, told.keys("a", run.blocks)) for run in told.plan().runs] == [("backfill", ["2025-01-01"])]
+
+    def test_that_fails_is_tried_again_by_another_invocation(self):
+        told = story()
+        self.asked(told, "2025-01-01")
+        told.fail("a", told.claim(told.plan(invocation="i").runs[0]))
+        assert told.plan(invocation="i").runs == ()
+        assert "failed: boom" in told.waits("a", invocation="i")
+        assert [told.keys("a", run.blocks) for run in told.plan(invocation="j").runs] == [["2025-01-01"]]
+
+    def test_that_is_given_up_asks_for_nothing(self):
+        told = story()
+        self.asked(told)
+        told.add(BackfillEntry("a", NOTHING, told.state.assets["a"].redo[0].left))
+        assert told.plan().runs == ()
+        assert told.state.assets["a"].redo == ()
+
+    def test_of_what_cannot_be_computed_asks_for_the_rest(self):
+        told = story()
+        self.asked(told, "2024-12-30..2025-01-01")
+        assert [told.keys("a", each.left) for each in told.state.assets["a"].redo] == [["2025-01-01"]]
+
+    def test_of_what_is_marked_as_done_asks_for_the_rest(self):
+        told = story()
+        self.asked(told, "2025-01-01..2025-01-03")
+        told.add(MarkEntry("a", "a", "done", days("2025-01-02"), "seen to", "ann"))
+        assert [told.keys("a", run.blocks) for run in told.run_all()] == [["2025-01-01", "2025-01-03"]]
+
+    def test_waits_while_the_asset_is_paused(self):
+        from sparkassets.core.journal.entries import PauseEntry
+
+        told = story()
+        self.asked(told)
+        told.add(PauseEntry("a", paused=True))
+        assert told.waits("a") == ["paused"]
+
+    def test_holds_its_consumers_until_it_is_done(self):
+        told = story()
+        strategy = DateRange(max_partitions_per_run=2)
+        told.change(source("s"), asset("a", "s", strategy=strategy), asset("b", "a", strategy=DateRange()))
+        told.run_all()
+        self.asked(told, "2025-01-01..2025-01-03")
+        assert [(run.asset, told.keys(run.asset, run.blocks)) for run in told.run_all()] == [
+            ("a", ["2025-01-01..2025-01-02"]),
+            ("a", ["2025-01-03"]),
+            ("b", ["2025-01-01..2025-01-03"]),
+        ]
+
+
+def test_what_was_due_before_a_backfill_is_left_to_the_schedule():
+    told = story(cap=1, computed=False)
+    it = Simulated(told)
+    it.drive(Backfill(told.project.assets["a"], it.parse("2025-01-05..2025-01-06"), newest_first=True))
+    assert [told.keys("a", blocks) for _, blocks in it.order] == [["2025-01-06"], ["2025-01-05"]]
+
+
+def test_partitions_side_by_side_are_asked_for_and_limited_likewise():
+    told = Story(project(source("s"), asset("a", "s", strategy=EveryInstance())), now="2025-01-09")
+    told.observed("s", "2025-01-01..2025-01-04")
+    told.run_all()
+    made = told.project.assets["a"]
+    work = Backfill(made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True, newest_first=True, max_runs=2)
+    told.add(*work.begin(told.context()))
+    first, second = work.plan(told.context(invocation="i")).runs
+    assert [told.keys("a", run.blocks) for run in (first, second)] == [["2025-01-04"], ["2025-01-03"]]
+    told.claim(first)
+    assert [told.keys("a", run.blocks) for run in work.plan(told.context(invocation="i")).runs] == [["2025-01-03"]]
+    told.succeed("a", told.claim(second))
+    work.ended(second, RunResult(second.request, run="r", status="success", seconds=1.0))
+    assert work.plan(told.context(invocation="i")).runs == ()
+    assert told.plan().runs == ()  # with --max-runs the rest is left to who asks again
+    gone = [link.token for link in told.state.assets["a"].chain]
+    again = Backfill(made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True)
+    told.add(*again.begin(told.context(gone=gone)))
+    found = [told.keys("a", run.blocks) for run in told.plan(gone=gone).runs]
+    assert found == [["2025-01-04"]]
