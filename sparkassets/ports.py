@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.core.journal.entries import ClaimEntry, Numbered
+from sparkassets.core.journal.entries import ClaimEntry, Numbered, Viewed
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -166,6 +166,7 @@ class Observation:
         cursor: JSON object that is merged by key into the one handed in at the next look; a None value deletes its key.
         extra: What people may want to know: counts of files, operation.
         notes: Sentences on how the source is now, which every look tells again, with or without news.
+        views: What is new of the source's views, by their identities.
     """
 
     asset: str
@@ -177,11 +178,12 @@ class Observation:
     cursor: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    views: Mapping[str, Viewed] = field(default_factory=dict)
 
     @property
     def is_news(self) -> bool:
         """Whether there is anything to record: an update, or a move of the position."""
-        return self.whole or self.version is not None or bool(self.changed or self.removed or self.cursor)
+        return self.whole or self.version is not None or bool(self.changed or self.removed or self.cursor or self.views)
 
 
 class SourceObserver(Protocol):
@@ -195,12 +197,13 @@ class SourceObserver(Protocol):
         version: int | None,
         cursor: Mapping[str, Any],
         coverage: PartitionSet,
+        viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
         """What changed since that position; None when nothing did and there is nothing to note.
 
         ``coverage`` is the time that the dataset held by then: what of it is gone can only be told by it where the
-        source itself does not say what changed.
+        source itself does not say what changed; ``viewed`` is the same of the source's views.
 
         Raises:
             SourceError: It vanished or cannot be read; the message says what and where.

@@ -147,6 +147,9 @@ def _link(item: AssetSpec, known: dict[str, AssetSpec]) -> AssetSpec:
     inlets = {}
     for name, inlet in item.inlets.items():
         up = known[name]
+        if inlet.view is not None:
+            inlets[name] = replace(inlet, mapping=inlet.mapping or Overlap())
+            continue
         both = item.partitioning.is_partitioned and up.partitioning.is_partitioned
         mapping = (inlet.mapping or Overlap()) if both else None
         timeless = item.partitioning.time is not None and up.partitioning.time is None

@@ -309,7 +309,7 @@ class Driver:
         state, request = self.ledger.state, claim.entry.request
         project = knowing(self.project, state)
         asset, caused = project.assets[run.asset], frozenset(request.events)
-        inlets = {name: project.assets[name] for name in request.pins}
+        inlets = {name: project.as_read(asset, name) for name in request.pins}
         return RunOrder(
             asset=asset,
             run=claim.entry.run,

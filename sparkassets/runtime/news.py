@@ -78,6 +78,7 @@ def observe(
                 cursor=known.position,
                 # what others of the same dataset brought is not missing because this one does not have it
                 coverage=state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else NOTHING,
+                viewed={uri: state.dataset(uri).coverage for uri in asset.views},
                 now=now,
             )
         except SourceError as error:
@@ -107,4 +108,5 @@ def _entry(asset: AssetSpec, seen: Observation) -> ObservedEntry:
         version=seen.version,
         cursor=seen.cursor,
         extra=seen.extra,
+        views=seen.views,
     )

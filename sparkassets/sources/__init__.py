@@ -10,10 +10,15 @@ __all__ = ["DeltaTargets", "observer"]
 
 
 def observer(asset: AssetSpec) -> SourceObserver | None:
-    """Who looks at ``asset``; None for what is no source, or a source that only ``events add`` tells about."""
-    if asset.source is None or asset.storage is None or asset.source.kind == "events":
+    """Who looks at ``asset``; None for a source that only ``events add`` tells about, and for what asks no look.
+
+    Of what is no source the values are looked at that others go by.
+    """
+    if asset.storage is None or (asset.source is None and not asset.views):
         return None
-    if asset.source.kind == "delta":
+    if asset.source is not None and asset.source.kind == "events":
+        return None
+    if asset.source is None or asset.source.kind == "delta":
         from sparkassets.sources.delta import DeltaObserver
 
         return DeltaObserver()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import NOTHING, YEARS, PartitionSet, SegmentPartition, TimePartition
+from sparkassets.core.journal.entries import Viewed
+from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import PartitionColumns, columns_of
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 _NAMED = 5
 """How many values of a column that name no partition are named."""
 _DIGEST_SIZE = 8
+_VIEWS = "views"
+"""The key of the cursor that holds the positions of the views."""
 _KEPT = 100
 """How many of them are remembered for the looks to come."""
 
@@ -56,6 +60,7 @@ class DeltaObserver:
         version: int | None,
         cursor: Mapping[str, Any],
         coverage: PartitionSet,
+        viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
         """The partitions whose rows were added, changed or removed since ``version``; None when no version came.
@@ -72,15 +77,94 @@ class DeltaObserver:
         del now
         if asset.storage is None:
             raise SourceError(f"the source '{asset.name}' has no path")
+        own = _Look(asset, asset.storage.path, table_id, version, cursor, coverage)
         try:
-            return _Look(asset, asset.storage.path, table_id, version, cursor, coverage).observation()
+            if asset.source is None:
+                return self._of_runs(own, viewed)
+            seen = own.observation()
+            return self._with_views(own, seen, viewed) if asset.views or _VIEWS in cursor else seen
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
+
+    def _of_runs(self, own: _Look, viewed: Mapping[str, PartitionSet]) -> Observation | None:
+        """What is new of the views of a table that runs write, up to the recorded version."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            if own.version is None or not DeltaTable.is_deltatable(own.path):
+                return None
+            return self._with_views(own, None, viewed)
+        except (DeltaError, SourceError) as error:  # its own look says what is wrong with the table
+            note = f"what its rows have is not told: {str(error).partition(chr(10))[0]}"
+            return Observation(own.asset.name, NOTHING, notes=(note,))
+
+    def _with_views(
+        self, own: _Look, seen: Observation | None, viewed: Mapping[str, PartitionSet]
+    ) -> Observation | None:
+        """What is new of the table with what is new of its views, at the same version.
+
+        Each has a position of its own in the cursor: a view that nobody asked for before begins with all that is held.
+        """
+        moved = seen is not None and seen.version is not None
+        version = seen.version if seen is not None and moved else own.version
+        if version is None:
+            return seen
+        known: Mapping[str, Any] = own.cursor.get(_VIEWS) or {}
+        found = {
+            uri: _viewed(own, partitioning, known.get(uri), viewed[uri], version=version, moved=moved)
+            for uri, partitioning in own.asset.views.items()
+        }
+        cursors = {uri: cursor for uri, (_, cursor) in found.items()}
+        told = [each for each, _ in found.values() if each is not None]
+        base = seen or Observation(own.asset.name, NOTHING)
+        read = sum(each.extra.get("files_read", 0) for each in (base, *told))
+        merged = replace(
+            base,
+            views={
+                uri: Viewed(each.changed, each.removed)
+                for uri, (each, _) in found.items()
+                if each is not None and (each.changed or each.removed)
+            },
+            cursor=base.cursor if cursors == known else {**base.cursor, _VIEWS: cursors or None},
+            notes=tuple(dict.fromkeys(note for each in (base, *told) for note in each.notes)),
+            extra={**base.extra, "files_read": read} if read else base.extra,
+        )
+        return merged if merged.is_news or merged.notes else None
+
+
+def _viewed(
+    own: _Look,
+    partitioning: Partitioning,
+    known: Mapping[str, Any] | None,
+    coverage: PartitionSet,
+    *,
+    version: int,
+    moved: bool,
+) -> tuple[Observation | None, Mapping[str, Any]]:
+    """What is new of a view up to that version, and its cursor then."""
+    cursor = known or {}
+    asset = replace(own.asset, partitioning=partitioning, views={})
+    look = _Look(asset, own.path, cursor.get("table_id"), cursor.get("version"), cursor, coverage, until=version)
+    same = cursor.get("version") == version and cursor.get("table_id") == own.table_id
+    if not moved and same and look.is_known():
+        return look.as_before(), cursor
+    seen = look.observation()
+    if seen is None or seen.version is None:
+        return seen, cursor
+    if known is None:
+        seen = replace(seen, removed=coverage - seen.changed)
+    position = {**cursor, **seen.cursor, "table_id": seen.table_id, "version": seen.version}
+    return seen, {key: value for key, value in position.items() if value is not None}
 
 
 @frozen
 class _Look:
-    """One look at one table."""
+    """One look at one table.
+
+    Attributes:
+        until: The version that counts as the newest; None for the newest that there is.
+    """
 
     asset: AssetSpec
     path: str
@@ -88,8 +172,10 @@ class _Look:
     version: int | None
     cursor: Mapping[str, Any]
     coverage: PartitionSet
+    until: int | None = None
 
     def observation(self) -> Observation | None:
+        """What is new since the position."""
         if not self._exists():
             note = missing_table(self.asset.name, self.path)
             return Observation(asset=self.asset.name, changed=NOTHING, notes=(note,))
@@ -102,11 +188,11 @@ class _Look:
     def _since(self, seen: int) -> Observation | None:
         """What came after version ``seen``, from the end of the log if that shows that the table is still the same."""
         log = DeltaLog(self.path)
-        commits = log.after(seen)
+        commits = [commit for commit in log.after(seen) if self.until is None or commit.version <= self.until]
         unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(seen)
-        same = self._same_columns() and self.cursor.get("keys") == self._keys()
+        same = self.is_known()
         if unmoved and same and (commits or log.checkpoint() <= seen):
-            return self._changes(commits, self._known_columns(), log, seen) if commits else self._as_before()
+            return self._changes(commits, self._known_columns(), log, seen) if commits else self.as_before()
         return self._compare(self._open(), log, seen)
 
     def _compare(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
@@ -161,7 +247,7 @@ class _Look:
         left = self._left_before()
         cursor = self._cursor(log, version, columns, left)
         if not commits and all(self.cursor.get(key) == value for key, value in cursor.items()):
-            return self._as_before()
+            return self.as_before()
         files = [file for commit in commits for file in commit.files]
         operations = dict.fromkeys(commit.operation for commit in commits if commit.operation)
         extra: dict[str, Any] = {
@@ -199,7 +285,7 @@ class _Look:
 
     # ------------------------------------------------------------------ what is left out
 
-    def _as_before(self) -> Observation | None:
+    def as_before(self) -> Observation | None:
         """Nothing new; what is left out is told again."""
         notes = self._notes(self._left_before())
         return Observation(asset=self.asset.name, changed=NOTHING, notes=notes) if notes else None
@@ -260,7 +346,7 @@ class _Look:
         from deltalake.exceptions import DeltaError
 
         try:
-            return DeltaTable(self.path, version=version)
+            return DeltaTable(self.path, version=self.until if version is None else version)
         except DeltaError as error:
             raise self._unreadable(error) from error
 
@@ -277,6 +363,10 @@ class _Look:
 
     def _known_columns(self) -> PartitionColumns:
         return PartitionColumns.from_json(self.cursor.get("columns"))
+
+    def is_known(self) -> bool:
+        """Whether the position was found with the partitions that are asked for."""
+        return self._same_columns() and self.cursor.get("keys") == self._keys()
 
     def _same_columns(self) -> bool:
         """Whether the asset's partitions go by the columns that the position was found with."""

@@ -63,6 +63,7 @@ class FileObserver:
         version: int | None,
         cursor: Mapping[str, Any],
         coverage: PartitionSet,
+        viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
         """The slots whose set of files differs from the cursor's; None when none does and nothing is to be noted.
@@ -73,7 +74,7 @@ class FileObserver:
         Raises:
             SourceError: The folder is not there, or cannot be listed; or a file can never be read.
         """
-        del table_id, version, coverage  # the cursor knows every slot
+        del table_id, version, coverage, viewed  # the cursor knows every slot
         if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         partitioning = asset.partitioning

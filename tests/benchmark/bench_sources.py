@@ -47,6 +47,7 @@ class Source:
             version=self.version,
             cursor=self.cursor,
             coverage=self.coverage,
+            viewed={},
             now=now,
         )
         if seen is None:

@@ -35,6 +35,7 @@ class Source:
             version=self.version,
             cursor=self.cursor,
             coverage=self.coverage,
+            viewed={},
             now=now or datetime.now(UTC),
         )
         self.notes = seen.notes if seen is not None else ()

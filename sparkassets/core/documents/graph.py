@@ -105,7 +105,9 @@ def _gates(
 def inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
     """What must hold of an inlet before the asset runs, in words; what is the default is left out."""
     counts = asset.partitioning.is_partitioned or not project.assets[inlet.name].partitioning.is_partitioned
-    if inlet.require.kind != ("all" if counts else "any"):
+    if inlet.by_values is not None:
+        yield f"the rows by their {inlet.by_values}"
+    elif inlet.require.kind != ("all" if counts else "any"):
         yield f"require {inlet.require.kind}" + (f" {inlet.require.count}" if inlet.require.count else "")
     if inlet.aligned:
         yield "the run of the same tick or the last before"

@@ -96,7 +96,7 @@ def partition_of(project: ProjectSpec, *, asset: str | None, uri: str | None) ->
     """By what the partitions of an event are named; none where it has none, or its assets do not agree."""
     if asset is not None:
         spec = project.assets.get(asset)
-        return spec.partitioning if spec is not None else UNPARTITIONED
+        return spec.views.get(uri or "", spec.partitioning) if spec is not None else UNPARTITIONED
     owners = _owners(project, uri or "")
     return owners[0].partitioning if owners and _alike(owners) else UNPARTITIONED
 

@@ -53,6 +53,22 @@ class EventEntry:
 
 
 @frozen
+class Viewed:
+    """What was found new of a view: of the partitions that values of a source's rows make.
+
+    Attributes:
+        changed: Those that rows came to, or went from, and that hold some.
+        removed: Those that hold none any more.
+    """
+
+    changed: PartitionSet = NOTHING
+    removed: PartitionSet = NOTHING
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.removed)
+
+
+@frozen
 class ObservedEntry:
     """What was found new in a source.
 
@@ -60,6 +76,7 @@ class ObservedEntry:
         changed, removed: Time whose data is new, changed, or gone.
         whole: The source as a whole was updated.
         cursor: Merged by key into the source's cursor; None deletes a key.
+        views: What is new of views, by their identities.
     """
 
     asset: str
@@ -71,6 +88,7 @@ class ObservedEntry:
     version: int | None = None
     cursor: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    views: Mapping[str, Viewed] = field(default_factory=dict)
 
     @property
     def is_event(self) -> bool:

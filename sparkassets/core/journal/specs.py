@@ -6,11 +6,7 @@ from dataclasses import replace
 from operator import is_
 
 from sparkassets.core.definitions import Definition
-from sparkassets.core.partitions import (
-    UNPARTITIONED,
-    Dependency,
-    Partitioning,
-)
+from sparkassets.core.partitions import UNPARTITIONED, Dependency, Partitioning, PartitionSet
 from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
 from sparkassets.frozen import frozen
 
@@ -43,6 +39,10 @@ class FoldInlet:
     def reading(self, inlet: Partitioning) -> FoldInlet:
         """The same, of an inlet in these partitions."""
         return self if self.needs.inlet is inlet else replace(self, needs=replace(self.needs, inlet=inlet))
+
+    def given(self, there: PartitionSet) -> FoldInlet:
+        """The same where this is what it has."""
+        return replace(self, needs=self.needs.given(there))
 
 
 @frozen
@@ -107,7 +107,7 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     )
     condition = asset.schedule.condition
     leaves = condition.leaves() if condition is not None else ()
-    named = dict.fromkeys(leaf.ref if leaf.is_uri else project.assets[leaf.ref].uri for leaf in leaves)
+    named = dict.fromkeys(project.heard(asset.name, leaf) for leaf in leaves)
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
     storage = asset.storage.given if asset.storage is not None else None
     appends = asset.write is not None and asset.write.only_adds

@@ -5,7 +5,8 @@ from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.dependency import Dependency
 from sparkassets.core.partitions.grains import FIXED, YEARS, PartitionError
 from sparkassets.core.partitions.lifting import Segment
-from sparkassets.core.partitions.mappings import Overlap, PartitionMapping, WindowMapping
+from sparkassets.core.partitions.mappings import Newest, Overlap, PartitionMapping, Whole, WindowMapping
+from sparkassets.core.partitions.matching import Match, by_column
 from sparkassets.core.partitions.partitioning import UNPARTITIONED, Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.segment_values import SegmentValue, holds_segments, segment_of, segment_value
@@ -21,6 +22,8 @@ __all__ = [
     "UNPARTITIONED",
     "YEARS",
     "Dependency",
+    "Match",
+    "Newest",
     "Overlap",
     "PartitionError",
     "PartitionMapping",
@@ -34,7 +37,9 @@ __all__ = [
     "StampedPartitions",
     "StampedRanges",
     "TimePartition",
+    "Whole",
     "WindowMapping",
+    "by_column",
     "holds_segments",
     "segment_of",
     "segment_value",

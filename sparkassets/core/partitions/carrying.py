@@ -1,42 +1,42 @@
-"""Sets of partitions carried from one asset's tuples of segments to another's, by the columns that both have."""
+"""Sets of partitions carried from one asset's tuples of segments to another's, by the dimensions that match."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sparkassets.core.partitions.lifting import Segment
+from sparkassets.core.partitions.matching import Link
 from sparkassets.core.partitions.partitioning import Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.segments import tuples
+from sparkassets.core.partitions.segments import SegmentPartition, tuples
 from sparkassets.core.partitions.sets import PartitionSet
 
 _NEVER = RangeSet()
 
 
-def share(one: Partitioning, other: Partitioning) -> bool:
-    """Whether both have a dimension of segments of the same column."""
-    return bool(_positions(one, other))
+def carried(parts: PartitionSet, have: Partitioning, want: Partitioning, links: Sequence[Link]) -> PartitionSet:
+    """The tuples of ``want`` that agree with one of ``parts`` in all matched dimensions, with the time of these.
 
-
-def carried(parts: PartitionSet, have: Partitioning, want: Partitioning) -> PartitionSet:
-    """The tuples of ``want`` that agree with one of ``parts`` in all shared columns, with the time of these.
-
-    Of a column that only one side has, each of its known keys counts, and no other.
+    Of a dimension that only one side has, each of its known keys counts, and no other.
 
     Args:
         parts: The time of each tuple stays as it is.
         have: Of the tuples of ``parts``.
         want: Of those that are returned.
+        links: In the order of ``want``.
     """
-    pairs = _positions(have, want)
-    order = [i for i, _ in pairs]
-    if len(pairs) == len(have.segments) == len(want.segments):
+    for link in links:
+        if link.keys is not None:
+            parts, have = _led(parts, have, want, link)
+    order = [link.have for link in links]
+    if len(links) == len(have.segments) == len(want.segments):
         if order == sorted(order):
             return parts
         moved = {_picked(segment, order): time for segment, time in parts.apart}
         return PartitionSet.by_segment(moved, parts.time)
-    loses, gains = len(pairs) < len(have.segments), len(pairs) < len(want.segments)
+    loses, gains = len(links) < len(have.segments), len(links) < len(want.segments)
     if loses:
         times, others = _united(parts, have, order), _NEVER
     else:
@@ -45,10 +45,26 @@ def carried(parts: PartitionSet, have: Partitioning, want: Partitioning) -> Part
         return PartitionSet(times.get((), others))
     if not gains:
         return PartitionSet.by_segment(times, others)
-    shared = [j for _, j in pairs]
+    shared = [link.want for link in links]
     return PartitionSet.by_segment(
         {segment: times.get(_picked(segment, shared), others) for segment in tuples(want.segments)}
     )
+
+
+def _led(parts: PartitionSet, have: Partitioning, want: Partitioning, link: Link) -> tuple[PartitionSet, Partitioning]:
+    """The parts with the keys of one dimension replaced by those that they lead to; what leads nowhere is left out."""
+    keys, at = link.keys or {}, link.have
+    apart = dict(parts.apart)
+    found: defaultdict[Segment, list[RangeSet]] = defaultdict(list)
+    for segment in {*tuples(have.segments), *apart}:
+        time = apart.get(segment, parts.time)
+        for key in keys.get(segment[at], ()) if time else ():
+            found[*segment[:at], key, *segment[at + 1 :]].append(time)
+    reached = sorted({key for others in keys.values() for key in others})
+    dimension = SegmentPartition(want.segments[link.want].column, tuple(reached))
+    segments = (*have.segments[:at], dimension, *have.segments[at + 1 :])
+    made = {segment: RangeSet.union(times) for segment, times in found.items()}
+    return PartitionSet.by_segment(made), replace(have, segments=segments)
 
 
 def _united(parts: PartitionSet, have: Partitioning, order: Sequence[int]) -> Mapping[Segment, RangeSet]:
@@ -62,13 +78,3 @@ def _united(parts: PartitionSet, have: Partitioning, order: Sequence[int]) -> Ma
 
 def _picked(segment: Segment, order: Sequence[int]) -> Segment:
     return tuple(segment[i] for i in order)
-
-
-def _positions(have: Partitioning, want: Partitioning) -> list[tuple[int, int]]:
-    """Where both have the columns that they share, in the order of ``want``."""
-    return [
-        (i, j)
-        for j, wanted in enumerate(want.segments)
-        for i, held in enumerate(have.segments)
-        if held.same_column(wanted)
-    ]

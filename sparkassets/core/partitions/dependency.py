@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from itertools import islice
 
-from sparkassets.core.partitions.carrying import carried, share
+from sparkassets.core.partitions.carrying import carried
 from sparkassets.core.partitions.definition import TimePartition
-from sparkassets.core.partitions.mappings import PartitionMapping
+from sparkassets.core.partitions.lifting import Segment
+from sparkassets.core.partitions.mappings import Newest, Overlap, PartitionMapping, TimeMapping, WindowMapping
+from sparkassets.core.partitions.matching import Link, Match, by_column, links
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.partitioning import Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.remembered import remembered
-from sparkassets.core.partitions.segments import tuples
+from sparkassets.core.partitions.remembered import Same, remembered
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
@@ -23,44 +25,61 @@ _ALWAYS = RangeSet.always()
 class Dependency:
     """How the blocks of a consumer depend on the partitions of an inlet.
 
-    Dimensions of segments match by column, time by the mapping. A dimension that only the inlet has is read whole, all
-    its known keys; one that only the consumer has gets the same for every key. Where no dimension meets another, or
-    nothing maps them, all blocks need all of the inlet.
+    Dimensions of segments match by column, or as it is said; time by the mapping. A dimension that only the inlet has
+    is read whole, all its known keys; one that only the consumer has gets the same for every key. Where no dimension
+    meets another, and nothing is said, or nothing maps them, all blocks need all of the inlet.
 
     Attributes:
         mapping: Which time of the inlet a block needs; None for all of the inlet, whatever its dimensions.
         consumer: Of the blocks.
         inlet: Of what they need.
+        matches: What is said of dimensions of segments; None where they match by column.
+        there: What of the inlet is there, for the mapping by the newest; without, any partition may be that.
     """
 
     mapping: PartitionMapping | None
     consumer: Partitioning
     inlet: Partitioning
+    matches: tuple[Match, ...] | None = None
+    there: Same[PartitionSet] | None = None
 
     @property
     def is_mapped(self) -> bool:
         """Whether a block needs some of the inlet's partitions rather than all of it."""
-        if self.mapping is None:
-            return False
-        return self._mapped() is not None or share(self.consumer, self.inlet)
+        match self.mapping:
+            case None:
+                return False
+            case Overlap() | WindowMapping():
+                return self._mapped() is not None or self.matches is not None or bool(self._matches())
+            case _:
+                return True
 
     @property
     def told(self) -> frozenset[str]:
         """The columns of the consumer's segments that the inlet has too, so that it tells which there are."""
         if self.mapping is None:
             return frozenset()
-        pairs = ((ours, theirs) for ours in self.consumer.segments for theirs in self.inlet.segments)
-        return frozenset(ours.column for ours, theirs in pairs if ours.same_column(theirs))
+        alike = (each for each in self._matches() if each.keys is None and each.column.lower() == each.inlet.lower())
+        return frozenset(each.column for each in alike)
 
     @property
     def is_open(self) -> bool:
         """Whether a block needs all time of the inlet's partitions, which has no end: as much as there is."""
-        return self.is_mapped and self.consumer.time is None and self.inlet.time is not None
+        return self.is_mapped and self.inlet.time is not None and self._mapped() is None
 
     @property
     def tells_time(self) -> bool:
         """Whether what the inlet has says which time of the consumer is meant, if the consumer has any."""
-        return self.is_mapped and (self.consumer.time is None or self.inlet.time is not None)
+        return self.is_mapped and (self.consumer.time is None or self._mapped() is not None)
+
+    @property
+    def goes_by_newest(self) -> bool:
+        """Whether what a block needs follows from what is there."""
+        return isinstance(self.mapping, Newest)
+
+    def given(self, there: PartitionSet) -> Dependency:
+        """The same where this is what the inlet has."""
+        return replace(self, there=Same(there)) if self.goes_by_newest else self
 
     @remembered
     def up(self, blocks: PartitionSet) -> PartitionSet:
@@ -77,14 +96,15 @@ class Dependency:
         """
         if not self.is_mapped:
             return EVERYTHING if blocks else NOTHING
-        found = self._mapped()
+        ways, found = self._links(up=True), self._mapped()
         if found is None:
-            return carried(blocks.lift(_whole, question="whole"), self.consumer, self.inlet)
+            needed = carried(blocks.lift(_whole, question="whole"), self.consumer, self.inlet, ways)
+            return needed if self.there is None else needed & self.inlet.newest(self.there.value)
         mapping, down, up = found
         needed = blocks.lift(
             lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time), question=("up", found)
         )
-        return carried(needed, self.consumer, self.inlet)
+        return carried(needed, self.consumer, self.inlet, ways)
 
     @remembered
     def down(self, changed: PartitionSet) -> PartitionSet:
@@ -97,14 +117,32 @@ class Dependency:
         """
         if not self.is_mapped:
             return EVERYTHING if changed else NOTHING
-        found = self._mapped()
+        ways, found = self._links(up=False), self._mapped()
         if found is None:
-            return carried(changed.lift(_whole, question="whole"), self.inlet, self.consumer)
+            some = changed if self.there is None else changed & self.inlet.newest(self.there.value)
+            return carried(some.lift(_whole, question="whole"), self.inlet, self.consumer, ways)
         mapping, down, up = found
         touched = changed.lift(
             lambda time: open_ended(lambda some: mapping.down(some, down=down, up=up), time), question=("down", found)
         )
-        return carried(touched, self.inlet, self.consumer)
+        return carried(touched, self.inlet, self.consumer, ways)
+
+    def bare(self, blocks: PartitionSet, there: PartitionSet, possible: PartitionSet) -> PartitionSet:
+        """Those of ``blocks`` that need all time of what has none there: of each, where all or the newest is asked for.
+
+        Args:
+            blocks: Of the consumer.
+            there: Of the inlet.
+            possible: What it can ever have.
+        """
+        ever = replace(self, there=None)
+        if isinstance(self.mapping, Overlap | WindowMapping):
+            return self.asking(blocks) - ever.down(there)
+        return blocks & ever.down((ever.up(blocks) & possible & self.inlet.known) - there.lift(_whole))
+
+    def asking(self, blocks: PartitionSet) -> PartitionSet:
+        """Those of ``blocks`` that need anything of the inlet, whether it is there or not."""
+        return blocks & replace(self, there=None).down(self.inlet.known)
 
     def enough(self, blocks: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:
         """Those of ``blocks`` (whole partitions) that need at least ``least`` inlet partitions which lie in ``there``.
@@ -137,24 +175,38 @@ class Dependency:
     def most(self, time: RangeSet, blocks: int) -> int | None:
         """The most inlet partitions that one block needs, as the first ``blocks`` of a stretch of time tell.
 
-        The segments of a block make no difference. None where there is no end to them, or nothing maps them.
+        None where there is no end to them, or nothing maps them.
 
         >>> from sparkassets.core.partitions import Overlap
         >>> weeks, days = Partitioning(TimePartition("week", "UTC")), Partitioning(TimePartition("day", "UTC"))
         >>> Dependency(Overlap(), weeks, days).most(RangeSet.span(0, 1), 1)
         7
         """
-        first = next(iter(tuples(self.consumer.segments)), None)
-        if not self.is_mapped or self.is_open or first is None:
+        if not self.is_mapped or self.is_open or not all(each.keys for each in self.consumer.segments):
             return None
+        first = self._widest()
         some = PartitionSet(time) if not first else PartitionSet.by_segment({first: time})
         found = islice(self.consumer.each(self.consumer.cover(some)), blocks)
         return max(self.inlet.count(self.up(block)) for block in found)
 
-    def _mapped(self) -> tuple[PartitionMapping, TimePartition, TimePartition] | None:
+    def _mapped(self) -> tuple[TimeMapping, TimePartition, TimePartition] | None:
         """What maps their time, and their dimensions of time; None where nothing does."""
-        down, up = self.consumer.time, self.inlet.time
-        return None if self.mapping is None or down is None or up is None else (self.mapping, down, up)
+        down, up, mapping = self.consumer.time, self.inlet.time, self.mapping
+        return (mapping, down, up) if down and up and isinstance(mapping, Overlap | WindowMapping) else None
+
+    def _matches(self) -> tuple[Match, ...]:
+        return by_column(self.consumer, self.inlet) if self.matches is None else self.matches
+
+    def _links(self, *, up: bool) -> list[Link]:
+        return links(self._matches(), self.consumer, self.inlet, up=up)
+
+    def _widest(self) -> Segment:
+        """A tuple of the consumer's segments that needs the most."""
+        maps = {match.column.lower(): dict(match.keys) for match in self._matches() if match.keys is not None}
+        return tuple(
+            max(each.keys, key=lambda key: len(maps.get(each.column.lower(), {}).get(key, ())))
+            for each in self.consumer.segments
+        )
 
 
 def _whole(time: RangeSet) -> RangeSet:

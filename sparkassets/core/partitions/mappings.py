@@ -103,7 +103,20 @@ class WindowMapping:
         return _longest(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
 
 
-PartitionMapping = Overlap | WindowMapping
+@frozen
+class Whole:
+    """A block needs all of the inlet's time that is or was there."""
+
+
+@frozen
+class Newest:
+    """A block needs the newest of the inlet's partitions that is there: of each tuple of segments that it needs."""
+
+
+TimeMapping = Overlap | WindowMapping
+"""What maps time to time."""
+
+PartitionMapping = TimeMapping | Whole | Newest
 
 
 def _first_block(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:

@@ -496,6 +496,19 @@ class Partitioning:
         time = self.time
         return self._of_known(_ALWAYS if time is None else RangeSet.span(time.previous(now), time.floor(now)))
 
+    @remembered
+    def newest(self, parts: PartitionSet) -> PartitionSet:
+        """Of every tuple the newest partition that lies in ``parts`` wholly; without time, or where it never ends, all.
+
+        >>> days = Partitioning(TimePartition("day", "UTC"))
+        >>> days.labels(days.newest(PartitionSet.span(0, 200_000)))
+        ['1970-01-02']
+        """
+        time = self.time
+        if time is None:
+            return parts
+        return self.inside(parts).lift(lambda ranges: _last(time, ranges))
+
     def first_over(self, parts: PartitionSet) -> int | None:
         """When the oldest partition that holds something of ``parts`` is over, Unix seconds; None for always.
 
@@ -588,3 +601,10 @@ _BOUNDS = (_ALWAYS.first, _ALWAYS.last)
 def _alike(segments: tuple[SegmentPartition, ...], ranges: RangeSet) -> PartitionSet:
     """That time of all of their tuples, and of no other."""
     return PartitionSet(*of_all(ranges, tuples(segments), usual=_NEVER))
+
+
+def _last(time: TimePartition, ranges: RangeSet) -> RangeSet:
+    """The last slot of ranges that are made of slots."""
+    if not ranges or ranges.last == _ALWAYS.last:
+        return ranges
+    return RangeSet.span(time.floor(ranges.last - 1), ranges.last)

@@ -43,8 +43,8 @@ def _possible(same: Same[ProjectSpec], without: tuple[tuple[str, PartitionSet], 
     for asset in same.value.assets.values():
         able, needs = within(asset), [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
         brought = [
-            need.down(found.get(name, EVERYTHING))
-            for name, need in zip(asset.inlets, needs, strict=True)
+            need.down(EVERYTHING if inlet.view is not None else found.get(inlet.name, EVERYTHING))
+            for inlet, need in zip(asset.inlets.values(), needs, strict=True)
             if need.is_mapped
         ]
         if brought:

@@ -155,7 +155,7 @@ def _by_default(context: PlanningContext, condition: Condition, state: AssetStat
     """All that any update of an inlet made missing or stale."""
     if not found.due and not state.chain:
         return _Asked(found.due)
-    named = {context.uri(leaf): leaf.ref for leaf in condition.leaves()}
+    named = {context.uri(state.name, leaf): leaf.ref for leaf in condition.leaves()}
     uses = Uses(named, everything(context, state), blocks=dict.fromkeys(named, found.due))
     return _Asked(found.due, uses=uses)
 

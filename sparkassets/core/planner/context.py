@@ -132,22 +132,27 @@ class PlanningContext:
         """The inlet's dataset."""
         return self.state.dataset(inlet.uri)
 
-    def uri(self, leaf: Leaf) -> str:
-        """The dataset of a condition's leaf."""
-        return leaf.ref if leaf.is_uri else self.project.assets[leaf.ref].uri
+    def uri(self, asset: str, leaf: Leaf) -> str:
+        """The dataset of a leaf of that asset's condition."""
+        return self.project.heard(asset, leaf)
 
     def live(self, asset: AssetState) -> tuple[ClaimState, ...]:
         """The newest claim of each slot whose driver lives."""
         newest = (chain[-1] for chain in asset.chains.values())
         return tuple(link for link in newest if link.status == "open" and link.token not in self.gone)
 
-    def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
-        """How the asset's blocks depend on the inlet's partitions."""
-        return self.project.dependency(asset, inlet)
+    def dependency(self, asset: AssetSpec, inlet: InletSpec, *, also: PartitionSet = NOTHING) -> Dependency:
+        """How the asset's blocks depend on the inlet's partitions, by those that are there or ``also`` will be."""
+        needed = self.project.dependency(asset, inlet)
+        return needed.given(self.dataset(inlet).coverage | also) if needed.goes_by_newest else needed
 
     def partitioning(self, inlet: InletSpec) -> Partitioning:
-        """The inlet's own partitioning."""
-        return self.project.assets[inlet.name].partitioning
+        """The partitions that the inlet is mapped by."""
+        return self.project.partitioning(inlet)
+
+    def possible_of(self, inlet: InletSpec) -> PartitionSet:
+        """The partitions that the inlet can ever have; of values nothing is declared."""
+        return self.possible(inlet.name) if inlet.view is None else EVERYTHING
 
     def pins(self, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> dict[str, Pin]:
         """What a run of ``blocks`` reads of each inlet, at the newest version."""

@@ -6,6 +6,8 @@ inlets keep back and what aligned inlets do not have yet are taken out; of the r
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner import losses, redefined
@@ -18,7 +20,7 @@ from sparkassets.core.planner.course import Case, Course, Step
 from sparkassets.core.planner.failures import failures
 from sparkassets.core.planner.gates import gates
 from sparkassets.core.planner.pending import pending
-from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.plan import Note, Waiting
 from sparkassets.core.planner.redo import redone, reserved
 from sparkassets.core.planner.resting import resting
 from sparkassets.core.planner.slots import is_whole, leftovers, running, settling, side_by_side
@@ -37,7 +39,9 @@ def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
     state = context.state_of(asset)
     before = _live(context, asset, state) or _held_back(context, asset, state) or _settled_first(context, asset, state)
     found = before or _through_the_steps(context, asset, state)
-    return redefined.told(context, asset, state, losses.told(context, asset, state, found))
+    found = redefined.told(context, asset, state, losses.told(context, asset, state, found))
+    said = context.notes.get(asset.name)
+    return replace(found, notes=(*found.notes, Note(asset.name, said))) if said else found
 
 
 def _through_the_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision:

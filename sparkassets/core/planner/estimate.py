@@ -36,7 +36,7 @@ def estimate(
     volumes = {}
     for inlet in asset.inlets.values():
         if not inlet.waits_only:
-            up = context.project.assets[inlet.name]
+            up = context.project.as_read(asset, inlet.name)
             volumes[inlet.name] = weigh(up, pins[inlet.name], context.state_of(up))
     size, files = (_sum(getattr(each, name) for each in volumes.values()) for name in ("bytes", "files"))
     unknown = tuple(f"{name}: {each.unknown}" for name, each in volumes.items() if each.unknown)

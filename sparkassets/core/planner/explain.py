@@ -5,7 +5,7 @@ from __future__ import annotations
 from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, Newest, PartitionSet, Whole
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
 from sparkassets.core.planner.kept import kept, without
@@ -124,7 +124,7 @@ def _part(
         ready = f"; ready: {labels(value, asset.partitioning)}"
     match node:
         case Leaf():
-            return Node(f"{node.text()}: {_newest(context, context.uri(node), state)}{ready}", bool(value))
+            return Node(f"{node.text()}: {_newest(context, context.uri(asset.name, node), state)}{ready}", bool(value))
         case Time():
             return Node(f"{node.text()}: {_ticked(context, node, state)}{ready}", bool(value))
     children = tuple(_part(context, asset, state, child) for child in verdict.children)
@@ -254,11 +254,23 @@ def _gates(inlet: InletSpec) -> str:
     count = f" {inlet.require.count}" if inlet.require.count else ""
     gates = [f"require: {inlet.require.kind}{count}", f"on_update: {inlet.on_update}"]
     gates += ["on_removed: keep"] if inlet.on_removed == "keep" and inlet.mapping is not None else []
-    gates += ["partitions: aligned"] if inlet.aligned else []
+    gates += [f"partitions: {said}"] if (said := _mapped_by(inlet)) else []
     gates += [f"fresh_within: {inlet.fresh_within.text}"] if inlet.fresh_within is not None else []
     gates += [f"tolerance: {inlet.tolerance.text}"] if inlet.tolerance is not None else []
     gates += [f"settle: {Duration(seconds=inlet.settle_seconds).text}"] if inlet.settle_seconds else []
     return ", ".join(gates)
+
+
+def _mapped_by(inlet: InletSpec) -> str:
+    """Which partitions a block needs, where that is not by overlap or by a map."""
+    match inlet.mapping:
+        case Whole():
+            return "all"
+        case Newest():
+            return "latest"
+    if inlet.by_values is not None:
+        return f"{{from: {inlet.by_values}}}"
+    return "aligned" if inlet.aligned else ""
 
 
 def _history(context: PlanningContext, state: AssetState) -> Node:

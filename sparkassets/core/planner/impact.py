@@ -81,7 +81,7 @@ def reaches(context: PlanningContext, updated: Mapping[str, PartitionSet]) -> li
 def _of_asset(context: PlanningContext, asset: AssetSpec, reached: Reached) -> list[Reach]:
     """What is reached of one asset: what is computed again, and what stays as it is."""
     uris = {context.project.assets[name].uri for name in reached}
-    through = [inlet for inlet in asset.inlets.values() if inlet.uri in uris]
+    through = [inlet for inlet in asset.inlets.values() if _reads(inlet, uris, reached)]
     causes = [inlet for inlet in through if inlet.on_update == "rerun"]
     blocks = _rerun(context, asset, causes, reached)
     rest = _left(context, asset, through, reached) - blocks
@@ -110,24 +110,31 @@ def _left(context: PlanningContext, asset: AssetSpec, through: list[InletSpec], 
 
 
 def _made_of(context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: Reached) -> PartitionSet:
-    needs = [(context.dependency(asset, inlet), reached.get(inlet.name, EVERYTHING)) for inlet in inlets]
+    changes = [EVERYTHING if inlet.view is not None else reached.get(inlet.name, EVERYTHING) for inlet in inlets]
+    pairs = zip(inlets, changes, strict=True)
+    needs = [(context.dependency(asset, inlet, also=changed), changed) for inlet, changed in pairs]
     if any(not needed.is_mapped or changed.is_everything for needed, changed in needs):
         return EVERYTHING
     blocks = PartitionSet.union(needed.down(changed) for needed, changed in needs) & context.over(asset.partitioning)
     return asset.partitioning.inside(blocks.clip(asset.start, asset.end))
 
 
+def _reads(inlet: InletSpec, uris: set[str], reached: Reached) -> bool:
+    """Whether the inlet is of what is reached; which values that has cannot be told."""
+    return inlet.uri in uris if inlet.view is None else inlet.name in reached
+
+
 def _awaits(context: PlanningContext, asset: AssetSpec, uris: set[str]) -> bool:
     """Whether its condition names one of these datasets."""
     condition = asset.schedule.condition
-    return condition is not None and any(context.uri(leaf) in uris for leaf in condition.leaves())
+    return condition is not None and any(context.uri(asset.name, leaf) in uris for leaf in condition.leaves())
 
 
 def _names(context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: Reached) -> tuple[str, ...]:
     """Those that are reached, of what it reads or its condition names."""
-    uris = {inlet.uri for inlet in inlets}
+    uris = {context.project.assets[inlet.name].uri for inlet in inlets}
     if not uris and asset.schedule.condition is not None:
-        uris = {context.uri(leaf) for leaf in asset.schedule.condition.leaves()}
+        uris = {context.uri(asset.name, leaf) for leaf in asset.schedule.condition.leaves()}
     return tuple(name for name in reached if name != asset.name and context.project.assets[name].uri in uris)
 
 

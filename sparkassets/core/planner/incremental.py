@@ -144,7 +144,7 @@ def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:
     """The datasets that a decision for the asset looks at."""
     condition = asset.schedule.condition
     leaves = condition.leaves() if condition is not None else ()
-    named = {leaf.ref if leaf.is_uri else project.assets[leaf.ref].uri for leaf in leaves}
+    named = {project.heard(asset.name, leaf) for leaf in leaves}
     return named | {inlet.uri for inlet in asset.inlets.values()}
 
 

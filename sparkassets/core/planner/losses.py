@@ -35,8 +35,10 @@ def lost_blocks(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, bl
     """Those of ``blocks`` that read what the inlet's table lost; all of them where it cannot be looked at."""
     if not _reason(context, inlet):
         return NOTHING
-    loss, needed = _loss(context, inlet), context.dependency(asset, inlet)
-    return blocks & needed.down(loss.blocks) if loss is not None and needed.is_mapped else blocks
+    loss = _loss(context, inlet)
+    needed = context.dependency(asset, inlet, also=loss.named if loss is not None else NOTHING)
+    told = needed.is_mapped and inlet.view is None
+    return blocks & needed.down(loss.blocks) if loss is not None and told else blocks
 
 
 def waits_for_lost(

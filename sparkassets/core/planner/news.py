@@ -87,7 +87,7 @@ class Causes:
 
 def news_of(context: PlanningContext, leaf: Leaf, state: AssetState) -> bool:
     """Whether the leaf's dataset was updated since the asset last used it."""
-    uri = context.uri(leaf)
+    uri = context.uri(state.name, leaf)
     skipped = not state.spec.partitioning.is_partitioned and uri in state.partly
     return skipped or context.state.dataset(uri).seq > state.consumed.get(uri, 0)
 
@@ -129,12 +129,12 @@ def uses_of(
 ) -> Uses:
     """What a run for those parts of the condition that hold uses up."""
     used = verdict.used()
-    refs = {context.uri(leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
-    kept = {context.uri(leaf) for leaf in condition.leaves()} - refs.keys()
+    refs = {context.uri(state.name, leaf): leaf.ref for leaf in used if isinstance(leaf, Leaf)}
+    kept = {context.uri(state.name, leaf) for leaf in condition.leaves()} - refs.keys()
     blocks: dict[str, PartitionSet] = {}
     for leaf, part in used.items():
         if isinstance(part, PartitionSet):
-            key = leaf.written if isinstance(leaf, Time) else context.uri(leaf)
+            key = leaf.written if isinstance(leaf, Time) else context.uri(state.name, leaf)
             blocks[key] = blocks.get(key, NOTHING) | part
     before = state.last.planned if state.last else 0
     return Uses(
@@ -185,6 +185,8 @@ def _since(
             tick = ticks[verdict.node]
             return tick[0] if tick is not None else context.now
         case Leaf():
-            return min((ref.at for ref in context.unused(state, [context.uri(verdict.node)])), default=context.now)
+            return min(
+                (ref.at for ref in context.unused(state, [context.uri(state.name, verdict.node)])), default=context.now
+            )
     found = [_since(context, child, state, ticks) for child in verdict.children if child.value]
     return min(found, default=context.now) if isinstance(verdict.node, AnyOf) else max(found, default=context.now)

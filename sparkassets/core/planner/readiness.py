@@ -17,7 +17,7 @@ from sparkassets.core.planner.news import Passed, news_of, next_tick
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.refusals import refusals
-from sparkassets.core.planner.require import refused_blocks, required, updated
+from sparkassets.core.planner.require import ever_fed, refused_blocks, updated
 from sparkassets.core.planner.wording import lacking
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
@@ -82,14 +82,14 @@ def _leaves(verdict: Verdict[PartitionSet]) -> Iterator[tuple[Leaf | Time, Parti
 
 
 def _mapped(context: PlanningContext, asset: AssetSpec, leaf: Leaf) -> list[InletSpec]:
-    uri = context.uri(leaf)
+    uri = context.uri(asset.name, leaf)
     return [inlet for inlet in asset.inlets.values() if inlet.uri == uri and context.dependency(asset, inlet).is_mapped]
 
 
 def _ready(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> PartitionSet:
     due, mapped = found.due, _mapped(context, asset, leaf)
     if not mapped:
-        return due if news_of(context, leaf, state) else _unanswered(asset, state, context.uri(leaf), due)
+        return due if news_of(context, leaf, state) else _unanswered(asset, state, context.uri(asset.name, leaf), due)
     ready = NOTHING
     for inlet in mapped:
         there = updated(context, asset, inlet, found.missing)
@@ -103,7 +103,7 @@ def _never(context: PlanningContext, asset: AssetSpec, leaf: Leaf | Time, due: P
     mapped = _mapped(context, asset, leaf) if isinstance(leaf, Leaf) else []
     never = due if mapped else NOTHING
     for inlet in mapped:
-        never = never - context.dependency(asset, inlet).down(required(context, asset, inlet, never))
+        never = never - ever_fed(context, asset, inlet, never)
     return never
 
 

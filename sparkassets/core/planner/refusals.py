@@ -65,6 +65,8 @@ def said_of(
     if not context.dependency(asset, inlet).is_mapped or not dataset.ever:
         return never(context, asset, inlet, refused)
     there, asks = counted(context, inlet), required(context, asset, inlet, refused)
+    if not asks:
+        return never(context, asset, inlet, refused)
     have, missing = up.count(asks & there), asks - there
     asked = "" if inlet.require.kind == "all" else f" (require: {_require(inlet)})"
     told = f"{have:,} of {plural(up.count(asks), 'partition')}, missing {labels(missing, up)}"

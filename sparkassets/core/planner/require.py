@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
+from sparkassets.core.partitions import NOTHING, Dependency, Newest, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
@@ -48,9 +48,11 @@ def lacking_blocks(
         return NOTHING if context.dataset(inlet).seq else blocks
     there = counted(context, inlet, emptied=emptied)
     if inlet.require.kind == "all":
-        without = blocks - needed.down(there) if needed.is_open else NOTHING
-        return (needed.down(required(context, asset, inlet, blocks) - there) & blocks) | without
-    return _lacking_some(needed, blocks, there, context.possible(inlet.name), max(1, inlet.require.count))
+        bare = needed.bare(blocks, there, context.possible_of(inlet)) if needed.is_open else NOTHING
+        return (needed.down(required(context, asset, inlet, blocks) - there) & blocks) | bare
+    if needed.goes_by_newest:
+        return needed.asking(blocks) - context.project.dependency(asset, inlet).down(there)
+    return _lacking_some(needed, blocks, there, context.possible_of(inlet), max(1, inlet.require.count))
 
 
 def _lacking_some(
@@ -72,10 +74,13 @@ def _lacks(needed: Dependency, block: PartitionSet, able: PartitionSet, there: P
 
 
 def counted(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False) -> PartitionSet:
-    """Inlet partitions that count: they are there, or were removed and that does not matter, and they are over."""
+    """Inlet partitions that count: they are there, or were removed and that does not matter, and they are over.
+
+    The newest that is there counts at once.
+    """
     dataset = context.dataset(inlet)
     counts = dataset.ever if emptied or inlet.on_removed == "rerun" else dataset.coverage
-    return counts & context.over(context.partitioning(inlet))
+    return counts if isinstance(inlet.mapping, Newest) else counts & context.over(context.partitioning(inlet))
 
 
 def required(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
@@ -83,8 +88,20 @@ def required(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, block
     needed = context.dependency(asset, inlet)
     if not needed.is_mapped:
         return NOTHING
-    mapped = needed.up(blocks) & context.possible(inlet.name)
-    return mapped & context.dataset(inlet).ever if needed.is_open else mapped
+    mapped = needed.up(blocks) & context.possible_of(inlet)
+    return mapped & _had(context, inlet) if needed.is_open else mapped
+
+
+def _had(context: PlanningContext, inlet: InletSpec) -> PartitionSet:
+    """What the inlet ever had that counts by its time."""
+    ever = context.dataset(inlet).ever
+    return ever if isinstance(inlet.mapping, Newest) else ever & context.over(context.partitioning(inlet))
+
+
+def ever_fed(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
+    """Those of ``blocks`` for which a mapped inlet can ever have something."""
+    needed = context.project.dependency(asset, inlet)
+    return needed.down(needed.up(blocks) & context.possible_of(inlet)) & blocks
 
 
 def waived(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
@@ -107,7 +124,7 @@ def newest(context: PlanningContext, asset: AssetSpec) -> int | None:
 
     What is there of all time has none.
     """
-    inlets = [inlet for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped]
+    inlets = [inlet for inlet in asset.inlets.values() if context.dependency(asset, inlet).tells_time]
     datasets = [context.dataset(inlet) for inlet in inlets]
     extents = [parts.extent for each in datasets for parts in (each.coverage, each.gone)]
     return max((extent[1] for extent in extents if extent is not None), default=None)

@@ -82,7 +82,8 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
         before = context.decided.get(inlet.name)
         if before is None or inlet.on_update == "ignore" or not (before.coming or before.blocked):
             continue
-        behind = (_down(context, asset, inlet, before.blocked, wanted) & context.allowed(asset)) - blocked
+        failed = before.blocked if inlet.view is None else NOTHING  # which values it would have brought is not known
+        behind = (_down(context, asset, inlet, failed, wanted) & context.allowed(asset)) - blocked
         if behind:
             blocked, failure = blocked | behind, failure or before.failure
             waiting.append(Waiting(asset.name, f"waits for {before.failure}", None, behind))
@@ -99,7 +100,7 @@ def _later(
     """The blocks that will be wanted once ``coming`` has come, but for those that need still more of the inlet."""
     blocks = _down(context, asset, inlet, coming, wanted) & context.allowed(asset)
     needed = context.dependency(asset, inlet)
-    if not blocks or coming.is_everything or not needed.is_mapped:
+    if not blocks or coming.is_everything or not needed.is_mapped or inlet.view is not None:
         return blocks
     newest = max(parts.last for parts in (coming, context.dataset(inlet).coverage) if parts)
     return blocks - needed.down(required(context, asset, inlet, blocks).clip(newest, None))
@@ -109,11 +110,12 @@ def _down(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, parts: PartitionSet, everything: PartitionSet
 ) -> PartitionSet:
     """The blocks that read ``parts`` of the inlet; of ``everything`` where that has no end, or all of it is read."""
-    needed = context.dependency(asset, inlet)
-    if not needed.is_mapped or parts.is_everything:
+    needed = context.dependency(asset, inlet, also=parts)
+    if not needed.is_mapped or parts.is_everything or inlet.view is not None:
         return everything if parts else NOTHING
     return needed.down(parts) if needed.tells_time else needed.down(parts) & everything
 
 
 def _first(context: PlanningContext, inlet: InletSpec, parts: PartitionSet) -> str:
-    return f"{named_parts(inlet.name, parts, context.partitioning(inlet))}, which runs first"
+    up = context.project.assets[inlet.name].partitioning
+    return f"{named_parts(inlet.name, parts, up)}, which runs first"

@@ -6,6 +6,7 @@ All within the asset's bounds. Without inlets that tell its time it is that from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
@@ -38,16 +39,20 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
     """All that should be there."""
     bounds = context.allowed(asset)
     needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
-    parts = [_needing(context, inlet, need) & bounds for inlet, need in needs if need.tells_time]
-    if not parts:
+    telling = [(inlet, _needing(context, inlet, need) & bounds) for inlet, need in needs if need.tells_time]
+    if not telling:
         whose = [_needing(context, inlet, need) for inlet, need in needs if need.is_mapped] or [bounds]
         return Wanted(_by_time(context, asset, state) & bounds & PartitionSet.union(whose))
-    needing = PartitionSet.union(parts)
+    needing = PartitionSet.union([parts for _, parts in telling])
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing) if missing else NOTHING
-    between = PartitionSet.union([each.hull() for each in parts])
-    between = between & bounds & context.possible(asset.name)
+    between = _between(telling) & bounds & context.possible(asset.name)
     return Wanted((needing | between) - ahead, between - needing, ahead)
+
+
+def _between(telling: Sequence[tuple[InletSpec, PartitionSet]]) -> PartitionSet:
+    """All from the first block to the last that needs something of an inlet; rows by values leave no gaps."""
+    return PartitionSet.union([parts.hull() for inlet, parts in telling if inlet.view is None])
 
 
 def mapped_inlets(context: PlanningContext, asset: AssetSpec) -> list[InletSpec]:
@@ -66,7 +71,7 @@ def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> P
 
 def _needing(context: PlanningContext, inlet: InletSpec, need: Dependency) -> PartitionSet:
     """The blocks that need a partition of the inlet which is or was there."""
-    return need.down(context.dataset(inlet).ever & context.possible(inlet.name))
+    return need.down(context.dataset(inlet).ever & context.possible_of(inlet))
 
 
 def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) -> PartitionSet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, Tag
@@ -96,6 +97,24 @@ class RequireMap(_Map):
     at_least: Count = Field(description="So many of them.")
 
 
+_Lists = Annotated[list[Text], Tag("<list>")]
+KeyMap = Mapping[str, list[str]]
+"""The inlet's keys that each key needs."""
+PartitionsMap = dict[str, str | list[str] | dict[str, list[str] | dict[str, list[str]]]]
+"""A map of keys, or of dimensions to what is said of each."""
+_OneDimension = dict[
+    str,
+    Annotated[_Lists | Annotated[dict[str, list[Text]], Tag("<map>")], by_kind("a list of keys such as [de, nl]")],
+]
+_Dimensions = dict[
+    str,
+    Annotated[
+        Annotated[Text, Tag("<text>")] | _Lists | Annotated[_OneDimension, Tag("<map>")],
+        by_kind("a list of keys such as [de, nl], all, latest, a column of the inlet or a map of keys"),
+    ],
+]
+
+
 class InletMap(_Map):
     """How one asset reads or awaits another."""
 
@@ -120,8 +139,20 @@ class InletMap(_Map):
             by_kind("all, any, none or {at_least: n}"),
         ]
     ] = Field(default=None, description="How many of the mapped inlet partitions must be there; all by default.")
-    partitions: Maybe[Literal["aligned"]] = Field(
-        default=None, description="aligned: what its run of the same tick, or of the last one before, has written."
+    partitions: Maybe[
+        Annotated[
+            Annotated[Literal["all", "latest", "aligned"], Tag("<text>")] | Annotated[_Dimensions, Tag("<map>")],
+            by_kind("all, latest, aligned, {from: column} or a map of keys"),
+        ]
+    ] = Field(
+        default=None,
+        description=(
+            "Which of its partitions a block needs; by default those that overlap it in time and have its segments. "
+            "all: every one. latest: the newest that is there. {emea: [de, nl]}: for each key those of the inlet. "
+            "{region: …}: for that dimension all, latest, the column of the inlet that is meant, or a map of keys. "
+            "{from: column}: the rows whose values of that column are the block's, whatever the inlet's partitions. "
+            "aligned: what its run of the same tick, or of the last one before, has written."
+        ),
     )
     fresh_within: Maybe[DurationText] = Field(default=None, description="Its last update may be no older than this.")
     tolerance: Maybe[DurationText] = Field(
@@ -135,7 +166,8 @@ class InletMap(_Map):
         default=None,
         description=(
             "Whether an update makes stale what was computed from it. ignore is the default for an inlet without "
-            "partitions where the asset has some, for one without time where it has time, and for an aligned one."
+            "partitions where the asset has some, for one without time, or the latest, where it has time, and for an "
+            "aligned one."
         ),
     )
     on_removed: Maybe[Literal["keep", "rerun"]] = Field(

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from sparkassets.core.columns import KnownColumns
 from sparkassets.core.instants import Duration, InstantError
 from sparkassets.core.partitions import (
     Dependency,
+    Newest,
     Overlap,
     PartitionError,
     Partitioning,
     PartitionMapping,
     RangeSet,
-    TimePartition,
+    Whole,
     WindowMapping,
+    by_column,
 )
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.bodies import Mention
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import InletMap, RequireMap
+from sparkassets.core.spec.mappings import Said, Side, said
 from sparkassets.core.spec.model import InletSpec, OnRemoved, ReadAfter, Require
 from sparkassets.core.spec.times import seconds
+from sparkassets.core.spec.views import from_column, identity, view_of
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import Location
 
@@ -116,27 +121,31 @@ class _Inlet:
         options = self.options
         down, up = self.draft.partitioning, self.other.partitioning
         sure = self.draft.sure(*_PARTITION_KEYS) and self.other.sure(*_PARTITION_KEYS)
+        column = from_column(options.partitions)
+        view = self._view(column) if sure and column is not None else None
         need = Dependency(None, down, up)
-        if sure and Dependency(Overlap(), down, up).is_mapped:
-            need = Dependency(self._mapping(), down, up)
-            self._check_mapped(need)
-        elif sure:
-            self._check_unmapped()
-        if sure:
-            self._check_dimensions(down, up)
+        if sure and column is None:
+            need = self._need(down, up)
+        elif view is not None:
+            need = Dependency(self._mapping(), down, view[0], view[1].matches)
         aligned = options.partitions == "aligned"
-        if aligned and options.window is not None:
-            (self.at / "window").key_problem("'window' has no meaning beside 'partitions: aligned'")
+        if options.window is not None and (aligned or isinstance(need.mapping, Whole | Newest)):
+            beside = options.partitions if isinstance(options.partitions, str) else "…"
+            (self.at / "window").key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
         if options.read and waits_only and self.draft.sure("sql", "python"):
             (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
         if options.read and self.columns and (refused := self.columns.refuse(options.read.after)):
             (self.at / "read" / "after").problem(refused[0], hint=refused[1])
-        bare = down.is_partitioned and (not up.is_partitioned or (down.time is not None and up.time is None))
+        timeless = up.time is None or need.goes_by_newest
+        bare = down.is_partitioned and (not up.is_partitioned or (down.time is not None and timeless))
+        bare = bare and column is None
         return InletSpec(
             name=self.other.name,
-            uri=self.other.uri,
+            uri=self.other.uri if view is None else identity(self.other.name, view[0]),
+            view=None if view is None else view[0],
             mapping=None if aligned else need.mapping,
-            require=self._require(need),
+            matches=need.matches,
+            require=self._require(need) if column is None else self._require_values(),
             read=ReadAfter(options.read.after) if options.read else None,
             on_update=options.on_update or ("ignore" if bare or aligned else "rerun"),
             waits_only=waits_only,
@@ -147,6 +156,44 @@ class _Inlet:
             on_removed=options.on_removed or self._on_removed(),
             location=location,
         )
+
+    def _view(self, column: str) -> tuple[Partitioning, Said] | None:
+        """The partitions that the column's values make."""
+        at = self.at / "partitions"
+        if self.options.read:
+            (self.at / "read").key_problem("'read' has no meaning beside 'partitions: {from: …}'")
+        return view_of(at / "from", column, self.draft, self.other, columns=self.columns)
+
+    def _require_values(self) -> Require:
+        """A block is wanted when rows of it are there, so that there is nothing to count."""
+        require = self.options.require
+        if require in (None, "any", "none"):
+            return Require(require or "any")
+        (self.at / "require").problem(
+            "'require' counts partitions, but with 'partitions: {from: …}' a block is wanted once rows of it are there",
+            hint="leave it out",
+        )
+        return Require("any")
+
+    def _need(self, down: Partitioning, up: Partitioning) -> Dependency:
+        """What a block needs of the inlet."""
+        told, at = Said(), self.at / "partitions"
+        if self.options.partitions not in (None, "aligned"):
+            if down.is_partitioned and up.is_partitioned:
+                sides = Side(self.draft.name, down), Side(self.other.name, up)
+                told = said(at, self.options.partitions, *sides)
+            else:
+                bare = self.other if down.is_partitioned else self.draft
+                at.key_problem(f"'partitions' maps partitions, but asset {bare.name!r} has none")
+        need = Dependency(told.time or Overlap(), down, up, told.matches)
+        if need.is_mapped:
+            need = replace(need, mapping=told.time or self._mapping())
+            self._check_mapped(need)
+        else:
+            need = Dependency(None, down, up)
+            self._check_unmapped()
+        self._check_dimensions(need)
+        return need
 
     def _duration(self, key: str, text: str | None) -> Duration | None:
         found = Duration.parse(text) if text is not None else None
@@ -183,31 +230,33 @@ class _Inlet:
 
     def _check_mapped(self, need: Dependency) -> None:
         """Refuses partitions that never meet."""
-        if need.mapping is None:
+        if need.mapping is None or not self.draft.sure("inlets"):
             return
         learns = need.consumer.is_open or need.inlet.is_open
         if not learns and not need.up(need.consumer.known).overlaps(need.inlet.known):
             message = f"no segment of {self.draft.name!r} is one of {self.other.name!r}"
             self.at.key_problem(message, hint="compare the lists of segments of the two assets")
-        elif need.consumer.time and need.inlet.time and not _meets(need.mapping, need.consumer.time, need.inlet.time):
+        elif need.tells_time and need.consumer.time and need.inlet.time and not _meets(need):
             message = (
                 f"no partition of {self.draft.name!r} between its start and end maps to one of {self.other.name!r}"
             )
             self.at.key_problem(message, hint="compare start and end of the two assets")
 
-    def _check_dimensions(self, down: Partitioning, up: Partitioning) -> None:
+    def _check_dimensions(self, need: Dependency) -> None:
         """Refuses a window where no time is mapped; warns where segments are named unlike on both sides."""
+        down, up = need.consumer, need.inlet
         timeless = [each for each in (self.draft, self.other) if each.partitioning.time is None]
         if self.options.window is not None and timeless and down.is_partitioned and up.is_partitioned:
             message = f"'window' maps partitions by time, but those of asset {timeless[0].name!r} have none"
             (self.at / "window").key_problem(message)
-        if down.segments and up.segments and not Dependency(Overlap(), down.timeless, up.timeless).is_mapped:
+        if down.segments and up.segments and need.matches is None and not by_column(down, up):
             ours, theirs = (listing([each.column for each in one.segments], last="and") for one in (down, up))
             message = (
                 f"the segments of {self.draft.name!r} are by {ours}, those of {self.other.name!r} by {theirs}: "
                 f"each partition reads all segments of {self.other.name!r}"
             )
-            self.at.warning(message, hint="dimensions match by column; name it alike where the same is meant")
+            same = f"partitions: {{{down.segments[0].column}: {up.segments[0].column}}}"
+            self.at.warning(message, hint=f"dimensions match by column; write `{same}` where the same is meant")
 
     def _check_unmapped(self) -> None:
         """Refuses options that speak of mapped partitions where there are none."""
@@ -229,6 +278,8 @@ class _Inlet:
         if not isinstance(require, RequireMap):
             counts = need.consumer.is_partitioned or not need.inlet.is_partitioned
             return Require(require or ("all" if counts else "any"))
+        if need.goes_by_newest:
+            (self.at / "require").problem("'partitions: latest' is one partition, which cannot be counted")
         most = need.most(_SAMPLE, _SAMPLED_BLOCKS)
         if most is not None and require.at_least > most:
             message = f"{require.at_least} partitions of {self.other.name!r} can never be there"
@@ -236,8 +287,11 @@ class _Inlet:
         return Require("at_least", require.at_least)
 
 
-def _meets(mapping: PartitionMapping, down: TimePartition, up: TimePartition) -> bool:
-    """Whether the wanted time of both assets meets through the mapping."""
+def _meets(need: Dependency) -> bool:
+    """Whether the wanted time of both assets, which is mapped, meets."""
+    mapping, down, up = need.mapping, need.consumer.time, need.inlet.time
+    if down is None or up is None or not isinstance(mapping, Overlap | WindowMapping):
+        return True
     if down.start is not None and up.end is not None:
         start = down.ceil(down.start)
         if mapping.up(RangeSet.span(start, start + 1), down=down, up=up).first >= up.end:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sparkassets.core.columns import KnownColumns
+from sparkassets.core.partitions import Partitioning
 from sparkassets.core.spec.bare import bare_names
 from sparkassets.core.spec.bodies import Body, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
@@ -55,6 +57,7 @@ def compile_project(
     assets = {
         name: _compile(draft, project, files, bodies[name], timetables, columns) for name, draft in drafts.items()
     }
+    assets = _with_views(assets)
     edges = upstream(assets)
     _judge_together(project, files, assets, edges)
     problems = [*project.problems, *files.problems]
@@ -154,6 +157,17 @@ def _check_template(
     )
     faults += bare_names(body.sql.template.text, asset=draft.name, assets=files.names)
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
+
+
+def _with_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
+    """The assets, each with what others ask of the values in its rows: of segments all that any of them has."""
+    views: dict[str, dict[str, Partitioning]] = {}
+    for asset in assets.values():
+        for inlet in asset.inlets.values():
+            if inlet.view is not None:
+                asked = views.setdefault(inlet.name, {})
+                asked[inlet.uri] = asked.get(inlet.uri, inlet.view).knowing(inlet.view.known)
+    return {name: replace(asset, views=views[name]) if name in views else asset for name, asset in assets.items()}
 
 
 def _awaited(inlets: Mapping[str, InletSpec], schedule: Schedule, files: AssetFiles) -> set[str]:

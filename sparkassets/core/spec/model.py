@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal
 
-from sparkassets.core.conditions import Condition
+from sparkassets.core.conditions import Condition, Leaf
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import UNPARTITIONED, Dependency, Partitioning, PartitionMapping
+from sparkassets.core.partitions import UNPARTITIONED, Dependency, Match, Partitioning, PartitionMapping
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
@@ -83,8 +83,10 @@ class InletSpec:
 
     Attributes:
         name: The asset that is read.
-        uri: Its dataset.
+        uri: Its dataset; where it is mapped by values, the view of it that these make.
         mapping: Which inlet time a block needs; None where nothing maps their partitions, and all of it is read.
+        matches: Which segments, where they do not match by column.
+        view: The partitions that values of the inlet's rows make, where these tell what a block needs.
         read: None reads all of the mapped partitions.
         waits_only: Listed in the YAML, but neither the SQL nor the function's arguments name it.
         aligned: Its run of the same tick, or the last one before, is what is read (DESIGN section 5, Cron to cron).
@@ -107,7 +109,16 @@ class InletSpec:
     tolerance: Duration | None = None
     settle_seconds: int = 0
     on_removed: OnRemoved = "rerun"
+    matches: tuple[Match, ...] | None = None
+    view: Partitioning | None = None
     location: Location = NOWHERE
+
+    @property
+    def by_values(self) -> str | None:
+        """The column whose values tell what a block needs."""
+        if self.view is None:
+            return None
+        return self.view.time.column if self.view.time is not None else self.view.segments[0].column
 
 
 @frozen
@@ -174,6 +185,7 @@ class AssetSpec:
         definition: What a change of its code is told by; None for a source.
         on_code_change: What becomes of what was computed by other code.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
+        views: Of a source, what others ask of the values in its rows: identity to the partitions that these make.
         durations: all in seconds.
     """
 
@@ -207,6 +219,7 @@ class AssetSpec:
     retry_delay_seconds: int = 30
     timeout_seconds: int = 7200
     lease_seconds: int = 600
+    views: Mapping[str, Partitioning] = field(default_factory=dict)
 
     @property
     def local_zone(self) -> str:
@@ -245,7 +258,23 @@ class ProjectSpec:
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
         """How the blocks of an asset depend on the partitions of one of its inlets."""
-        return Dependency(inlet.mapping, asset.partitioning, self.assets[inlet.name].partitioning)
+        return Dependency(inlet.mapping, asset.partitioning, self.partitioning(inlet), inlet.matches)
+
+    def partitioning(self, inlet: InletSpec) -> Partitioning:
+        """The partitions that an inlet is mapped by: its own, or what values of its rows make."""
+        return self.assets[inlet.name].partitioning if inlet.view is None else inlet.view
+
+    def as_read(self, asset: AssetSpec, name: str) -> AssetSpec:
+        """One of an asset's inlets, with the partitions that it is mapped by."""
+        inlet = asset.inlets.get(name)
+        read = self.assets[name]
+        return read if inlet is None or inlet.view is None else replace(read, partitioning=inlet.view)
+
+    def heard(self, asset: str, leaf: Leaf) -> str:
+        """The dataset whose events a leaf of that asset's condition means: of an inlet by values its view."""
+        uri = leaf.ref if leaf.is_uri else self.assets[leaf.ref].uri
+        views = (each for each in self.assets[asset].inlets.values() if each.view is not None)
+        return next((each.uri for each in views if self.assets[each.name].uri == uri), uri)
 
     def no_asset(self, name: str, *, hint: str | None = None) -> InputError:
         """The error that the project has no asset of that name; the hint is a suggestion by default."""

@@ -21,14 +21,12 @@ KEYS: Final = frozenset(
 )
 
 VALUES: Final = {
-    "inlets.*.partitions": frozenset({"all", "latest"}),
     "inlets.*.read": frozenset({"changes"}),
     "write": frozenset({"upsert", "publish"}),
     "unchanged": frozenset({"skip"}),
 }
 
 KINDS: Final = {
-    ("inlets.*.partitions", "<map>"): "a map of partitions",
     ("params", "<list>"): "a list of params",
 }
 

@@ -103,7 +103,7 @@ def test_segments_that_are_named_unlike_are_probably_not_meant():
         "of 'flights'\n"
         "    inlets: [flights]\n"
         "             ^^^^^^^\n"
-        "  hint: dimensions match by column; name it alike where the same is meant"
+        "  hint: dimensions match by column; write `partitions: {land: region}` where the same is meant"
     )
 
 

@@ -32,6 +32,7 @@ from sparkassets.core.journal.entries import (
     SegmentEntry,
     SpecEntry,
     SuccessEntry,
+    Viewed,
 )
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.marks import MarkEntry
@@ -114,6 +115,7 @@ def _observed_to(entry: ObservedEntry) -> dict[str, Any]:
             "removed": parts_to(entry.removed),
             "whole": entry.whole,
             "cursor": dict(entry.cursor),
+            **({"views": {uri: _viewed_to(seen) for uri, seen in entry.views.items()}} if entry.views else {}),
             **segments_to(entry.changed),
         },
     }
@@ -130,7 +132,12 @@ def _observed_from(row: JournalRow, body: Body) -> ObservedEntry:
         version=row.version,
         cursor=body["cursor"],
         extra=extra_from(row),
+        views={uri: Viewed(*map(parts_from, seen)) for uri, seen in body.get("views", {}).items()},
     )
+
+
+def _viewed_to(seen: Viewed) -> list[Any]:
+    return [parts_to(seen.changed), parts_to(seen.removed)]
 
 
 def _renew_to(entry: RenewEntry) -> dict[str, Any]:

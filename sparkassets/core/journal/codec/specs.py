@@ -12,11 +12,14 @@ from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.partitions import (
     UNPARTITIONED,
     Dependency,
+    Match,
+    Newest,
     Overlap,
     Partitioning,
     PartitionMapping,
     SegmentPartition,
     TimePartition,
+    Whole,
     WindowMapping,
 )
 
@@ -70,6 +73,7 @@ def _inlet_to(inlet: FoldInlet) -> dict[str, Any]:
         "name": inlet.name,
         "uri": inlet.uri,
         "mapping": _mapping_to(inlet.needs.mapping),
+        "matches": None if (said := inlet.needs.matches) is None else [_match_to(match) for match in said],
         "partition": _partition_to(inlet.needs.inlet),
         "on_update": inlet.on_update,
         "settle": inlet.settle,
@@ -79,10 +83,13 @@ def _inlet_to(inlet: FoldInlet) -> dict[str, Any]:
 
 
 def _inlet_from(inlet: Mapping[str, Any], partitioning: Partitioning) -> FoldInlet:
+    said = inlet.get("matches")
+    matches = None if said is None else tuple(map(_match_from, said))
+    mapping, up = _mapping_from(inlet["mapping"]), _partition_from(inlet["partition"])
     return FoldInlet(
         inlet["name"],
         inlet["uri"],
-        Dependency(_mapping_from(inlet["mapping"]), partitioning, _partition_from(inlet["partition"])),
+        Dependency(mapping, partitioning, up, matches),
         inlet["on_update"],
         inlet["settle"],
         inlet["aligned"],
@@ -115,6 +122,10 @@ def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:
             return None
         case Overlap():
             return {"kind": "overlap"}
+        case Whole():
+            return {"kind": "all"}
+        case Newest():
+            return {"kind": "latest"}
         case WindowMapping(low, high, from_end):
             return {"kind": "window", "low": low.text, "high": high.text, "from_end": from_end}
 
@@ -122,6 +133,16 @@ def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:
 def _mapping_from(body: Mapping[str, Any] | None) -> PartitionMapping | None:
     if body is None:
         return None
-    if body["kind"] == "overlap":
-        return Overlap()
+    plain: Mapping[str, PartitionMapping] = {"overlap": Overlap(), "all": Whole(), "latest": Newest()}
+    if body["kind"] != "window":
+        return plain[body["kind"]]
     return WindowMapping(Duration.parse(body["low"]), Duration.parse(body["high"]), body["from_end"])
+
+
+def _match_to(match: Match) -> list[Any]:
+    return [match.column, match.inlet, match.keys]
+
+
+def _match_from(body: Sequence[Any]) -> Match:
+    column, inlet, keys = body
+    return Match(column, inlet, None if keys is None else tuple((key, tuple(others)) for key, others in keys))

@@ -90,7 +90,7 @@ def _remaining(
         return ((using.ticks[key], over),) if using.ticks[key] > before else ()
     before, used = asset.consumed.get(key, 0), using.consumes.get(key, 0)
     refs = (ref for ref in work.recent(key) if before < ref.seq <= used)
-    return tuple((ref.seq, _answering(asset.spec, ref, remaining, over)) for ref in refs)
+    return tuple((ref.seq, _answering(work, asset.spec, ref, remaining, over)) for ref in refs)
 
 
 def _after_whole(work: Workspace, asset: AssetState, request: RunRequest) -> dict[str, Partly]:
@@ -185,7 +185,7 @@ def one_by_one(work: Workspace, asset: AssetState, uri: str, *, newest: bool = F
     until = last if not newest and uri in asset.spec.named else until
     for ref in recent:
         if used < ref.seq and (ref.seq <= until or (newest and ref is recent[-1])):
-            items[ref.seq] = _answering(asset.spec, ref, EVERYTHING, EVERYTHING)
+            items[ref.seq] = _answering(work, asset.spec, ref, EVERYTHING, EVERYTHING)
     if not items and used >= last:
         return asset
     return replace(
@@ -199,13 +199,15 @@ def with_items(partly: Mapping[str, Partly], key: str, items: Mapping[int, Parti
     return others | {key: tuple(sorted(items.items(), key=lambda item: item[0]))} if items else others
 
 
-def _answering(spec: FoldSpec, ref: EventRef, remaining: PartitionSet, over: PartitionSet) -> PartitionSet:
+def _answering(
+    work: Workspace, spec: FoldSpec, ref: EventRef, remaining: PartitionSet, over: PartitionSet
+) -> PartitionSet:
     """What a run left of the time that the event touches; of what nothing maps, only what was over by then."""
     if not spec.partitioning.is_partitioned:
         return EVERYTHING
     reading = (spec.inlet(name) for name in spec.readers(ref.uri))
     return PartitionSet.union(
-        inlet.needs.down(ref.parts) & remaining
+        work.seeing(inlet).needs.down(ref.parts) & remaining
         if inlet is not None and inlet.needs.is_mapped and not ref.parts.is_everything
         else over
         for inlet in reading

@@ -34,6 +34,11 @@ def observed(work: Workspace, entry: ObservedEntry, numbered: Numbered) -> None:
             version=entry.version if entry.version is not None else asset.version,
         )
     publish(work, numbered, removed=entry.removed)
+    for uri, seen in entry.views.items():
+        if seen:
+            at, parts = unix(numbered.at), seen.changed | seen.removed
+            ref = EventRef(numbered.seq, uri, entry.asset, at, parts, dict(sorted(entry.extra.items())), None, None)
+            _publish(work, ref, removed=seen.removed, at=at)
 
 
 def looked_at(work: Workspace, entry: TargetEntry, numbered: Numbered) -> None:
@@ -89,16 +94,20 @@ def publish(work: Workspace, numbered: Numbered, *, removed: PartitionSet = NOTH
         removed: Of what it is about, what is not there any more.
     """
     ref = EventRef.of(numbered)
-    if ref is None:
-        return
+    if ref is not None:
+        _publish(work, ref, removed=removed, at=unix(numbered.at))
+
+
+def _publish(work: Workspace, ref: EventRef, *, removed: PartitionSet, at: int) -> None:
     keys.named(work, ref)
-    update = _updated(work, ref, removed, at=unix(numbered.at))
+    readers = [(name, inlet, work.seeing(inlet)) for name, inlet in work.readers(ref.uri)]
+    update = _updated(work, ref, removed, at=at)
     keepers = work.keeping(ref.uri)
     work.remember(ref, alone=not keepers)
     if keepers and not any(ref.uri in keeper.spec.named for keeper in keepers):
         consumption.forget(work, ref.uri)
-    for name, inlet in list(work.readers(ref.uri)):
-        _reach(work, name, inlet, update)
+    for name, inlet, before in readers:
+        _reach(work, name, inlet, before, update)
 
 
 def _updated(work: Workspace, ref: EventRef, removed: PartitionSet, *, at: int) -> _Update:
@@ -127,23 +136,32 @@ def _unsettled(work: Workspace, dataset: DatasetState, changed: PartitionSet, at
     return dataset.touched.since(at - settle).overlay(changed, at) if settle else StampedPartitions()
 
 
-def _reach(work: Workspace, name: str, inlet: FoldInlet, update: _Update) -> None:
-    """What the update does to one that reads the dataset."""
-    asset = restored(work.assets[name], inlet, update.came, gone=update.gone)
+def _reach(work: Workspace, name: str, inlet: FoldInlet, before: FoldInlet, update: _Update) -> None:
+    """What the update does to one that reads the dataset; ``before`` it saw what was there before."""
+    asset = restored(work.assets[name], work.seeing(inlet), update.came, gone=update.gone)
     known = asset.coverage | asset.claimed if update.removed else asset.coverage
-    work.assets[name] = bereft(asset, inlet, update.removed, computed=known, seq=update.seq)
+    work.assets[name] = bereft(asset, before, update.removed, computed=known, seq=update.seq)
     counts = update.came if inlet.on_removed == "keep" else update.told
     if counts or not update.told:
-        mark_stale(work, name, inlet, counts or EVERYTHING, seq=update.seq)
+        mark_stale(work, name, inlet, counts or EVERYTHING, seq=update.seq, before=before)
 
 
-def mark_stale(work: Workspace, name: str, inlet: FoldInlet, changed: PartitionSet, *, seq: int) -> None:
-    """Marks what ``changed`` of the inlet touches in the consumer with the cause ``seq``."""
+def mark_stale(
+    work: Workspace, name: str, inlet: FoldInlet, changed: PartitionSet, *, seq: int, before: FoldInlet | None = None
+) -> None:
+    """Marks what ``changed`` of the inlet touches in the consumer with the cause ``seq``.
+
+    Where the newest partition tells, that is what read it ``before`` the change as well as what reads it now.
+    """
     asset = work.assets[name]
     if not asset.spec.partitioning.is_partitioned:
         return  # an asset without partitions compares the dataset's number with what it consumed
     computed = asset.coverage | asset.claimed
-    affected = inlet.needs.down(changed) if inlet.needs.is_mapped and not changed.is_everything else computed
+    affected = computed
+    if inlet.needs.is_mapped and not changed.is_everything:
+        affected = work.seeing(inlet).needs.down(changed)
+        if before is not None and inlet.needs.goes_by_newest:
+            affected = affected | before.needs.down(changed)
     if inlet.on_update == "ignore":
         affected = affected - computed  # only a new cause for what failed
     work.mark(name, inlet, affected, seq=seq)

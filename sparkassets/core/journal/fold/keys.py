@@ -173,8 +173,8 @@ def _known(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: SegmentPa
 
 def _told(spec: FoldSpec, dimension: SegmentPartition) -> list[SegmentPartition]:
     """The dimensions of its inlets that tell which segments there are."""
-    mapped = (inlet.needs for inlet in spec.inlets if inlet.needs.mapping is not None)
-    return [each for needs in mapped for each in needs.inlet.segments if each.same_column(dimension)]
+    told_by = (inlet.needs for inlet in spec.inlets if dimension.column in inlet.needs.told)
+    return [each for needs in told_by for each in needs.inlet.segments if each.same_column(dimension)]
 
 
 def _fresh(before: Partitioning, after: Partitioning) -> Iterator[Partitioning]:

@@ -61,6 +61,10 @@ class Workspace:
                 )
             marking[inlet.name].overlay(blocks, seq)
 
+    def seeing(self, inlet: FoldInlet) -> FoldInlet:
+        """The inlet with what it has, where that tells what is needed of it."""
+        return inlet.given(self.dataset(inlet.uri).coverage) if inlet.needs.goes_by_newest else inlet
+
     def has_others(self, uri: str, name: str) -> bool:
         """Whether an asset other than ``name`` has the URI."""
         return any(asset.spec.uri == uri for asset in self.assets.values() if asset.name != name)

@@ -1,0 +1,263 @@
+"""What ``partitions`` of an inlet says: which of its partitions a block needs, dimension by dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sparkassets.core.partitions import (
+    Match,
+    Newest,
+    Partitioning,
+    PartitionMapping,
+    SegmentPartition,
+    Whole,
+    by_column,
+)
+from sparkassets.core.phrases import listing
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.files import KeyMap, PartitionsMap
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.frozen import frozen
+
+_TIMES: Final[Mapping[str, PartitionMapping]] = {"all": Whole(), "latest": Newest()}
+
+
+@frozen
+class Side:
+    """One of the two assets.
+
+    Attributes:
+        name: Of the asset.
+        partitioning: Of its partitions.
+    """
+
+    name: str
+    partitioning: Partitioning
+
+    @property
+    def segments(self) -> tuple[SegmentPartition, ...]:
+        """Its dimensions of segments."""
+        return self.partitioning.segments
+
+    def dimension(self, column: str) -> SegmentPartition | None:
+        """Its segments of that column."""
+        return next((each for each in self.segments if each.column.lower() == column.lower()), None)
+
+
+@frozen
+class Said:
+    """What is said of the mapping.
+
+    Attributes:
+        time: What is said of time; None for nothing.
+        matches: What is said of segments; None for nothing.
+    """
+
+    time: PartitionMapping | None = None
+    matches: tuple[Match, ...] | None = None
+
+
+def said(at: At, written: str | PartitionsMap | None, down: Side, up: Side) -> Said:
+    """What ``partitions`` says of partitions that both have; what is wrong becomes problems.
+
+    Args:
+        at: Where it stands.
+        written: ``all``, ``latest``, or a map of keys or of dimensions; ``aligned`` says nothing of partitions.
+        down: The consumer.
+        up: The inlet.
+    """
+    match written:
+        case "all":
+            return Said(Whole(), ())
+        case "latest":
+            _check_newest(at, up)
+            return Said(Newest())
+        case dict():
+            return _Maps(at, down, up).read(written)
+    return Said()
+
+
+def _check_newest(at: At, up: Side) -> None:
+    if up.partitioning.time is None:
+        message = f"the newest partition is one by time, but those of asset {up.name!r} have none"
+        at.problem(message, hint="without it, each block reads the newest version")
+
+
+class _Maps:
+    """A map of ``partitions`` while it is read."""
+
+    def __init__(self, at: At, down: Side, up: Side) -> None:
+        self.at = at
+        self.down = down
+        self.up = up
+        self.time: PartitionMapping | None = None
+        self.by_column = {match.column: match for match in by_column(down.partitioning, up.partitioning)}
+        self.found: dict[str, Match] = {}
+        self.whole: set[str] = set()
+
+    def read(self, written: PartitionsMap) -> Said:
+        lists = {key: value for key, value in written.items() if isinstance(value, list)}
+        if not written:
+            self.at.problem("the map of partitions is empty", hint="write {<key>: [<key>, …], …}")
+        elif len(lists) == len(written):
+            self._short(lists)
+        elif lists:
+            key = next(iter(lists))
+            self._key_problem(
+                key, f"{key!r} has a list of keys, others a dimension", "write {<column>: {<key>: [<key>, …]}, …}"
+            )
+        else:
+            for column, value in written.items():
+                self._dimension(column, value)
+        return Said(self.time, self._matches())
+
+    def _matches(self) -> tuple[Match, ...] | None:
+        if not self.found and not self.whole:
+            return None
+        others = [match for match in self.by_column.values() if match.column not in {*self.found, *self.whole}]
+        taken: dict[str, Match] = {}
+        for match in (*self.found.values(), *others):
+            if match.inlet.lower() in taken and match.column in self.found:
+                first = taken[match.inlet.lower()].column
+                self._key_problem(match.column, f"{first!r} goes by {match.inlet!r} of {self.up.name!r} already")
+            taken.setdefault(match.inlet.lower(), match)
+        order = [each.column.lower() for each in self.up.segments]
+        return tuple(sorted(taken.values(), key=lambda match: order.index(match.inlet.lower())))
+
+    # ------------------------------------------------------------------ the dimensions
+
+    def _short(self, keys: KeyMap) -> None:
+        """A map of keys alone: of the one dimension that it can be of."""
+        own = self.down.segments
+        if not own:
+            message = f"a map of keys is of segments, but asset {self.down.name!r} has none"
+            self.at.problem(message, hint="time maps by overlap, or by 'window'")
+            return
+        free = [each for each in own if each.column not in self.by_column] if len(own) > 1 else own
+        if len(free) != 1:
+            columns = listing([each.column for each in own], last="and")
+            message = f"asset {self.down.name!r} has segments by {columns}: of which these keys are is not said"
+            self.at.problem(message, hint=f"write {{{own[0].column}: {{<key>: [<key>, …]}}}}")
+            return
+        self._keys(self.at, free[0], self._counterpart(self.at, free[0]), keys)
+
+    def _dimension(self, column: str, value: object) -> None:
+        at, own = self.at / column, self.down.dimension(column)
+        if own is None:
+            self._of_time(at, column, value)
+        elif value == "all":
+            self.whole.add(own.column)
+        elif value == "latest":
+            at.problem(f"'latest' is of time, but {column!r} of asset {self.down.name!r} is of segments")
+        elif isinstance(value, str):
+            self._renamed(at, own, value)
+        elif isinstance(value, dict):
+            self._map(at, own, value)
+
+    def _of_time(self, at: At, column: str, value: object) -> None:
+        times = [each.partitioning.time for each in (self.down, self.up)]
+        names = {time.column.lower() for time in times if time is not None and time.column is not None}
+        if column.lower() not in names:
+            known = [*(each.column for each in self.down.segments), *sorted(names)]
+            message = f"{column!r} is no dimension of {self.down.name!r}, nor the time of {self.up.name!r}"
+            keyed = any(column in each.keys for each in self.down.segments)
+            at.key_problem(message, hint=f"write {{{column}: [{value}]}}" if keyed else did_you_mean(column, known))
+        elif value not in _TIMES:
+            at.problem(
+                f"{column!r} is of time, which is 'all' or 'latest' here", hint="time maps by overlap, or 'window'"
+            )
+        else:
+            if value == "latest":
+                _check_newest(at, self.up)
+            self.time = _TIMES[str(value)]
+
+    def _renamed(self, at: At, own: SegmentPartition, column: str) -> None:
+        theirs = self._their(at, column)
+        if theirs is not None:
+            self.found[own.column] = Match(own.column, theirs.column)
+
+    def _map(self, at: At, own: SegmentPartition, value: Mapping[str, object]) -> None:
+        if value and all(isinstance(each, list) for each in value.values()):
+            self._keys(at, own, self._counterpart(at, own), value)
+            return
+        column, keys = next(iter(value.items()), ("", None))
+        if len(value) != 1 or not isinstance(keys, dict):
+            at.problem("expected one map of keys", hint=f"write {{{own.column}: {{<key>: [<key>, …], …}}}}")
+            return
+        self._keys(at / column, own, self._their(at / column, column), keys)
+
+    def _their(self, at: At, column: str) -> SegmentPartition | None:
+        """The inlet's segments of that column; a problem where there are none."""
+        found, known = self.up.dimension(column), [each.column for each in self.up.segments]
+        if found is None:
+            has = f"; it has {listing(known, last='and')}" if known else ""
+            at.key_problem(
+                f"asset {self.up.name!r} has no segments by {column!r}{has}", hint=did_you_mean(column, known)
+            )
+        return found
+
+    def _counterpart(self, at: At, own: SegmentPartition) -> SegmentPartition | None:
+        """The inlet's dimension whose keys a map of ``own`` leads to; a problem where that is not clear."""
+        same = self.up.dimension(own.column)
+        matched = {match.inlet for match in self.by_column.values()}
+        free = [each for each in self.up.segments if each.column not in matched]
+        if same is not None or len(free) == 1:
+            return same or free[0]
+        if not self.up.segments:
+            at.problem(f"a map of keys is of segments, but asset {self.up.name!r} has none")
+            return None
+        columns = listing([each.column for each in self.up.segments], last="and")
+        message = f"asset {self.up.name!r} has segments by {columns}: which these keys need is not said"
+        column = (free or self.up.segments)[0].column
+        at.problem(message, hint=f"write {{{own.column}: {{{column}: {{<key>: [<key>, …]}}}}}}")
+        return None
+
+    # ------------------------------------------------------------------ the keys
+
+    def _keys(
+        self, at: At, own: SegmentPartition, theirs: SegmentPartition | None, written: Mapping[str, object]
+    ) -> None:
+        if theirs is None:
+            return
+        keys: dict[str, tuple[str, ...]] = {}
+        for key, others in written.items():
+            if key not in own.keys and not own.is_open:
+                message = f"{key!r} is no segment of {own.column!r} of asset {self.down.name!r}"
+                (at / key).key_problem(message, hint=did_you_mean(key, own.keys))
+            if isinstance(others, list):
+                keys[key] = self._named(at / key, theirs, others)
+        self.found[own.column] = Match(own.column, theirs.column, tuple(sorted(keys.items())))
+        self._warn(at, own, theirs, keys)
+
+    def _named(self, at: At, theirs: SegmentPartition, others: Sequence[str]) -> tuple[str, ...]:
+        for index, other in enumerate(others):
+            if other not in theirs.keys and not theirs.is_open:
+                message = f"{other!r} is no segment of {theirs.column!r} of asset {self.up.name!r}"
+                (at / index).problem(message, hint=did_you_mean(other, theirs.keys))
+            elif other in others[:index]:
+                (at / index).problem(f"the segment {other!r} is listed twice")
+        return tuple(sorted({*others}))
+
+    def _warn(
+        self, at: At, own: SegmentPartition, theirs: SegmentPartition, keys: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        left = [key for key in own.keys if key not in keys and not own.is_open]
+        if left:
+            message = f"{_some(left)} of {own.column!r} {_need(left)} nothing of {self.up.name!r}: not in the map"
+            at.warning(message, hint=f"write `{left[0]}: []` if that is meant")
+        named = {other for others in keys.values() for other in others}
+        unread = [key for key in theirs.keys if key not in named and not theirs.is_open]
+        if unread:
+            at.warning(f"no partition of {self.down.name!r} needs {_some(unread)} of {theirs.column!r}: not in the map")
+
+    def _key_problem(self, key: str, message: str, hint: str | None = None) -> None:
+        (self.at / key).key_problem(message, hint=hint)
+
+
+def _some(keys: Sequence[str]) -> str:
+    return listing([repr(key) for key in keys[:3]], last="and") + (f" and {len(keys) - 3:,} more" if keys[3:] else "")
+
+
+def _need(keys: Sequence[str]) -> str:
+    return "needs" if len(keys) == 1 else "need"

@@ -1,0 +1,237 @@
+"""Random histories of assets that need all, the newest, or mapped keys of each other, against single partitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.journal.entries import ObservedEntry
+from sparkassets.core.partitions import (
+    Match,
+    Newest,
+    PartitionSet,
+    Whole,
+    WindowMapping,
+    by_column,
+)
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.strategies import DateRange
+from tests.builders import Story, asset, days, project, source
+from tests.core.planner.test_products import KINDS, Block, History, blocks_of, made
+from tests.depth import histories
+
+MAP = Match("region", "region", (("de", ("de", "nl")), ("nl", ("nl",)), ("us", ())))
+
+
+class Mapped(History):
+    """With mappings of all kinds."""
+
+    def __init__(self, random: Random) -> None:
+        self.there: dict[str, set[Block]] = {name: set() for name in ("s", "t", "one", "two", "three")}
+        super().__init__(random)
+
+    def another(self, name: str, *others: str) -> AssetSpec:
+        random = self.random
+        names = random.sample(others, random.randint(1, len(others)))
+        mappings = [None, WindowMapping.trailing(Duration.parse("2d")), Whole(), Newest()]
+        inlets = [InletSpec(each, "", random.choice(mappings)) for each in names]
+        strategy = DateRange(max_partitions_per_run=random.choice([1, 2, 5, 1000]))
+        return replace(asset(name, *inlets, strategy=strategy), partitioning=random.choice(KINDS))
+
+    def settle_maps(self) -> None:
+        """Decides on segments once both sides of every inlet are known."""
+        random, assets = self.random, []
+        for each in self.story.project.assets.values():
+            inlets = {}
+            for name, inlet in each.inlets.items():
+                down, up = each.partitioning, self.partitioning(name)
+                mapping = None if isinstance(inlet.mapping, Newest) and up.time is None else inlet.mapping
+                said = [match for match in by_column(down, up) if random.random() < 0.7]
+                said = [MAP if match.column == "region" and random.random() < 0.6 else match for match in said]
+                choices = [None, tuple(said)] if said else [None]
+                inlets[name] = replace(inlet, mapping=mapping, matches=random.choice(choices))
+            assets.append(replace(each, inlets=inlets))
+        self.story = Story(project(*assets), now="2025-01-06")
+        self.planner = type(self.planner)(self.story.project)
+
+    def event(self, name: str) -> None:
+        spec = self.story.project.assets[name]
+        some = self.random.sample(blocks_of(spec.partitioning), self.random.randint(1, 3))
+        changed = PartitionSet.union(made(spec.partitioning, each) for each in some)
+        self.story.add(ObservedEntry(name, spec.uri, changed))
+        self.touch(name, some)
+
+    def touch(self, name: str, changed: list[Block]) -> None:
+        self.there[name] |= {*changed}
+        super().touch(name, changed)
+
+    def needed(self, consumer: AssetSpec, name: str, block: Block) -> list[Block]:
+        inlet, up, down = consumer.inlets[name], self.partitioning(name), consumer.partitioning
+        mapping, said = inlet.mapping, inlet.matches
+        matches = by_column(down, up) if said is None else said
+        timed = up.time is not None and down.time is not None and not isinstance(mapping, Whole | Newest)
+        if mapping is None or (said is None and not matches and not timed and not isinstance(mapping, Whole | Newest)):
+            return blocks_of(up)
+        back = 2 if isinstance(mapping, WindowMapping) else 1
+        own = {each.column: key for each, key in zip(down.segments, block[0], strict=True)}
+        found = []
+        for key, day in blocks_of(up, since=-1 if timed else 0):
+            theirs = {each.column: value for each, value in zip(up.segments, key, strict=True)}
+            fits = all(
+                theirs[each.inlet] in (dict(each.keys).get(own[each.column], ()) if each.keys else [own[each.column]])
+                for each in matches
+            )
+            if fits and (not timed or block[1] - back < day <= block[1]):  # type: ignore[operator]
+                found.append((key, day))
+        if isinstance(mapping, Newest):
+            return [each for each in found if each in self.there[name] and not self.later(name, each)]
+        return found
+
+    def later(self, name: str, block: Block) -> bool:
+        """Whether a later one of the same segments is there."""
+        return any(key == block[0] and day > block[1] for key, day in self.there[name])  # type: ignore[operator]
+
+    def enough(self, consumer: AssetSpec, name: str, block: Block) -> bool:
+        """Whether what it needs of the inlet is there, or is as much as there can be."""
+        inlet, some = consumer.inlets[name], self.needed(consumer, name, block)
+        there, up = self.there[name], self.partitioning(name)
+        if isinstance(inlet.mapping, Newest):
+            free = replace(consumer, inlets={name: replace(inlet, mapping=Whole())})
+            return {key for key, _ in self.needed(free, name, block)} == {key for key, _ in some}
+        if isinstance(inlet.mapping, Whole) and up.time:
+            return {key for key, _ in some} == {key for key, day in some if (key, day) in there}
+        if up.time and not consumer.partitioning.time:
+            return not some or any(each in there for each in some)
+        return all(each in there for each in some)
+
+    def tells(self, consumer: AssetSpec, block: Block) -> bool:
+        """Whether something that is there says that the block is wanted."""
+        dependencies = {name: self.story.project.dependency(consumer, each) for name, each in consumer.inlets.items()}
+        mapped = [name for name, each in dependencies.items() if each.is_mapped]
+        telling = [name for name in mapped if dependencies[name].tells_time]
+        if not telling and consumer.partitioning.time:
+            return False
+        return any(set(self.needed(consumer, name, block)) & self.there[name] for name in telling)
+
+
+@histories(60)
+@given(st.randoms(use_true_random=False), st.integers(3, 30))
+def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, steps: int):
+    history = Mapped(random)
+    history.settle_maps()
+    for _ in range(steps):
+        history.step()
+    history.rest()
+    changed: dict[str, dict[Block, int]] = {name: {} for name in history.story.project.assets}
+    computed: dict[str, dict[Block, int]] = {name: {} for name in history.story.project.assets}
+    times: Counter[tuple[str, Block]] = Counter()
+    for seq, name, blocks, token in history.news():
+        changed[name] |= dict.fromkeys(blocks, seq)
+        computed[name] |= dict.fromkeys(blocks, token)
+        times.update((name, block) for block in blocks)
+    for name, spec in history.story.project.assets.items():
+        for block in blocks_of(spec.partitioning) if spec.source is None else ():
+            causes = {inlet: history.needed(spec, inlet, block) for inlet in spec.inlets}
+            reruns = [(inlet, some) for inlet, some in causes.items() if spec.inlets[inlet].on_update == "rerun"]
+            if block in computed[name]:
+                newest = max((changed[inlet].get(each, 0) for inlet, some in reruns for each in some), default=0)
+                assert computed[name][block] > newest, f"{name} {block} is older than what it needs"
+                assert times[name, block] <= max(1, history.asked[name, block]), f"{name} {block} too often"
+            elif all(history.enough(spec, inlet, block) for inlet in spec.inlets):
+                assert not history.tells(spec, block), f"{name} {block} has all that it needs and was not computed"
+
+
+def latest(**more: Any) -> InletSpec:
+    return InletSpec("rates", "", Newest(), **more)
+
+
+def by_region(name: str, *inlets: str | InletSpec, **more: Any) -> AssetSpec:
+    return asset(name, *inlets, by=None, segments={"region": ("de", "nl")}, **more)
+
+
+def pinned(story: Story, name: str) -> list[str]:
+    """What the planned run of an asset reads of the rates."""
+    (run,) = (run for run in story.plan().runs if run.asset == name)
+    return story.keys("rates", run.request.pins["rates"].parts)
+
+
+def test_the_newest_is_read_and_a_newer_one_is_news():
+    story = Story(project(source("rates"), by_region("report", latest())), now="2025-01-10")
+    assert story.waits("report") == ["waits for the first partition of rates"]
+    story.observed("rates", "2025-01-01..2025-01-03")
+    assert (story.due(), pinned(story, "report")) == ({"report": ["de", "nl"]}, ["2025-01-03"])
+    story.run_all()
+    story.observed("rates", "2025-01-02")
+    assert story.due() == {}
+    story.observed("rates", "2025-01-03")
+    assert (story.due(), pinned(story, "report")) == ({"report": ["de", "nl"]}, ["2025-01-03"])
+    story.run_all()
+    story.observed("rates", "2025-01-10")  # it counts before it is over
+    assert (story.due(), pinned(story, "report")) == ({"report": ["de", "nl"]}, ["2025-01-10"])
+
+
+def test_where_the_newest_goes_the_one_before_is_read():
+    story = Story(project(source("rates"), by_region("report", latest())), now="2025-01-10")
+    story.observed("rates", "2025-01-01..2025-01-03")
+    story.run_all()
+    story.observed("rates", removed=days("2025-01-03"))
+    assert (story.due(), pinned(story, "report")) == ({"report": ["de", "nl"]}, ["2025-01-02"])
+    story.run_all()
+    story.observed("rates", removed=days("2025-01-01"))
+    assert story.due() == {}
+
+
+def test_each_segment_has_its_newest():
+    rates = source("rates", segments={"region": ("de", "nl")})
+    story = Story(project(rates, by_region("report", latest())), now="2025-01-10")
+    story.observed("rates", "2025-01-01..2025-01-03,de")
+    assert story.due() == {"report": ["de"]}
+    story.observed("rates", "2025-01-02,nl")
+    assert (story.due(), pinned(story, "report")) == ({"report": ["de", "nl"]}, ["2025-01-02,nl", "2025-01-03,de"])
+    story.run_all()
+    story.observed("rates", "2025-01-03,nl")
+    assert story.due() == {"report": ["nl"]}
+
+
+def test_a_time_that_is_ignored_makes_nothing_stale_and_tells_no_blocks():
+    spec = asset("sales", "orders", latest(on_update="ignore"))
+    story = Story(project(source("rates"), source("orders"), spec), now="2025-01-10")
+    story.observed("rates", "2025-01-01")
+    assert story.due() == {}
+    story.observed("orders", "2025-01-04..2025-01-05")
+    assert (story.due(), pinned(story, "sales")) == ({"sales": ["2025-01-04..2025-01-05"]}, ["2025-01-01"])
+    story.run_all()
+    story.observed("rates", "2025-01-02")
+    assert story.due() == {}
+    story.observed("orders", "2025-01-05")
+    assert (story.due(), pinned(story, "sales")) == ({"sales": ["2025-01-05"]}, ["2025-01-02"])
+
+
+def test_what_reads_the_newest_waits_for_one_that_comes_first():
+    story = Story(project(source("raw"), asset("rates", "raw"), by_region("report", latest())), now="2025-01-10")
+    story.observed("raw", "2025-01-01..2025-01-03")
+    story.run_all()
+    story.observed("raw", "2025-01-02")
+    assert story.due() == {"rates": ["2025-01-02"]}
+    assert [each for each in story.waits("report") if "first" in each] == []
+    story.observed("raw", "2025-01-04")
+    assert story.waits("report") == ["waits for rates 2025-01-02, 2025-01-04, which runs first"]
+    assert [run.asset for run in story.run_all()] == ["rates", "report"]
+
+
+def test_all_waits_for_each_segment_and_any_change_makes_all_stale():
+    rates = source("rates", segments={"region": ("de", "nl")})
+    story = Story(project(rates, by_region("report", InletSpec("rates", "", Whole(), matches=()))), now="2025-01-10")
+    story.observed("rates", "2025-01-01,de")
+    assert story.due() == {}
+    story.observed("rates", "2025-01-03,nl")
+    assert story.due() == {"report": ["de", "nl"]}
+    story.run_all()
+    story.observed("rates", "2025-01-01,de")
+    assert story.due() == {"report": ["de", "nl"]}

@@ -1,0 +1,207 @@
+"""Assets whose blocks go by values of a source's rows: random histories against single days, and what is told."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import DAY, Duration
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.entries import ObservedEntry, SuccessEntry, Viewed
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, TimePartition, WindowMapping
+from sparkassets.core.planner.explain import explained
+from sparkassets.core.planner.impact import impact
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Require
+from sparkassets.core.strategies import DateRange
+from tests.builders import Story, asset, at, days, project, source
+from tests.depth import histories
+
+ZERO = at("2025-01-06")
+"""A Monday, on which day 0 begins."""
+URIS = {"day": "sparkassets:raw/happened?by=day", "week": "sparkassets:raw/happened?by=week"}
+VIEWS = {by: Partitioning(TimePartition(by, "UTC", column="happened")) for by in URIS}  # type: ignore[arg-type]
+NUMBERS = range(15)
+
+
+def by_values(by: str, window: str | None = None, **more) -> InletSpec:
+    mapping = None if window is None else WindowMapping.trailing(Duration.parse(window))
+    return InletSpec("raw", URIS[by], mapping, Require("any"), view=VIEWS[by], **more)
+
+
+def story(*assets: AssetSpec) -> Story:
+    views = {URIS[by]: VIEWS[by] for by in URIS}
+    return Story(project(source("raw", by=None, views=views), source("rates", by=None), *assets), now="2025-02-01")
+
+
+def told(found: Story, *keys: str, removed: str | None = None, whole: bool = True) -> int:
+    """A look at the source found these days changed, and that one gone."""
+    changed, gone = days(*keys), days(removed) if removed else NOTHING
+    views = {}
+    for by, uri in URIS.items():
+        weekly = VIEWS[by].cover(changed), VIEWS[by].cover(gone)
+        views[uri] = Viewed(weekly[0], weekly[1] - weekly[0])
+    return found.add(ObservedEntry("raw", "x-raw", whole=whole, version=1, table_id="t", views=views))
+
+
+def test_a_late_file_makes_its_days_stale_and_no_other():
+    found = story(asset("daily", by_values("day")), asset("weekly", by_values("week"), by="week"))
+    assert found.waits("daily") == ["waits for the first partition of raw"]
+    told(found, "2025-01-07", "2025-01-09")
+    assert found.due() == {"daily": ["2025-01-07", "2025-01-09"], "weekly": ["2025-W02"]}
+    found.run_all()
+    told(found, "2025-01-08", "2025-01-20")
+    assert found.due() == {"daily": ["2025-01-08", "2025-01-20"], "weekly": ["2025-W02", "2025-W04"]}
+    runs = {run.asset: run for run in found.plan().runs}
+    assert runs["daily"].reason == "2 partitions missing"
+    assert runs["weekly"].request.pins["raw"].parts == VIEWS["week"].parse("2025-W02") | VIEWS["week"].parse("2025-W04")
+    found.run_all()
+    told(found, removed="2025-01-09")
+    assert found.due() == {"daily": ["2025-01-09"], "weekly": ["2025-W02"]}
+    assert [run.reason for run in found.plan().runs] == ["1 stale: raw changed"] * 2
+    assert found.context().events(found.project.assets["daily"], found.state.assets["daily"], {URIS["day"]: EVERYTHING})
+
+
+def test_what_comes_after_an_update_of_the_source_is_everything():
+    found = story(asset("daily", by_values("day")), asset("sums", "daily"))
+    told(found, "2025-01-07")
+    assert impact(found.context(), {"raw": EVERYTHING}) == {"daily": EVERYTHING, "sums": EVERYTHING}
+
+
+def test_a_condition_that_names_the_source_hears_of_its_values():
+    found = story(asset("daily", by_values("day"), InletSpec("rates", "", None), schedule="raw & rates"))
+    told(found, "2025-01-07", "2025-01-08")
+    assert found.due() == {}
+    found.event("x-rates")
+    assert found.due() == {"daily": ["2025-01-07..2025-01-08"]}
+    found.run_all()
+    told(found, "2025-01-08")
+    assert found.due() == {}
+    found.event("x-rates")
+    assert found.due() == {"daily": ["2025-01-08"]}
+
+
+def test_values_that_make_nothing_stale_still_tell_what_is_wanted():
+    found = story(asset("daily", by_values("day", on_update="ignore"), schedule="raw"))
+    told(found, "2025-01-07")
+    found.run_all()
+    told(found, "2025-01-07", "2025-01-08")
+    assert found.due() == {"daily": ["2025-01-08"]}
+
+
+class History:
+    """A source whose rows come and go by day, and what is computed of them."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        cap = DateRange(max_partitions_per_run=random.choice([1, 3, 1000]))
+        window = random.choice([None, "2d", "3d"])
+        self.back = {"daily": int(window[0]) if window else 1, "weekly": 7, "sums": 1}
+        self.story = story(
+            asset("daily", by_values("day", window), strategy=cap),
+            asset("weekly", by_values("week"), by="week", strategy=cap),
+            asset("sums", "daily"),
+        )
+        self.planner = IncrementalPlanner(self.story.project)
+        self.invocation = 0
+        self.gone: set[int] = set()
+        self.ever: set[int] = set()
+        self.changed: dict[int, int] = {}
+        self.asked: Counter[tuple[str, int]] = Counter()
+
+    def runs(self) -> list[PlannedRun]:
+        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        found = plan(context)
+        assert self.planner.plan(replace(context, decided={})) == found
+        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
+        for each in self.story.project.assets.values():
+            explained(context, found, each)
+        return list({run.asset: run for run in reversed(found.runs)}.values())
+
+    def step(self) -> None:
+        what, runs = self.random.choice(["look", "look", "run", "run", "fail", "crash", "invocation"]), self.runs()
+        if what == "look":
+            self.look()
+        elif what == "invocation":
+            self.invocation += 1
+        elif runs:
+            run = self.random.choice(runs)
+            claim = self.story.claim(run, invocation=str(self.invocation))
+            if what == "run":
+                self.story.succeed(run.asset, claim)
+            elif what == "fail":
+                self.story.fail(run.asset, claim, invocation=str(self.invocation))
+            else:
+                self.gone.add(claim)
+
+    def look(self) -> None:
+        some = set(self.random.sample(NUMBERS, self.random.randint(1, 3)))
+        removed = {self.random.choice(sorted(self.ever))} - some if self.ever and self.random.random() < 0.3 else set()
+        spans = {name: PartitionSet.union(map(span, each)) for name, each in (("came", some), ("went", removed))}
+        views = {}
+        for by, uri in URIS.items():
+            came, went = VIEWS[by].cover(spans["came"]), VIEWS[by].cover(spans["went"])
+            views[uri] = Viewed(came, went - came) if by == "day" else Viewed(came | went)
+        seq = self.story.add(ObservedEntry("raw", "x-raw", whole=True, version=1, table_id="t", views=views))
+        self.ever |= some
+        self.changed |= dict.fromkeys(some | removed, seq)
+        for name in ("daily", "weekly"):
+            for block in self.blocks(name):
+                self.asked[name, block] += bool((some | removed) & self.needed(name, block))
+
+    def blocks(self, name: str) -> list[int]:
+        return list(range(0, 35, 7)) if name == "weekly" else list(range(25))
+
+    def needed(self, name: str, block: int) -> set[int]:
+        """The numbers of the days whose rows a block reads."""
+        if name == "weekly":
+            return set(range(block, block + 7))
+        return set(range(block - self.back["daily"] + 1, block + 1))
+
+    def rest(self) -> None:
+        self.invocation += 1
+        states = self.story.state.assets
+        self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
+        for _ in range(600):
+            runs = self.runs()
+            if not runs:
+                return
+            self.story.succeed(runs[0].asset, self.story.claim(runs[0], invocation=str(self.invocation)))
+        raise AssertionError("never idle")
+
+
+def span(number: int) -> PartitionSet:
+    return PartitionSet.span(ZERO + number * DAY, ZERO + (number + 1) * DAY)
+
+
+@histories(60)
+@given(st.randoms(use_true_random=False), st.integers(3, 30))
+def test_blocks_are_computed_from_the_newest_rows_of_their_values_and_no_more(random: Random, steps: int):
+    history = History(random)
+    for _ in range(steps):
+        history.step()
+    history.rest()
+    computed: dict[str, dict[int, int]] = defaultdict(dict)
+    times: Counter[tuple[str, int]] = Counter()
+    for each in history.story.entries:
+        if isinstance(each.entry, SuccessEntry):
+            length = 7 if each.entry.asset == "weekly" else 1
+            for block in history.blocks(each.entry.asset):
+                if each.entry.blocks.overlaps(span(block)):
+                    assert each.entry.blocks.covers(PartitionSet.union(span(block + n) for n in range(length)))
+                    computed[each.entry.asset][block] = each.entry.token
+                    times[each.entry.asset, block] += 1
+    for name in ("daily", "weekly"):
+        for block in history.blocks(name):
+            needs = history.needed(name, block)
+            assert (block in computed[name]) == bool(needs & history.ever), f"{name} {block}"
+            if block in computed[name]:
+                assert computed[name][block] > max(history.changed.get(each, 0) for each in needs)
+                assert times[name, block] <= history.asked[name, block]
+    assert set(computed["sums"]) == set(computed["daily"])

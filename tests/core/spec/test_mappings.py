@@ -1,0 +1,490 @@
+"""What `partitions` of an inlet may say, as a model; what it cannot, each refused where it stands."""
+
+import pytest
+
+from sparkassets.core.partitions import Match, Newest, Overlap, Partitioning, SegmentPartition, TimePartition, Whole
+from sparkassets.core.spec.model import Require
+from tests.core.spec.in_memory import compiled, errors
+
+INLETS = {
+    "sales.yml": """
+        asset: sales
+        source: delta
+        path: sales
+        partition: [{by: day, column: day}, {segments: [de, jp, nl], column: country}]
+    """,
+    "rates.yml": """
+        asset: rates
+        source: delta
+        path: rates
+        partition: {segments: [de, jp, nl], column: country}
+    """,
+    "plain.yml": "asset: plain\nsource: delta\npath: plain",
+    "stores.yml": """
+        asset: stores
+        source: delta
+        path: stores
+        partition: [{segments: [a, b], column: store}, {segments: [de, jp, nl], column: country}]
+    """,
+    "days.yml": "asset: days\nsource: delta\npath: days\npartition: {by: day, column: day}",
+}
+REGIONS = "{segments: [apac, emea], column: region}"
+BOTH = f"[{{by: day, column: day}}, {REGIONS}]"
+COUNTRIES = "{segments: [de, jp], column: land}"
+MAPPED = (Match("region", "country", (("apac", ("jp",)), ("emea", ("de", "nl")))),)
+KEYS = "{emea: [de, nl], apac: [jp]}"
+
+
+def files(partition, inlets):
+    return {"a.yml": f"asset: a\npartition: {partition}\ninlets: {inlets}", "a.sql": "SELECT 1", **INLETS}
+
+
+@pytest.mark.parametrize(
+    ("partition", "inlets", "mapping", "matches", "on_update"),
+    [
+        (REGIONS, f"{{sales: {{partitions: {KEYS}}}}}", Overlap(), MAPPED, "rerun"),
+        (BOTH, f"{{sales: {{partitions: {KEYS}, window: 7d}}}}", None, MAPPED, "rerun"),
+        (REGIONS, f"{{stores: {{partitions: {{region: {{country: {KEYS}}}}}}}}}", Overlap(), MAPPED, "rerun"),
+        (BOTH, f"{{sales: {{partitions: {{day: latest, region: {KEYS}}}}}, days: }}", Newest(), MAPPED, "ignore"),
+        (REGIONS, f"{{sales: {{partitions: {{day: latest, region: {KEYS}}}}}}}", Newest(), MAPPED, "rerun"),
+        (BOTH, "{sales: {partitions: latest}, days: }", Newest(), None, "ignore"),
+        (REGIONS, "{days: {partitions: latest}}", Newest(), None, "rerun"),
+        (BOTH, "{sales: {partitions: all}}", Whole(), (), "rerun"),
+        (BOTH, "{sales: {partitions: {day: all}}}", Whole(), None, "rerun"),
+        (COUNTRIES, "{sales: {partitions: {land: country}}}", Overlap(), (Match("land", "country"),), "rerun"),
+        ("{segments: [de], column: country}", "{rates: {partitions: {country: all}}}", Overlap(), (), "rerun"),
+    ],
+)
+def test_what_is_said(partition, inlets, mapping, matches, on_update):
+    inlet, *_ = compiled(files(partition, inlets)).assets["a"].inlets.values()
+    assert mapping in (None, inlet.mapping)
+    assert inlet.matches == matches
+    assert inlet.on_update == on_update
+
+
+def test_keys_that_nobody_names_are_probably_forgotten():
+    first, second = compiled(files(REGIONS, "{sales: {partitions: {emea: [de]}}}")).warnings
+    assert str(first) == (
+        "a.yml:3:30: 'apac' of 'region' needs nothing of 'sales': not in the map\n"
+        "    inlets: {sales: {partitions: {emea: [de]}}}\n"
+        "                                 ^^^^^^^^^^^^\n"
+        "  hint: write `apac: []` if that is meant"
+    )
+    assert second.message == "no partition of 'a' needs 'jp' and 'nl' of 'country': not in the map"
+
+
+@pytest.mark.parametrize(
+    ("partition", "inlets", "expected"),
+    [
+        (
+            REGIONS,
+            "{sales: {partitions: {emae: [de, nk], apac: [jp, jp]}}}",
+            """\
+a.yml:3:31: 'emae' is no segment of 'region' of asset 'a'
+    inlets: {sales: {partitions: {emae: [de, nk], apac: [jp, jp]}}}
+                                  ^^^^
+  hint: did you mean 'emea'?
+a.yml:3:42: 'nk' is no segment of 'country' of asset 'sales'
+    inlets: {sales: {partitions: {emae: [de, nk], apac: [jp, jp]}}}
+                                             ^^
+  hint: known are de, jp, nl
+a.yml:3:58: the segment 'jp' is listed twice
+    inlets: {sales: {partitions: {emae: [de, nk], apac: [jp, jp]}}}
+                                                             ^^
+""",
+        ),
+        (
+            REGIONS,
+            "{sales: {partitions: {emea: []}}}",
+            """\
+a.yml:3:10: no segment of 'a' is one of 'sales'
+    inlets: {sales: {partitions: {emea: []}}}
+             ^^^^^
+  hint: compare the lists of segments of the two assets
+""",
+        ),
+        (
+            REGIONS,
+            "{sales: {partitions: {emea: de}}}",
+            """\
+a.yml:3:31: 'emea' is no dimension of 'a', nor the time of 'sales'
+    inlets: {sales: {partitions: {emea: de}}}
+                                  ^^^^
+  hint: write {emea: [de]}
+""",
+        ),
+        (
+            REGIONS,
+            "{sales: {partitions: {emea: [1]}}}",
+            """\
+a.yml:3:30: the map of partitions is empty
+    inlets: {sales: {partitions: {emea: [1]}}}
+                                 ^^^^^^^^^^^
+  hint: write {<key>: [<key>, …], …}
+a.yml:3:38: item 1 of 'emea' in 'partitions' is 1; expected text
+    inlets: {sales: {partitions: {emea: [1]}}}
+                                         ^
+  hint: put it in quotes
+""",
+        ),
+        (
+            REGIONS,
+            "{sales: {partitions: latst}}",
+            """\
+a.yml:3:30: 'partitions' of inlet 'sales' is 'latst'; expected all, latest or aligned
+    inlets: {sales: {partitions: latst}}
+                                 ^^^^^
+  hint: did you mean 'latest'?
+""",
+        ),
+        (
+            REGIONS,
+            "{sales: {partitions: [a]}}",
+            """\
+a.yml:3:30: 'partitions' of inlet 'sales' is a list; expected all, latest, aligned, {from: column} or a map of keys
+    inlets: {sales: {partitions: [a]}}
+                                 ^^^
+""",
+        ),
+        (
+            REGIONS,
+            "{rates: {partitions: latest}}",
+            """\
+a.yml:3:30: the newest partition is one by time, but those of asset 'rates' have none
+    inlets: {rates: {partitions: latest}}
+                                 ^^^^^^
+  hint: without it, each block reads the newest version
+""",
+        ),
+        (
+            REGIONS,
+            "{plain: {partitions: latest}}",
+            """\
+a.yml:3:18: 'partitions' maps partitions, but asset 'plain' has none
+    inlets: {plain: {partitions: latest}}
+                     ^^^^^^^^^^
+""",
+        ),
+        (
+            "none",
+            "{sales: {partitions: all}}",
+            """\
+a.yml:3:18: 'partitions' maps partitions, but asset 'a' has none
+    inlets: {sales: {partitions: all}}
+                     ^^^^^^^^^^
+""",
+        ),
+        (
+            REGIONS,
+            "{stores: {partitions: {emea: [de]}}}",
+            """\
+a.yml:3:31: asset 'stores' has segments by store and country: which these keys need is not said
+    inlets: {stores: {partitions: {emea: [de]}}}
+                                  ^^^^^^^^^^^^
+  hint: write {region: {store: {<key>: [<key>, …]}}}
+""",
+        ),
+        (
+            REGIONS,
+            "{stores: {partitions: {region: country}}}",
+            """\
+a.yml:3:10: no segment of 'a' is one of 'stores'
+    inlets: {stores: {partitions: {region: country}}}
+             ^^^^^^
+  hint: compare the lists of segments of the two assets
+""",
+        ),
+        (
+            REGIONS,
+            "{stores: {partitions: {region: contry}}}",
+            """\
+a.yml:3:32: asset 'stores' has no segments by 'contry'; it has store and country
+    inlets: {stores: {partitions: {region: contry}}}
+                                   ^^^^^^
+  hint: did you mean 'country'?
+""",
+        ),
+        (
+            REGIONS,
+            "{stores: {partitions: {regoin: country}}}",
+            """\
+a.yml:3:32: 'regoin' is no dimension of 'a', nor the time of 'stores'
+    inlets: {stores: {partitions: {regoin: country}}}
+                                   ^^^^^^
+  hint: did you mean 'region'?
+""",
+        ),
+        (
+            REGIONS,
+            "{stores: {partitions: {region: latest}}}",
+            """\
+a.yml:3:40: 'latest' is of time, but 'region' of asset 'a' is of segments
+    inlets: {stores: {partitions: {region: latest}}}
+                                           ^^^^^^
+""",
+        ),
+        (
+            REGIONS,
+            "{stores: {partitions: {region: {}}}}",
+            """\
+a.yml:3:40: expected one map of keys
+    inlets: {stores: {partitions: {region: {}}}}
+                                           ^^
+  hint: write {region: {<key>: [<key>, …], …}}
+""",
+        ),
+        (
+            REGIONS,
+            "{sales: {partitions: {}}}",
+            """\
+a.yml:3:30: the map of partitions is empty
+    inlets: {sales: {partitions: {}}}
+                                 ^^
+  hint: write {<key>: [<key>, …], …}
+""",
+        ),
+        (
+            REGIONS,
+            "{sales: {partitions: {day: country}}}",
+            """\
+a.yml:3:36: 'day' is of time, which is 'all' or 'latest' here
+    inlets: {sales: {partitions: {day: country}}}
+                                       ^^^^^^^
+  hint: time maps by overlap, or 'window'
+""",
+        ),
+        (
+            REGIONS,
+            "{sales: {partitions: {emea: [de], region: all}}}",
+            """\
+a.yml:3:31: 'emea' has a list of keys, others a dimension
+    inlets: {sales: {partitions: {emea: [de], region: all}}}
+                                  ^^^^
+  hint: write {<column>: {<key>: [<key>, …]}, …}
+""",
+        ),
+        (
+            REGIONS,
+            "{days: {partitions: {emea: [de]}}}",
+            """\
+a.yml:3:29: a map of keys is of segments, but asset 'days' has none
+    inlets: {days: {partitions: {emea: [de]}}}
+                                ^^^^^^^^^^^^
+""",
+        ),
+        (
+            "{by: day, column: day}",
+            "{days: {partitions: {emea: [de]}}}",
+            """\
+a.yml:3:29: a map of keys is of segments, but asset 'a' has none
+    inlets: {days: {partitions: {emea: [de]}}}
+                                ^^^^^^^^^^^^
+  hint: time maps by overlap, or by 'window'
+""",
+        ),
+        (
+            BOTH,
+            "{sales: {partitions: latest, window: 7d}}",
+            """\
+a.yml:3:38: 'window' has no meaning beside 'partitions: latest'
+    inlets: {sales: {partitions: latest, window: 7d}}
+                                         ^^^^^^
+""",
+        ),
+        (
+            BOTH,
+            "{sales: {partitions: latest, require: {at_least: 2}}}",
+            """\
+a.yml:3:47: 'partitions: latest' is one partition, which cannot be counted
+    inlets: {sales: {partitions: latest, require: {at_least: 2}}}
+                                                  ^^^^^^^^^^^^^
+""",
+        ),
+        (
+            BOTH,
+            "{sales: {partitions: all, window: 7d}}",
+            """\
+a.yml:3:35: 'window' has no meaning beside 'partitions: all'
+    inlets: {sales: {partitions: all, window: 7d}}
+                                      ^^^^^^
+""",
+        ),
+        (
+            BOTH,
+            "{sales: {partitions: {region: country}}}",
+            """\
+a.yml:3:10: no segment of 'a' is one of 'sales'
+    inlets: {sales: {partitions: {region: country}}}
+             ^^^^^
+  hint: compare the lists of segments of the two assets
+""",
+        ),
+        (
+            "[{segments: [x], column: region}, {segments: [y], column: area}]",
+            "{rates: {partitions: {region: country, area: country}}}",
+            """\
+a.yml:3:48: 'region' goes by 'country' of 'rates' already
+    inlets: {rates: {partitions: {region: country, area: country}}}
+                                                   ^^^^
+""",
+        ),
+        (
+            "[{segments: [x], column: region}, {segments: [y], column: area}]",
+            "{rates: {partitions: {x: [de]}}}",
+            """\
+a.yml:3:30: asset 'a' has segments by region and area: of which these keys are is not said
+    inlets: {rates: {partitions: {x: [de]}}}
+                                 ^^^^^^^^^
+  hint: write {region: {<key>: [<key>, …]}}
+""",
+        ),
+    ],
+)
+def test_what_cannot_be_said_is_refused_where_it_stands(partition, inlets, expected):
+    assert errors(files(partition, inlets)) == expected.rstrip("\n")
+
+
+VIEWED = {
+    "raw.yml": "asset: raw\nsource: delta\npath: raw\ncolumns: {happened: date, region: string, amount: int}",
+    "landed.yml": """
+        asset: landed
+        source: delta
+        path: landed
+        partition: [{by: day, column: day}, {segments: [apac, emea, us], column: region}]
+    """,
+    "events.yml": "asset: events\nsource: true\nuri: x-events",
+    "landing.yml": "asset: landing\nsource: csv\npath: landing/*.csv",
+    "own.yml": "asset: own\npartition: {by: day, column: day}\nsql: SELECT DATE '2025-01-01' AS day",
+}
+DAY = "{by: day, column: day, timezone: Europe/Berlin, start: 2025-01-01}"
+HAPPENED = TimePartition("day", "Europe/Berlin", column="happened")
+
+
+def viewed(partition, inlets):
+    return files(partition, inlets) | VIEWED
+
+
+def test_values_of_a_column_make_partitions_of_their_own():
+    found = compiled(viewed(DAY, "{raw: {partitions: {from: happened}, window: 2d}}"))
+    inlet = found.assets["a"].inlets["raw"]
+    assert inlet.view == Partitioning(HAPPENED)
+    assert inlet.uri == "sparkassets:raw/happened?by=day&timezone=Europe/Berlin"
+    assert (inlet.require, inlet.on_update) == (Require("any"), "rerun")
+    assert found.assets["raw"].views == {inlet.uri: inlet.view}
+    assert found.dependency(found.assets["a"], inlet).is_mapped
+
+
+def test_segments_that_the_inlet_has_itself_match_as_ever():
+    found = compiled(viewed(f"[{DAY}, {REGIONS}]", "{landed: {partitions: {from: happened}}}"))
+    view = found.assets["a"].inlets["landed"].view
+    assert view == Partitioning(HAPPENED, (SegmentPartition("region", ("apac", "emea", "us")),))
+
+
+def test_segments_alone_go_by_the_column_and_two_assets_share_a_view():
+    asked = viewed(REGIONS, "{raw: {partitions: {from: region}}}")
+    asked["b.yml"] = "asset: b\npartition: {segments: [us], column: r}\ninlets: {raw: {partitions: {from: region}}}"
+    found = compiled(asked | {"b.sql": "SELECT 1"})
+    inlet = found.assets["a"].inlets["raw"]
+    assert inlet.view == Partitioning(None, (SegmentPartition("region", ("apac", "emea")),))
+    assert inlet.matches == (Match("region", "region"),)
+    assert found.assets["raw"].views == {
+        inlet.uri: Partitioning(None, (SegmentPartition("region", ("apac", "emea", "us")),))
+    }
+
+
+@pytest.mark.parametrize(
+    ("partition", "inlets", "expected"),
+    [
+        (
+            DAY,
+            "{raw: {partitions: {from: happend}}}",
+            """\
+a.yml:3:35: asset 'raw' declares no column 'happend'
+    inlets: {raw: {partitions: {from: happend}}}
+                                      ^^^^^^^
+  hint: did you mean 'happened'?
+""",
+        ),
+        (
+            DAY,
+            "{landing: {partitions: {from: day}}}",
+            """\
+a.yml:3:33: values are asked of Delta tables only, and the source 'landing' is of csv files
+    inlets: {landing: {partitions: {from: day}}}
+                                    ^^^^
+  hint: copy 'landing' into a table by an asset of its own partitions, and ask that one
+""",
+        ),
+        (
+            DAY,
+            "{own: {partitions: {from: date}}}",
+            """\
+a.yml:3:35: the SELECT of asset 'own' yields no column 'date'
+    inlets: {own: {partitions: {from: date}}}
+                                      ^^^^
+  hint: known is day
+""",
+        ),
+        (
+            DAY,
+            "{events: {partitions: {from: day}}}",
+            """\
+a.yml:3:32: 'events' is known by its events only: it has no rows whose values could be asked
+    inlets: {events: {partitions: {from: day}}}
+                                   ^^^^
+""",
+        ),
+        (
+            "none",
+            "{raw: {partitions: {from: happened}}}",
+            """\
+a.yml:3:29: 'from' maps partitions, but asset 'a' has none
+    inlets: {raw: {partitions: {from: happened}}}
+                                ^^^^
+""",
+        ),
+        (
+            "[{segments: [x], column: region}, {segments: [y], column: area}]",
+            "{raw: {partitions: {from: region}}}",
+            """\
+a.yml:3:29: asset 'a' has segments by region and area: which of them the column holds is not said
+    inlets: {raw: {partitions: {from: region}}}
+                                ^^^^
+  hint: values can be asked for an asset with time, or with one dimension of segments
+""",
+        ),
+        (
+            DAY,
+            "{raw: {partitions: {from: happened}, require: all}}",
+            """\
+a.yml:3:55: 'require' counts partitions, but with 'partitions: {from: …}' a block is wanted once rows of it are there
+    inlets: {raw: {partitions: {from: happened}, require: all}}
+                                                          ^^^
+  hint: leave it out
+""",
+        ),
+        (
+            DAY,
+            "{raw: {partitions: {from: happened}, read: {after: amount}}}",
+            """\
+a.yml:3:46: 'read' has no meaning beside 'partitions: {from: …}'
+    inlets: {raw: {partitions: {from: happened}, read: {after: amount}}}
+                                                 ^^^^
+a.yml:3:46: nothing is read from 'raw': the code does not name it
+    inlets: {raw: {partitions: {from: happened}, read: {after: amount}}}
+                                                 ^^^^
+""",
+        ),
+        (
+            DAY,
+            "{raw: {partitions: {from: [happened]}}}",
+            """\
+a.yml:3:16: 'partitions' maps partitions, but asset 'raw' has none
+    inlets: {raw: {partitions: {from: [happened]}}}
+                   ^^^^^^^^^^
+""",
+        ),
+    ],
+)
+def test_values_that_cannot_tell_partitions_are_refused_where_they_stand(partition, inlets, expected):
+    assert errors(viewed(partition, inlets)) == expected.rstrip("\n")

@@ -1,0 +1,180 @@
+"""Inlets whose partitions are mapped by keys, by the newest, or all, run on Delta tables."""
+
+import shutil
+from datetime import date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets import Project
+
+pytestmark = pytest.mark.spark
+
+
+def made(folder: Path, files: dict[str, str]) -> Project:
+    (folder / "project.yml").write_text("project: shops\nassets: [assets/]\n")
+    (folder / "assets").mkdir()
+    for name, text in files.items():
+        (folder / "assets" / name).write_text(text)
+    return Project.load(folder, env={})
+
+
+def rows(folder: Path, asset: str) -> list[tuple]:
+    table = pa.table(DeltaTable(folder / "warehouse" / asset).scan())
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def due(project: Project) -> dict[str, list[str]]:
+    plan = project.plan()
+    return {run.asset: project.spec.assets[run.asset].partitioning.labels(run.blocks) for run in plan.runs}
+
+
+def test_a_map_of_regions_and_the_newest_rates(spark, tmp_path):
+    project = made(
+        tmp_path,
+        {
+            "sales.yml": (
+                "asset: sales\nsource: delta\npath: sales\n"
+                "partition: [{by: day, column: day}, {segments: [de, jp, nl], column: country}]\n"
+            ),
+            "rates.yml": "asset: rates\nsource: delta\npath: rates\npartition: {by: day, column: asof}\n",
+            "revenue.yml": (
+                "asset: revenue\n"
+                "partition: [{by: day, column: day}, {segments: [apac, emea], column: region}]\n"
+                "inlets:\n"
+                "  sales: {partitions: {emea: [de, nl], apac: [jp]}}\n"
+                "  rates: {partitions: latest}\n"
+            ),
+            "revenue.sql": (
+                "SELECT s.day, if(s.country = 'jp', 'apac', 'emea') AS region, sum(s.amount * r.rate) AS amount,\n"
+                "  max(r.asof) AS asof\n"
+                "FROM {{ inlets.sales }} s CROSS JOIN {{ inlets.rates }} r GROUP BY ALL\n"
+            ),
+            "total.yml": (
+                "asset: total\npartition: {segments: [apac, emea], column: region}\n"
+                "inlets: {revenue: {partitions: all}}\n"
+                "sql: |\n"
+                "  SELECT p.region, sum(r.amount) AS amount FROM {{ partitions }} p\n"
+                "  CROSS JOIN {{ inlets.revenue }} r GROUP BY ALL\n"
+            ),
+        },
+    )
+
+    def sell(*some):
+        columns = dict(zip(["day", "country", "amount"], map(list, zip(*some, strict=True)), strict=True))
+        write_deltalake(tmp_path / "sales", pa.table(columns), mode="append", partition_by=["day", "country"])
+
+    def rate(*some):
+        columns = dict(zip(["asof", "rate"], map(list, zip(*some, strict=True)), strict=True))
+        write_deltalake(tmp_path / "rates", pa.table(columns), mode="append", partition_by=["asof"])
+
+    first, second = date(2025, 1, 1), date(2025, 1, 2)
+    sell((first, "de", 1), (first, "nl", 2), (first, "jp", 4), (second, "jp", 8))
+    rate((date(2024, 12, 30), 3), (date(2024, 12, 31), 10))
+    assert due(project) == {"revenue": ["2025-01-01,emea", "2025-01-01..2025-01-02,apac"]}
+    project.run(spark)
+    newest = date(2024, 12, 31)
+    assert rows(tmp_path, "revenue") == [
+        (first, "apac", 40, newest),
+        (first, "emea", 30, newest),
+        (second, "apac", 80, newest),
+    ]
+    assert rows(tmp_path, "total") == [("apac", 150), ("emea", 150)]
+    rate((date(2025, 1, 5), 100))  # a dimension: what was computed stays as it is
+    assert due(project) == {}
+    sell((first, "nl", 1))
+    assert due(project) == {"revenue": ["2025-01-01,emea"]}
+    project.run(spark)
+    assert rows(tmp_path, "revenue")[1] == (first, "emea", 400, date(2025, 1, 5))
+    assert rows(tmp_path, "total") == [("apac", 520), ("emea", 520)]
+    assert due(project) == {}
+
+
+def test_a_late_file_makes_exactly_its_event_days_stale(spark, tmp_path):
+    project = made(
+        tmp_path,
+        {
+            "raw.yml": "asset: raw\nsource: delta\npath: raw\n",
+            "events.yml": (
+                "asset: events\npartition: {by: day, column: event_day}\n"
+                "inlets: {raw: {partitions: {from: happened}}}\n"
+                "sql: SELECT to_date(happened) AS event_day, sum(amount) AS amount FROM {{ inlets.raw }} GROUP BY ALL\n"
+            ),
+        },
+    )
+
+    def arrive(*some):
+        times = [datetime.fromisoformat(f"{day}T12:00:00+00:00") if day else None for day, _ in some]
+        write_deltalake(
+            tmp_path / "raw", pa.table({"happened": times, "amount": [amount for _, amount in some]}), mode="append"
+        )
+
+    arrive(("2025-01-01", 1), ("2025-01-02", 2), ("2025-03-31", 4))
+    arrive(("2025-04-01", 8), (None, 1000))
+    assert due(project) == {"events": ["2025-01-01..2025-01-02", "2025-03-31..2025-04-01"]}
+    project.run(spark)
+    first = [(date(2025, 1, 1), 1), (date(2025, 1, 2), 2), (date(2025, 3, 31), 4), (date(2025, 4, 1), 8)]
+    assert rows(tmp_path, "events") == first
+    assert due(project) == {}
+    arrive(("2025-01-01", 100), ("2025-01-05", 200))  # 90 days late, between days that it does not touch
+    assert due(project) == {"events": ["2025-01-01", "2025-01-05"]}
+    project.run(spark)
+    assert rows(tmp_path, "events") == [
+        (date(2025, 1, 1), 101),
+        (date(2025, 1, 2), 2),
+        (date(2025, 1, 5), 200),
+        *first[2:],
+    ]
+    DeltaTable(tmp_path / "raw").delete("amount = 2")
+    assert due(project) == {"events": ["2025-01-02"]}
+    project.run(spark)
+    assert [day for day, _ in rows(tmp_path, "events")] == [
+        date(2025, 1, 1),
+        date(2025, 1, 5),
+        *[d for d, _ in first[2:]],
+    ]
+    assert due(project) == {}
+    shutil.rmtree(tmp_path / "raw")
+    arrive(("2025-01-01", 7))
+    assert due(project) == {"events": ["2025-01-01", "2025-01-05", "2025-03-31..2025-04-01"]}
+    project.run(spark)
+    assert rows(tmp_path, "events") == [(date(2025, 1, 1), 7)]
+
+
+def test_what_an_own_asset_wrote_by_the_day_of_arrival_is_computed_by_the_day_of_the_event(spark, tmp_path):
+    project = made(
+        tmp_path,
+        {
+            "landing.yml": "asset: landing\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n",
+            "bronze.yml": (
+                "asset: bronze\npartition: {by: day, column: day}\n"
+                "sql: SELECT day, to_date(happened) AS event_day, int(amount) AS amount FROM {{ inlets.landing }}\n"
+            ),
+            "events.yml": (
+                "asset: events\npartition: {by: day, column: event_day}\n"
+                "inlets: {bronze: {partitions: {from: event_day}}}\n"
+                "sql: SELECT event_day, sum(amount) AS amount FROM {{ inlets.bronze }} GROUP BY ALL\n"
+            ),
+        },
+    )
+    (tmp_path / "landing").mkdir()
+
+    def land(day, *some):
+        lines = [f"{happened},{amount}" for happened, amount in some]
+        (tmp_path / "landing" / f"{day}.csv").write_text("\n".join(["happened,amount", *lines, ""]))
+
+    land("2025-04-01", ("2025-03-31", 1), ("2025-04-01", 2))
+    project.run(spark)
+    assert rows(tmp_path, "events") == [(date(2025, 3, 31), 1), (date(2025, 4, 1), 2)]
+    land("2025-04-02", ("2025-04-01", 4), ("2025-01-01", 8))
+    assert due(project) == {"bronze": ["2025-04-02"]}
+    summary = project.run(spark)
+    assert [run.asset for run in summary.runs] == ["bronze", "events"]
+    first, second, third = date(2025, 1, 1), date(2025, 3, 31), date(2025, 4, 1)
+    assert rows(tmp_path, "events") == [(first, 8), (second, 1), (third, 6)]
+    land("2025-04-02", ("2025-03-31", 16))  # a correction: what it held before counts as well
+    project.run(spark)
+    assert rows(tmp_path, "events") == [(second, 17), (third, 2)]
+    assert due(project) == {}
