@@ -97,7 +97,7 @@ class _Enlisting:
 
     asset: str
     token: int
-    answer: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
+    answer: queue.SimpleQueue[str | None] = field(default_factory=queue.SimpleQueue)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -363,26 +363,28 @@ class Driver:
         if isinstance(said, _Ended):
             self._unrecorded.append(said)
             return
-        held = False
+        refused: str | None = "the journal cannot be written"
         try:
-            held = self._enlisted(said.asset, said.token)
+            refused = self._refused(said.asset, said.token)
         finally:
-            said.answer.put(held)
+            said.answer.put(refused)
 
     def _enlist(self, asset: str, token: int) -> None:
         """For a run's thread, as `ports.Enlist` has it."""
         waiting = _Enlisting(asset, token)
         self._heard.put(waiting)
-        if not waiting.answer.get():
-            raise RunError(f"{asset}: nothing may be committed for its run any more: its claim is over")
+        if refused := waiting.answer.get():
+            raise RunError(f"{asset}: nothing may be committed for its run: {refused}")
 
-    def _enlisted(self, asset: str, token: int) -> bool:
-        """Whether the claim is the newest, and names the engine's processes now."""
+    def _refused(self, asset: str, token: int) -> str | None:
+        """Why the engine's processes may not commit for a claim; None where the claim names them now."""
         engine, _ = self._start_engine()
         processes = engine.processes()
+        beside: list[str] = []
 
         def decide(state: State) -> Sequence[Entry]:
-            if not _newest(state, asset, token):
+            beside[:] = self._beside(state, asset, token)
+            if beside or not _newest(state, asset, token):
                 return []
             claim = state.assets[asset].claim(token)
             known = claim.processes if claim is not None else ()
@@ -390,7 +392,16 @@ class Driver:
             return [RenewEntry([(asset, token)], new)] if new else []
 
         self.ledger.commit(decide)
-        return _newest(self.ledger.state, asset, token)
+        if beside:
+            return f"Spark of another driver commits to the table, for {beside[0]}"
+        return None if _newest(self.ledger.state, asset, token) else "its claim is over"
+
+    def _beside(self, state: State, asset: str, token: int) -> list[str]:
+        """Live runs in other slots for which another driver's Spark may commit: without put-if-absent two lose rows."""
+        over, known = self.leases.over(state, mine=frozenset(self._active)), state.assets[asset]
+        newest = (chain[-1] for chain in known.chains.values())
+        others = (link for link in newest if link.status == "open" and link.token not in {token, *over, *self._active})
+        return [link.entry.run for link in others if len(link.entry.processes) > 1]
 
     def _renew(self) -> None:
         """Renews the leases of this driver's claims in time, and cancels runs whose claim was taken over."""

@@ -163,7 +163,7 @@ def context_of(order: RunOrder, *, watermark: Watermark | None, project: Project
         ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
         ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
         partitions=tuple(_blocks(asset.partitioning, order.blocks)),
-        params=asset.params,
+        params=asset.params_of(order.blocks),
         watermark=watermark,
         triggering_events=local_events(order.events, local),
         _outbox=Outbox(project, asset),

@@ -8,6 +8,7 @@ does nothing more, so that whoever waits for that file can kill it there. (For `
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +39,9 @@ FOR_EVER = "java_method('java.lang.Thread', 'sleep', 600000L) IS NOT NULL"
 
 
 def stop_here(marker: str) -> None:
-    """Says that the moment has come, and waits to be killed."""
+    """Says that the moment has come, and in which thread, and waits to be killed."""
     Path(marker).touch()
+    Path(f"{marker}.{threading.current_thread().name}").touch()
     time.sleep(600)
 
 

@@ -20,7 +20,7 @@ TO_COME = {
     "03_cdc_upsert": {"table", "changes", "upsert"},
     "04_model_scoring": {"table", "publish"},
     "05_debounced_dimension": {"table"},
-    "06_regulatory_report": {"table", "every_instance", "publish"},
+    "06_regulatory_report": {"table", "publish"},
     "07_model_per_customer": {"table"},
     "08_hour_x_warehouse": {"table"},
     "09_partner_files": {"validations"},

@@ -108,7 +108,7 @@ def test_several_drivers_share_them():
     assert sum(len(summary.runs) for summary in summaries) == 48
 
 
-def dying(w: World, moment: str, *keys: str) -> None:
+def dying(w: World, moment: str, *keys: str, commits: bool = False) -> None:
     """A driver whose runs of these partitions reach ``moment`` and never return, as if it were killed."""
     partitioning = w.project.assets["a"].partitioning
     stuck_at, reached = {partitioning.parse(key) for key in keys}, threading.Semaphore(0)
@@ -120,6 +120,7 @@ def dying(w: World, moment: str, *keys: str) -> None:
             threading.Event().wait()
 
     engine = FakeEngine(w.engine.tables)
+    engine.commits = commits
     engine.hooks["a", moment] = stuck
     driver = w.driver(engine=engine)
     threading.Thread(target=driver.run, args=([Tick()],), daemon=True).start()
@@ -206,3 +207,16 @@ def test_a_failure_that_cannot_be_fenced_keeps_its_own_slot_alone():
     (run,) = w.driver().run([Tick()]).runs
     assert run.status == "success"
     assert once(w)
+
+
+def test_spark_of_two_drivers_does_not_commit_to_a_table_at_once():
+    w = world(runs=1)
+    w.engine.commits, w.alive = True, True
+    w.tell("s", "2025-01-01T00..2025-01-01T07,x")
+    dying(w, "write", "2025-01-01T00,x", commits=True)
+    summary = w.driver().run([Tick()])
+    assert [run.status for run in summary.runs] == ["failed"] * 4
+    assert (summary.runs[0].error or "").startswith("a: nothing may be committed for its run: Spark of another driver")
+    w.alive = False
+    assert w.driver().run([Tick()]).ok
+    assert set(computed(w).values()) == {1}

@@ -175,7 +175,9 @@ class Body:
         if self.compiled is None:
             return None
         sql, values = self.sql.template.text if self.sql is not None else "", draft.at.document.variables
-        return Definition.of(sql=sql, code=self.parts, params=draft.keys.params, variables=values)
+        given = draft.keys.params
+        params = given if isinstance(given, dict) else {str(number): each for number, each in enumerate(given)}
+        return Definition.of(sql=sql, code=self.parts, params=params, variables=values)
 
 
 def compile_body(

@@ -70,6 +70,12 @@ class AssetDraft:
         """Whether nothing is wrong with any of these top-level keys, so that what follows from them can be judged."""
         return self.at.document.failed.isdisjoint(keys)
 
+    @property
+    def param_names(self) -> frozenset[str]:
+        """The params that every run has."""
+        given = self.keys.params
+        return frozenset(given) if isinstance(given, dict) else frozenset.intersection(*map(frozenset, given or [{}]))
+
     def shares_dataset(self, other: AssetDraft) -> bool:
         """Whether both surely have one identity in events: an update of either is an update of both."""
         return self.uri == other.uri and self.sure("uri", "path") and other.sure("uri", "path")

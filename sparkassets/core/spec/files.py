@@ -455,7 +455,17 @@ class AssetFile(_Map):
         default=None, description="A file ending .sql, or the SELECT itself; <asset>.sql by default."
     )
     python: Maybe[FunctionText] = Field(default=None, description="A function, as package.module:function.")
-    params: dict[str, Any] = Field(default={}, description="What `params` holds in a template or function.")
+    params: Annotated[
+        Annotated[dict[str, Any], Tag("<map>")]
+        | Annotated[list[dict[str, Any]], Field(json_schema_extra={"minItems": 1}), Tag("<list>")],
+        by_kind("a map, or a list of maps"),
+    ] = Field(
+        default={},
+        description=(
+            "What `params` holds in a template or function; a list has a map for each segment of a column that it "
+            "names, under every_instance."
+        ),
+    )
     on_code_change: Literal["warn", "backfill", "ignore"] = Field(
         default="warn",
         description=(

@@ -15,6 +15,7 @@ from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.graph import cycles, ordered, upstream
 from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule
+from sparkassets.core.spec.params import compile_fan
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
@@ -22,6 +23,7 @@ from sparkassets.core.spec.storage import overlaps, storage_uses
 from sparkassets.core.spec.strategy import compile_strategy
 from sparkassets.core.spec.times import Bounds
 from sparkassets.core.spec.twins import warn_of_twins
+from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Once
 from sparkassets.core.timetables.registered import Factory
@@ -93,11 +95,12 @@ def _compile(
     keys, own = draft.keys, draft.own
     inlets: dict[str, InletSpec] = {}
     strategy = write = None
-    schedule = Schedule()
+    schedule, fan = Schedule(), None
     if not keys.source and draft.sure("source"):
         inlets = compile_inlets(draft, body.named, files, columns=columns)
         schedule = compile_schedule(draft, inlets, files, installed=timetables)
         strategy, write = compile_strategy(draft, inlets, schedule)
+        fan = compile_fan(draft, strategy)
         _check_template(draft, body, inlets, schedule, files, columns)
         check_own(draft, body)
     partitioning = draft.partitioning
@@ -122,7 +125,8 @@ def _compile(
         unchanged=keys.unchanged,
         commit=keys.commit,
         body=body.compiled,
-        params=keys.params,
+        params=keys.params if isinstance(keys.params, dict) else {},
+        fan=fan,
         definition=body.definition(draft),
         on_code_change=keys.on_code_change,
         timezone=own.timezone,
@@ -150,7 +154,7 @@ def _check_template(
         body.sql.template,
         asset=draft.name,
         columns=columns,
-        params=draft.keys.params,
+        params=draft.param_names,
         dimensions=draft.partitioning.columns,
         events=_awaited(inlets, schedule, files) if draft.sure("schedule", "inlets") else None,
         watermarked=any(inlet.read for inlet in inlets.values()),
@@ -222,6 +226,11 @@ def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> 
     at = draft.at / "inlets" / upstream.name / "partitions"
     if asset.partitioning.is_ahead:
         at.problem("'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now")
+    if isinstance(upstream.strategy, EveryInstance) and upstream.partitioning.is_partitioned:
+        hint = "leave 'partitions' out: the partitions that a block needs are waited for"
+        message = f"'partitions: aligned' needs one run an interval, but asset {upstream.name!r} has several"
+        at.problem(message, hint=hint)
+        return
     for each in (asset, upstream):
         timetable = each.schedule.timetable
         if timetable is None or isinstance(timetable, Once | Continuous):

@@ -9,7 +9,14 @@ from typing import Literal
 from sparkassets.core.conditions import Condition, Leaf
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import UNPARTITIONED, Dependency, Match, Partitioning, PartitionMapping
+from sparkassets.core.partitions import (
+    UNPARTITIONED,
+    Dependency,
+    Match,
+    Partitioning,
+    PartitionMapping,
+    PartitionSet,
+)
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
@@ -169,6 +176,27 @@ class PythonBody:
 
 
 @frozen
+class Fan:
+    """Params by segment: each run has those of its own.
+
+    Attributes:
+        places: Which of the segments of a tuple tell them.
+        params: By these segments, in that order.
+    """
+
+    places: tuple[int, ...]
+    params: Mapping[tuple[str, ...], Mapping[str, object]]
+
+    def of(self, segment: tuple[str, ...]) -> Mapping[str, object]:
+        """The params of a tuple of segments.
+
+        >>> Fan((1,), {("a",): {"store": "a", "x": 1}}).of(("de", "a"))
+        {'store': 'a', 'x': 1}
+        """
+        return self.params[tuple(segment[place] for place in self.places)]
+
+
+@frozen
 class AssetSpec:
     """One asset, compiled.
 
@@ -176,6 +204,7 @@ class AssetSpec:
         uri: Identity of its data in events.
         storage: Where it is written or, for a source, read; None for a source that is only known by its events.
         path_fields: For a file source the pattern's field names; at most one, the time partition.
+        fan: The params of each segment, where they go by segment.
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
@@ -209,6 +238,7 @@ class AssetSpec:
     commit: Committer = "auto"
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
+    fan: Fan | None = None
     definition: Definition | None = None
     on_code_change: OnCodeChange = "warn"
     timezone: str = "UTC"
@@ -220,6 +250,16 @@ class AssetSpec:
     timeout_seconds: int = 7200
     lease_seconds: int = 600
     views: Mapping[str, Partitioning] = field(default_factory=dict)
+
+    def params_of(self, blocks: PartitionSet) -> Mapping[str, object]:
+        """What `params` holds in a run of ``blocks``, of one segment where the params go by segment.
+
+        A run of nothing, which only settles others, has those of any.
+        """
+        if self.fan is None:
+            return self.params
+        slot = next(self.partitioning.slots(blocks), None)
+        return self.fan.of(slot[2]) if slot is not None else next(iter(self.fan.params.values()))
 
     @property
     def local_zone(self) -> str:

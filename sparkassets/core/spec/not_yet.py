@@ -26,10 +26,6 @@ VALUES: Final = {
     "unchanged": frozenset({"skip"}),
 }
 
-KINDS: Final = {
-    ("params", "<list>"): "a list of params",
-}
-
 
 def refused_key(path: str) -> str | None:
     """The message for a key that exists in the grammar only.
@@ -44,16 +40,8 @@ def refused_key(path: str) -> str | None:
     return f"the key {key!r}{owner} is not supported yet"
 
 
-def refused_value(path: str, value: object, kind: str | None) -> str | None:
-    """The message for a value that exists in the grammar only.
-
-    Args:
-        path: Of the value.
-        value: As YAML gives it.
-        kind: ``<text>``, ``<list>`` or ``<map>``.
-    """
-    if (path, kind) in KINDS:
-        return f"{KINDS[path, kind or '']} is not supported yet"
+def refused_value(path: str, value: object) -> str | None:
+    """The message for a value, as YAML gives it, that exists in the grammar only."""
     if isinstance(value, str) and value in VALUES.get(path, ()):
         return f"{path.rpartition('.')[2]!r} cannot be {value!r}: it is not supported yet"
     return None

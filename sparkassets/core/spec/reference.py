@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from sparkassets.core.spec import files
 from sparkassets.core.spec.kinds import Expected, OfKind
-from sparkassets.core.spec.not_yet import KEYS, KINDS, VALUES
+from sparkassets.core.spec.not_yet import KEYS, VALUES
 
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "project.yml": files.ProjectFile,
@@ -110,6 +110,5 @@ def _missing() -> str:
     """What the grammar has and this version refuses by name."""
     keys = [f"`{path.replace('*', '<asset>')}`" for path in sorted(KEYS)]
     values = [f"`{path.replace('*', '<asset>')}: {value}`" for path, some in VALUES.items() for value in sorted(some)]
-    kinds = [f"{words} as `{path.replace('*', '<asset>')}`" for (path, _), words in KINDS.items()]
-    refused = "\n".join(f"- {each}" for each in [*keys, *values, *kinds])
+    refused = "\n".join(f"- {each}" for each in [*keys, *values])
     return f"## Not there yet\n\nRefused by name, rather than ignored:\n\n{refused}\n"

@@ -13,7 +13,7 @@ from sparkassets.core.partitions import FIXED
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.spec import files
 from sparkassets.core.spec.document import At, Document, Path
-from sparkassets.core.spec.kinds import EXPECTED, kind_of
+from sparkassets.core.spec.kinds import EXPECTED
 from sparkassets.core.spec.not_yet import refused_key, refused_value
 from sparkassets.core.suggestions import did_you_mean, meant_by, nearest
 from sparkassets.frozen import frozen
@@ -138,7 +138,7 @@ def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterat
     beside = _value(data, path[:-1])
     for key, value in beside.items() if isinstance(beside, dict) else ():
         general = _general((*path[:-1], key))
-        if refused_key(general) or refused_value(general, value, kind_of(value)):
+        if refused_key(general) or refused_value(general, value):
             return
     message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
     yield _Finding(path[:-1], message, unreliable=str(path[0]))
@@ -147,7 +147,7 @@ def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterat
 def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _Finding:
     value = _value(data, path)
     general = _general(path)
-    if refused := refused_value(general, value, kind_of(value)):
+    if refused := refused_value(general, value):
         return _Finding(path, refused)
     if isinstance(value, dict):
         for key in value:

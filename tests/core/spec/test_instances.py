@@ -72,3 +72,72 @@ a.yml:3:11: strategy 'every_instance' needs its write to be given
 def test_refused(text, expected):
     files = {"a.yml": f"asset: a\n{text}", "a.sql": "SELECT *", "flights.yml": FLIGHTS}
     assert errors(files) + "\n" == expected
+
+
+MODELS = """\
+inlets: [flights]
+strategy: every_instance
+write: append
+partition: [{by: day, column: day}, {segments: [big, "7"], column: model}]
+"""
+
+
+def test_a_list_of_params_has_one_for_each_segment():
+    made = asset_of(f"{MODELS}params: [{{model: big, depth: 9}}, {{model: 7, depth: 2}}]\n")
+    assert made.fan is not None
+    assert made.params == {}
+    of = {key: made.params_of(made.partitioning.parse(f"2025-01-01,{key}")) for key in ("7", "big")}
+    assert of == {"7": {"model": 7, "depth": 2}, "big": {"model": "big", "depth": 9}}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            f"{MODELS}params: [{{model: big}}]\n",
+            "a.yml:6:9: there are no params of model '7'",
+        ),
+        (
+            f"{MODELS}params: [{{model: big}}, {{model: '7'}}, {{model: big, x: 1}}]\n",
+            "a.yml:6:38: the params of model 'big' are there twice",
+        ),
+        (
+            f"{MODELS}params: [{{model: big}}, {{model: '7'}}, {{model: small}}]\n",
+            "a.yml:6:38: 'small' is no segment of the column 'model'",
+        ),
+        (
+            f"{MODELS}params: [{{x: 1}}, {{x: 2}}]\n",
+            "a.yml:6:9: no segment tells which of these params a run has: none has its column's name in all",
+        ),
+        (f"{MODELS}params: []\n", "a.yml:6:9: the list of params is empty, so that nothing would run"),
+        (
+            "inlets: [flights]\nparams: [{x: 1}]\n",
+            "a.yml:3:9: a list of params needs strategy 'every_instance': each of them is a run of its own",
+        ),
+    ],
+)
+def test_a_list_of_params_that_fits_no_segments_is_refused(text, expected):
+    files = {"a.yml": f"asset: a\n{text}", "a.sql": "SELECT *", "flights.yml": FLIGHTS}
+    assert errors(files).partition("\n")[0] == expected
+
+
+def test_what_all_params_have_may_be_used():
+    text = f"{MODELS}params: [{{model: big, x: 1}}, {{model: '7', y: 2}}]\n"
+    files = {"a.yml": f"asset: a\n{text}", "a.sql": "SELECT {{ params.model }}, {{ params.x }}", "flights.yml": FLIGHTS}
+    assert errors(files).splitlines()[0] == "a.sql:1:38: unknown parameter 'x'; 'params' has no such key"
+
+
+def test_segments_that_nobody_lists_are_refused():
+    text = "partition: {segments: runtime, column: region}\nstrategy: every_instance\nwrite: append\n"
+    files = {"a.yml": f"asset: a\n{text}", "a.sql": "SELECT *", "flights.yml": FLIGHTS}
+    assert errors(files).startswith(
+        "a.yml:3:11: strategy 'every_instance' of segments that come to be known at run time is not supported yet"
+    )
+
+
+def test_none_is_aligned_to_runs_side_by_side():
+    up = f"asset: up\ninlets: [flights]\n{PARTITION}strategy: every_instance\nschedule: '@daily'\n"
+    text = "asset: a\nschedule: '@daily'\ninlets: {up: {partitions: aligned}}\n"
+    files = {"a.yml": text, "a.sql": "SELECT *", "up.yml": up, "up.sql": "SELECT *", "flights.yml": FLIGHTS}
+    told = "a.yml:3:27: 'partitions: aligned' needs one run an interval, but asset 'up' has several"
+    assert errors(files).splitlines()[0] == told

@@ -83,9 +83,10 @@ def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
 
 def _newest(asset: AssetState, entry: SuccessEntry) -> int | None:
     """The newest version that is recorded: of runs side by side another may have committed later, and be in already."""
-    if asset.table_id != entry.table_id or asset.version is None or entry.version is None:
+    link, before = asset.link(entry.recorder), asset.version
+    if link is None or not link.slot or asset.table_id != entry.table_id or before is None or entry.version is None:
         return entry.version
-    return max(asset.version, entry.version)
+    return max(before, entry.version)
 
 
 def _is_known_up_to(asset: AssetState, entry: SuccessEntry) -> bool:

@@ -1,0 +1,59 @@
+"""A list of params: one map for each segment of the columns that it names, so that each run has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+from sparkassets.core.partitions import SegmentPartition
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.model import Fan
+from sparkassets.core.spec.source import plain_text
+from sparkassets.core.strategies import EveryInstance, Strategy
+
+_HINT = "write partition: {segments: [<key>, …], column: <a name among the params>}"
+
+
+def compile_fan(draft: AssetDraft, strategy: Strategy | None) -> Fan | None:
+    """The params by segment; None where they are a map. What does not fit becomes problems of the draft."""
+    given, at = draft.keys.params, draft.at / "params"
+    if isinstance(given, dict) or not draft.sure("params", "strategy", "partition"):
+        return None
+    if not given:
+        at.problem("the list of params is empty, so that nothing would run", hint="write params: [{<key>: <value>}, …]")
+    elif not isinstance(strategy, EveryInstance):
+        at.problem(
+            "a list of params needs strategy 'every_instance': each of them is a run of its own",
+            hint="write 'strategy: every_instance', or one map of params",
+        )
+    else:
+        return _fan(draft, at, given)
+    return None
+
+
+def _fan(draft: AssetDraft, at: At, given: list[dict[str, Any]]) -> Fan | None:
+    segments = draft.partitioning.segments
+    places = tuple(i for i, each in enumerate(segments) if all(each.column in one for one in given))
+    if not places:
+        at.problem("no segment tells which of these params a run has: none has its column's name in all", hint=_HINT)
+        return None
+    named = [segments[place] for place in places]
+    found: dict[tuple[str, ...], Mapping[str, object]] = {}
+    for index, one in enumerate(given):
+        key = tuple(plain_text(one[each.column]) for each in named)
+        if key in found:
+            (at / index).problem(f"the params of {_told(named, key)} are there twice")
+        for each, value in zip(named, key, strict=True):
+            if value not in each.keys:
+                (at / index).problem(f"{value!r} is no segment of the column {each.column!r}", hint=_HINT)
+        found.setdefault(key, one)
+    lacking = next((key for key in product(*(each.keys for each in named)) if key not in found), None)
+    if lacking is not None:
+        at.problem(f"there are no params of {_told(named, lacking)}", hint="write a map for each of the segments")
+    return Fan(places, found)
+
+
+def _told(named: list[SegmentPartition], key: tuple[str, ...]) -> str:
+    return ", ".join(f"{each.column} {value!r}" for each, value in zip(named, key, strict=True))
