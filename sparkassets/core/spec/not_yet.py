@@ -14,6 +14,7 @@ KEYS: Final = frozenset(
         "validations",
         "inlets.*.validations",
         "inlets.*.read.overlap",
+        "partition.exclude",
         "write.upsert",
         "write.publish",
         "state.catalog",

@@ -1,0 +1,194 @@
+"""Random projects by crons, shifted slots and slots ahead of now, across a clock change, against single slots.
+
+Time goes on, sources change and are changed again, runs fail and drivers die, persons force backfills: in the end each
+slot is computed, and from the newest of what it needs, just where that is there and counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import DAY, Duration, offsets
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.entries import ObservedEntry, SuccessEntry
+from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.planner.backfill import plan_backfill
+from sparkassets.core.planner.explain import explained
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.strategies import DateRange
+from sparkassets.errors import InputError
+from tests.builders import Story, asset, at, project, source
+from tests.depth import histories
+
+ZONE = "Europe/Berlin"
+FIRST, NOW = at("2025-03-27T12:00"), at("2025-04-01T09:30")
+GRAINS = (
+    {"by": "0 */6 * * *"},
+    {"by": "0 6 * * *"},
+    {"by": "45 2,14 * * *"},
+    {"by": "0 0 * * SUN,WED"},
+    {"by": "day", "offset": 6 * 3600},
+    {"by": "day", "offset": -150 * 60},
+    {"by": "day", "ahead": "36h"},
+    {"by": "0 */8 * * *", "ahead": "2d"},
+    {"by": "day"},
+    {"by": "week", "offset": -DAY},
+)
+Slot = tuple[int, int]
+
+
+def slots(spec: AssetSpec, *, low: int = FIRST, high: int = NOW + 4 * DAY) -> list[Slot]:
+    time = spec.partitioning.time
+    return list(time.slots(time.cover(RangeSet.span(low, high))))
+
+
+def counts(spec: AssetSpec, slot: Slot, now: int) -> bool:
+    """Whether a slot is over, or so little ahead, by the wall clock."""
+    time, clock = spec.partitioning.time, offsets(ZONE)
+    ahead = Duration.parse(time.ahead or "0s")
+    end = slot[1]
+    return clock.boundary(end + clock.at(end) - ahead.days * DAY) - ahead.seconds <= now
+
+
+class History:
+    """A project, its journal, and drivers that fail and go."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.ahead = random.choice([{}, {}, {"ahead": "36h"}])
+        sources = [self.placed(source(name)) for name in ("s", "t")]
+        assets = [self.another("one", "s", "t"), self.another("two", "one", "t"), self.another("three", "two", "one")]
+        self.story = Story(project(*sources, *assets))
+        self.now = FIRST + DAY
+        self.planner = IncrementalPlanner(self.story.project)
+        self.gone: set[int] = set()
+        self.invocation = 0
+
+    def placed(self, spec: AssetSpec) -> AssetSpec:
+        time = TimePartition(timezone=ZONE, column="at", **(self.random.choice(GRAINS) | self.ahead))
+        return replace(spec, partitioning=Partitioning(time), timezone=ZONE)
+
+    def another(self, name: str, *others: str) -> AssetSpec:
+        random = self.random
+        windows = [None, None, WindowMapping.trailing(Duration.parse("30h"))]
+        names = random.sample(others, random.randint(1, len(others)))
+        inlets = [InletSpec(each, "", random.choice(windows)) for each in names]
+        lookback = random.choice([None, None, Duration(days=1)])
+        strategy = DateRange(lookback, max_partitions_per_run=random.choice([2, 5, 1000]))
+        return self.placed(asset(name, *inlets, strategy=strategy))
+
+    def runs(self) -> list[PlannedRun]:
+        """What can be claimed: the first run of each asset; checks what must hold at any time."""
+        self.story.now = f"{at_text(self.now)}"
+        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        found = plan(context)
+        assert self.planner.plan(replace(context, decided={})) == found
+        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
+        for run in found.runs:
+            spec = self.story.project.assets[run.asset]
+            assert spec.partitioning.count(run.blocks) <= spec.strategy.max_partitions_per_run
+            assert all(counts(spec, slot, self.now) for slot in spec.partitioning.time.slots(run.blocks.time))
+            explained(context, found, spec)
+        return list({run.asset: run for run in reversed(found.runs)}.values())
+
+    def step(self) -> None:
+        random, runs = self.random, self.runs()
+        what = random.choice(["event", "event", "time", "run", "run", "run", "fail", "crash", "invocation", "backfill"])
+        if what == "event":
+            for name in random.choice(["s", "t", "st"]):
+                self.event(name)
+        elif what == "time":
+            self.now = min(NOW, self.now + random.choice([900, 3600, 5 * 3600, DAY]))
+        elif what == "invocation":
+            self.invocation += 1
+        elif what == "backfill":
+            runs = self.backfill(random.choice(["one", "two", "three"]))
+        if runs and what in ("run", "fail", "crash", "backfill"):
+            run = random.choice(runs)
+            claim = self.story.claim(run, invocation=str(self.invocation))
+            if what in ("run", "backfill"):
+                self.story.succeed(run.asset, claim)
+            elif what == "fail":
+                self.story.fail(run.asset, claim, invocation=str(self.invocation))
+            else:
+                self.gone.add(claim)
+
+    def event(self, name: str) -> None:
+        """Some slots of a source changed; also some that do not count yet."""
+        spec = self.story.project.assets[name]
+        known = slots(spec)
+        some = self.random.sample(known, min(self.random.randint(1, 6), len(known)))
+        if self.random.choice([True, True, False]):
+            some = [(min(some)[0], max(some)[1])]
+        self.story.add(ObservedEntry(name, spec.uri, PartitionSet.of_time(some)))
+
+    def backfill(self, name: str) -> list[PlannedRun]:
+        spec = self.story.project.assets[name]
+        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        some = PartitionSet.of_time([self.random.choice(slots(spec))])
+        try:
+            return list(plan_backfill(context, spec, some, force=self.random.random() < 0.5).runs)
+        except InputError:
+            return []
+
+    def rest(self) -> None:
+        """Everything goes on without failures until nothing is due."""
+        self.now = NOW
+        self.invocation += 1
+        states = self.story.state.assets
+        self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
+        count = 0
+        while runs := self.runs():
+            count += 1
+            assert count < 400, "never idle"
+            self.story.succeed(runs[0].asset, self.story.claim(runs[0], invocation=str(self.invocation)))
+
+    def needed(self, consumer: AssetSpec, name: str, block: Slot) -> list[Slot]:
+        """The slots of an inlet that a block needs, one after the other."""
+        low, high = block
+        if isinstance(consumer.inlets[name].mapping, WindowMapping):
+            low = high - 30 * 3600
+        up = self.story.project.assets[name]
+        return [slot for slot in slots(up, low=low, high=high) if slot[0] < high and low < slot[1]]
+
+
+def at_text(unix: int) -> str:
+    from sparkassets.core.instants import format_instant, instant
+
+    return format_instant(instant(unix))
+
+
+@histories(60)
+@given(st.randoms(use_true_random=False), st.integers(5, 40))
+def test_in_the_end_all_is_computed_from_the_newest(random: Random, steps: int):
+    history = History(random)
+    for _ in range(steps):
+        history.step()
+    history.rest()
+    assets = history.story.project.assets
+    changed: dict[str, dict[Slot, int]] = {name: {} for name in assets}
+    computed: dict[str, dict[Slot, int]] = {name: {} for name in assets}
+    for each in history.story.entries:
+        if isinstance(each.entry, ObservedEntry | SuccessEntry):
+            entry = each.entry
+            parts = entry.changed if isinstance(entry, ObservedEntry) else entry.blocks
+            some = list(assets[entry.asset].partitioning.time.slots(parts.time))
+            changed[entry.asset] |= dict.fromkeys(some, each.seq)
+            if isinstance(entry, SuccessEntry):
+                computed[entry.asset] |= dict.fromkeys(some, entry.token)
+    for name, spec in assets.items():
+        if spec.source is not None:
+            continue
+        for block in slots(spec, low=FIRST - 8 * DAY):
+            needs = [(up, slot) for up in spec.inlets for slot in history.needed(spec, up, block)]
+            there = all(slot in changed[up] and counts(assets[up], slot, NOW) for up, slot in needs)
+            assert (block in computed[name]) == (there and counts(spec, block, NOW)), (name, block)
+            if block in computed[name]:
+                assert all(changed[up][slot] < computed[name][block] for up, slot in needs)
