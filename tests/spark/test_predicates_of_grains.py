@@ -1,0 +1,105 @@
+"""Rows of slots by crons and of shifted slots, as predicates; and that a Delta file's values tell the same slots."""
+
+from datetime import date, datetime
+
+import pytest
+
+from sparkassets.core.instants import parse_instant, unix
+from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.delta.columns import PartitionColumn
+from sparkassets.delta.times import FileTimes
+from sparkassets.errors import RunError
+from sparkassets.spark.predicates import inside
+
+QUARTERS = TimePartition("*/15 * * * *", "Europe/Berlin")
+SUNDAYS = TimePartition("0 0 * * SUN", "Europe/Berlin")
+SHIFTED = TimePartition("day", "Europe/Berlin", offset=6 * 3600)
+MONTHS = TimePartition("month", "Europe/Berlin", offset=14 * 86_400)
+
+
+@pytest.mark.parametrize(
+    ("partition", "kind", "keys", "expected"),
+    [
+        (
+            QUARTERS,
+            "timestamp",
+            "2025-03-30T01:45..2025-03-30T03:00",
+            "(`at` >= TIMESTAMP'2025-03-30T00:45:00Z' AND `at` < TIMESTAMP'2025-03-30T01:15:00Z')",
+        ),
+        (
+            QUARTERS,
+            "string",
+            "2025-10-26T02:45+02:00..2025-10-26T02:00+01:00",
+            "`at` IN ('2025-10-26T02:45+02:00', '2025-10-26T02:00+01:00')",
+        ),
+        (SUNDAYS, "date", "2025-03-30", "(`at` >= DATE'2025-03-30' AND `at` < DATE'2025-04-06')"),
+        (
+            SUNDAYS,
+            "timestamp_ntz",
+            "2025-03-30",
+            "(`at` >= TIMESTAMP_NTZ'2025-03-30T00:00:00' AND `at` < TIMESTAMP_NTZ'2025-04-06T00:00:00')",
+        ),
+        (SHIFTED, "date", "2025-03-30", "(`at` >= DATE'2025-03-30' AND `at` < DATE'2025-03-31')"),
+        (
+            SHIFTED,
+            "timestamp",
+            "2025-03-29",
+            "(`at` >= TIMESTAMP'2025-03-29T05:00:00Z' AND `at` < TIMESTAMP'2025-03-30T04:00:00Z')",
+        ),
+        (
+            SHIFTED,
+            "timestamp_ntz",
+            "2025-03-29",
+            "(`at` >= TIMESTAMP_NTZ'2025-03-29T06:00:00' AND `at` < TIMESTAMP_NTZ'2025-03-30T06:00:00')",
+        ),
+        (MONTHS, "date", "2025-03", "(`at` >= DATE'2025-03-15' AND `at` < DATE'2025-04-15')"),
+        (MONTHS, "string", "2025-03", "`at` IN ('2025-03')"),
+    ],
+)
+def test_predicates(partition, kind, keys, expected):
+    ranges = RangeSet.span(*partition.parse_keys(keys))
+    assert inside("at", kind, partition=partition, ranges=ranges, owner="x") == expected
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp_ntz", "int"])
+def test_what_tells_no_quarter_is_refused(kind):
+    why = " (it cannot tell a repeated hour)" if kind == "timestamp_ntz" else ""
+    with pytest.raises(RunError) as error:
+        inside("at", kind, partition=QUARTERS, ranges=RangeSet(), owner="x")
+    assert str(error.value) == (
+        f"the column 'at' of x is {kind.upper()}, which cannot hold a partition by '*/15 * * * *'{why}\n"
+        "  hint: make it TIMESTAMP or STRING"
+    )
+
+
+@pytest.mark.parametrize(
+    ("partition", "kind", "value", "key"),
+    [
+        (QUARTERS, "timestamp", "2025-03-30T01:14:59Z", "2025-03-30T03:00"),
+        (QUARTERS, "string", "2025-03-30T03:15", "2025-03-30T03:15"),
+        (SUNDAYS, "date", date(2025, 4, 5), "2025-03-30"),
+        (SUNDAYS, "timestamp_ntz", datetime.fromisoformat("2025-04-05T23:59"), "2025-03-30"),
+        (SUNDAYS, "string", "2025-03-30", "2025-03-30"),
+        (SHIFTED, "date", date(2025, 3, 30), "2025-03-30"),
+        (SHIFTED, "timestamp", "2025-03-30T03:59:59Z", "2025-03-29"),
+        (SHIFTED, "timestamp_ntz", datetime.fromisoformat("2025-03-30T05:59"), "2025-03-29"),
+        (MONTHS, "date", date(2025, 3, 14), "2025-02"),
+        (MONTHS, "string", "2025-03", "2025-03"),
+    ],
+)
+def test_values_of_files_tell_slots(partition, kind, value, key):
+    times = FileTimes(PartitionColumn("at", kind, "at"), partition)
+    assert times.of_value(value) == partition.parse_key(key)
+    assert not times.ignored
+
+
+def test_a_key_of_a_repeated_quarter_has_the_time_of_both():
+    times = FileTimes(PartitionColumn("at", "string", "at"), QUARTERS)
+    first, last = (unix(parse_instant(f"2025-10-26T{time}Z", zone="UTC")) for time in ("00:15", "01:30"))
+    assert times.of_value("2025-10-26T02:15+01:00") == (first, last)
+
+
+def test_values_that_begin_no_slot_are_left_out():
+    times = FileTimes(PartitionColumn("at", "string", "at"), SUNDAYS)
+    assert times.of_value("2025-03-31") is None
+    assert times.ignored == {"2025-03-31"}
