@@ -1,0 +1,221 @@
+"""Random histories in which code changes, and drivers with older and newer code take turns, against a plain model.
+
+The model knows of each block by which definition it was computed last, and in which order the definitions came. Under
+``backfill``, when the driver with the newest code comes to rest, every block is of its code; one with older code
+computes nothing of a newer one's again; and drivers that only take turns have soon nothing left to do. Under ``warn``
+and ``ignore`` nothing is ever computed because of code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.definitions import Definition
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.entries import ObservedEntry
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.backfill import all_blocks, plan_backfill
+from sparkassets.core.planner.changes import code_changes
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.redefined import there_of
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange
+from tests.builders import Story, asset, project, source
+from tests.core.planner.test_products import KINDS, Block, blocks_of, inside, made
+from tests.depth import histories
+
+NAMES = ("one", "two")
+MODES = ("warn", "backfill", "ignore")
+
+
+class Checkout:
+    """A driver's files: which version of each asset's code they have."""
+
+    def __init__(self, versions: dict[str, int]) -> None:
+        self.versions = versions
+
+
+class History:
+    """A project of two assets, its journal, and two drivers with files of their own."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        kind, self.mode = random.choice(KINDS), random.choice(MODES)
+        self.source = replace(source("s"), partitioning=kind)
+        cap = random.choice([1, 2, 5, 1000])
+        own = {"on_code_change": self.mode, "strategy": DateRange(max_partitions_per_run=cap)}
+        self.shape = [replace(asset(name, up, **own), partitioning=kind) for name, up in (("one", "s"), ("two", "one"))]
+        self.checkouts = [Checkout({"one": 0, "two": 0}), Checkout({"one": 0, "two": 0})]
+        self.at = 0
+        self.story = Story(self.project(), now="2025-01-06")
+        self.seen = {name: [0] for name in NAMES}  # versions by the order in which the journal heard of them
+        self.by: dict[tuple[str, Block], int] = {}
+        self.planner = IncrementalPlanner(self.story.project)
+        self.gone: set[int] = set()
+        self.invocation = 0
+
+    def specs(self) -> list[AssetSpec]:
+        versions = self.checkouts[self.at].versions
+        code = {name: Definition.of(sql=f"SELECT {number} AS {name}") for name, number in versions.items()}
+        return [self.source, *(replace(each, definition=code[each.name]) for each in self.shape)]
+
+    def project(self):
+        return project(*self.specs())
+
+    # ------------------------------------------------------------------ what happens
+
+    def switch(self, to: int) -> None:
+        """Another driver starts, with its own files: it tells the journal what they say."""
+        self.at = to
+        self.invocation += 1
+        self.story.change(*self.specs())
+        self.planner = IncrementalPlanner(self.story.project)
+        for name, number in self.checkouts[to].versions.items():
+            if number not in self.seen[name]:
+                self.seen[name].append(number)
+
+    def edit(self, which: int) -> None:
+        """One checkout gets new code of an asset, or goes to what the other one has."""
+        name, mine, other = self.random.choice(NAMES), self.checkouts[which], self.checkouts[1 - which]
+        latest = max(mine.versions[name], other.versions[name], *self.seen[name])
+        mine.versions[name] = self.random.choice([latest + 1, other.versions[name]])
+        self.switch(which)
+
+    def event(self) -> None:
+        some = self.random.sample(blocks_of(self.source.partitioning), self.random.randint(1, 3))
+        changed = PartitionSet.union(made(self.source.partitioning, each) for each in some)
+        self.story.add(ObservedEntry("s", self.source.uri, changed))
+
+    def runs(self) -> list[PlannedRun]:
+        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        found = plan(context)
+        assert self.planner.plan(replace(context, decided={})) == found
+        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
+        self.check()
+        return list({run.asset: run for run in reversed(found.runs)}.values())
+
+    def do(self, run: PlannedRun, outcome: str) -> None:
+        claim = self.story.claim(run, invocation=str(self.invocation))
+        if outcome == "run":
+            self.story.succeed(run.asset, claim)
+            number = self.checkouts[self.at].versions[run.asset]
+            for block in inside(self.story.project.assets[run.asset].partitioning, run.blocks):
+                self.by[run.asset, block] = number
+        elif outcome == "fail":
+            self.story.fail(run.asset, claim, invocation=str(self.invocation))
+        else:
+            self.gone.add(claim)
+
+    def rest(self) -> int:
+        """The driver goes on until nothing is due; how many runs that took."""
+        self.invocation += 1
+        states = self.story.state.assets
+        self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
+        count = 0
+        while runs := self.runs():
+            count += 1
+            assert count < 500, "never idle"
+            self.do(runs[0], "run")
+        return count
+
+    def step(self) -> None:
+        what = self.random.choice(["event", "run", "run", "run", "fail", "crash", "switch", "edit", "rest"])
+        match what:
+            case "event":
+                self.event()
+            case "switch":
+                self.switch(1 - self.at)
+            case "edit":
+                self.edit(self.random.choice([0, 1]))
+            case "rest":
+                self.rest()
+            case _:
+                if runs := self.runs():
+                    self.do(self.random.choice(runs), what)
+
+    # ------------------------------------------------------------------ what must hold
+
+    def check(self) -> None:
+        """The journal knows by which code each block was computed, and people are told of what is of other code."""
+        context = self.story.context()
+        told = {change.asset: change for change in code_changes(context)}
+        for name in NAMES:
+            spec, state = self.story.project.assets[name], self.story.state.assets[name]
+            known = {
+                block: each.definition.id
+                for each in state.made
+                for block in inside(spec.partitioning, there_of(spec, state, each))
+            }
+            model = {
+                block: Definition.of(sql=f"SELECT {n} AS {name}").id
+                for (own, block), n in self.by.items()
+                if own == name
+            }
+            assert known == model
+            assert spec.definition is not None
+            other = sorted(block for block, number in model.items() if number != spec.definition.id)
+            said = sorted(inside(spec.partitioning, told[name].blocks)) if name in told else []
+            assert said == ([] if self.mode == "ignore" else other)
+
+    def outdated(self, name: str) -> list[Block]:
+        """What code that came before this driver's has made."""
+        order, own = self.seen[name], self.checkouts[self.at].versions[name]
+        return [b for (a, b), number in self.by.items() if a == name and order.index(number) < order.index(own)]
+
+
+@histories(60)
+@given(st.randoms(use_true_random=False), st.integers(5, 25))
+def test_whatever_happens_the_newest_code_wins_where_that_is_asked(random, steps):
+    history = History(random)
+    history.event()
+    for _ in range(steps):
+        history.step()
+    history.rest()
+    if history.mode == "backfill":
+        assert not history.outdated("one")
+        assert not history.outdated("two")
+    before = dict(history.by)
+    counts = []
+    for turn in range(6):  # nobody edits any more: the drivers take turns
+        history.switch(turn % 2)
+        counts.append(history.rest())
+        if history.mode == "backfill":
+            assert not history.outdated("one")
+            assert not history.outdated("two")
+    assert counts[3:] == [
+        0,
+        0,
+        0,
+    ]  # a driver may have computed one asset by older code because of the other's newer one
+    if history.mode != "backfill":
+        assert counts == [0] * 6
+        assert history.by == before
+
+
+@histories(60)
+@given(st.randoms(use_true_random=False), st.integers(5, 20))
+def test_a_backfill_of_all_makes_one_table_of_two(random, steps):
+    history = History(random)
+    history.event()
+    for _ in range(steps):
+        history.step()
+    history.rest()
+    for name in NAMES:
+        spec = history.story.project.assets[name]
+        for _ in range(100):
+            context = history.story.context(invocation=str(history.invocation), gone=frozenset(history.gone))
+            planned = plan_backfill(context, spec, all_blocks(context, spec), force=False, other_code=True)
+            if not planned.runs:
+                break
+            history.do(planned.runs[0], "run")
+        history.rest()
+        own = history.checkouts[history.at].versions[name]
+        assert {number for (asset_name, _), number in history.by.items() if asset_name == name} <= {own}
+    history.check()
+    assert not code_changes(history.story.context())
