@@ -27,7 +27,8 @@ def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
 def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
     """The summary, its partitions told by their keys."""
     runs = tuple(with_keys(run, project) for run in summary.runs)
-    return replace(summary, runs=runs, waiting=tuple(with_keys(item, project) for item in summary.waiting))
+    waiting = tuple(with_keys(item, project) for item in summary.waiting)
+    return replace(summary, runs=runs, waiting=waiting, notes=tuple(with_keys(note, project) for note in summary.notes))
 
 
 def with_keys(item: Named, project: ProjectSpec) -> Named:

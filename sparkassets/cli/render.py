@@ -13,7 +13,7 @@ from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.plan import Estimate, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.plan import Estimate, Note, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural, unchanged_of
 from sparkassets.core.spec.model import ProjectSpec
 
@@ -63,18 +63,22 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
     else:
         terminal.print("", "nothing is due")
     print_waiting(plan.waiting, project, terminal, quiet=True)
-    if plan.notes:
-        terminal.print("", "noticed:")
-        columns = [Column("asset"), Column("partitions", free=True), Column("what", free=True)]
-        rows: list[Row] = [
-            [Cell(note.asset, "yellow"), blocks_text(note.asset, note.blocks, project), note.text]
-            for note in plan.notes
-        ]
-        print_table(terminal, columns, rows)
+    _print_notes(plan.notes, project, terminal)
     if plan.changes:
         from sparkassets.cli.changes import print_changes
 
         print_changes(plan.changes, project, terminal)
+
+
+def _print_notes(notes: Sequence[Note], project: ProjectSpec, terminal: Terminal) -> None:
+    if not notes:
+        return
+    terminal.print("", "noticed:")
+    columns = [Column("asset"), Column("partitions", free=True), Column("what", free=True)]
+    rows: list[Row] = [
+        [Cell(note.asset, "yellow"), blocks_text(note.asset, note.blocks, project), note.text] for note in notes
+    ]
+    print_table(terminal, columns, rows)
 
 
 def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
@@ -165,6 +169,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
     said = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
     waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
     print_waiting(waiting, project, terminal, quiet=False)
+    _print_notes(summary.notes, project, terminal)
 
 
 def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
-from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.plan import Note, Waiting
 from sparkassets.core.runs import Requested
 from sparkassets.frozen import frozen
 
@@ -63,6 +63,7 @@ class Summary:
         faults: Sources that could not be looked at.
         interrupted: Stopped by a person or a signal.
         lost: Spark's JVM ended under it: this process can run nothing more.
+        notes: Of the last plan: what is to be known of the tables that it wrote to.
     """
 
     runs: tuple[RunResult, ...]
@@ -70,6 +71,7 @@ class Summary:
     faults: tuple[tuple[str, str], ...] = ()
     interrupted: bool = False
     lost: bool = False
+    notes: tuple[Note, ...] = ()
 
     @property
     def ok(self) -> bool:

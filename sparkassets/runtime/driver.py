@@ -164,7 +164,9 @@ class Driver:
         self.ledger.tidy(ending=True)
         interrupted = self._stopping.is_set()
         waiting = () if interrupted else plan.waiting  # what was planned before says nothing about afterwards
-        return Summary(settled(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken)
+        ran = {result.asset for result in self._results}
+        notes = () if interrupted else tuple(note for note in plan.notes if note.asset in ran)
+        return Summary(settled(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken, notes)
 
     # ------------------------------------------------------------------ the loop
 

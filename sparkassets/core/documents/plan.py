@@ -25,7 +25,7 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
         "at": instant_text(plan.at),
         "runs": [_planned(run, project) for run in plan.runs],
         "waiting": [waiting_document(item, project) for item in plan.waiting],
-        "notes": [_note(note, project) for note in plan.notes],
+        "notes": [note_document(note, project) for note in plan.notes],
         "code_changes": [change_document(change, project) for change in plan.changes],
         **told,
     }
@@ -92,6 +92,7 @@ def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
     }
 
 
-def _note(note: Note, project: ProjectSpec) -> dict[str, Any]:
+def note_document(note: Note, project: ProjectSpec) -> dict[str, Any]:
+    """What is to be known of an asset's table."""
     partitions = partitions_document(note.blocks, project.assets.get(note.asset))
     return {"asset": note.asset, "note": note.text, "partitions": partitions}

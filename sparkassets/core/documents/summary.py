@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.plan import waiting_document
+from sparkassets.core.documents.plan import note_document, waiting_document
 from sparkassets.core.documents.values import blocks_count, partitions_document
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ def summary_document(summary: Summary, project: ProjectSpec) -> dict[str, Any]:
     return {
         "runs": [_result(result, project) for result in summary.runs],
         "waiting": [waiting_document(item, project) for item in summary.waiting],
+        "notes": [note_document(note, project) for note in summary.notes],
         "faults": [{"asset": asset, "reason": reason} for asset, reason in summary.faults],
         "interrupted": summary.interrupted,
     }
