@@ -132,6 +132,7 @@ def test_a_summary(story):
             },
         ],
         "waiting": [],
+        "notes": [],
         "faults": [{"asset": "flights", "reason": "vanished"}],
         "interrupted": True,
     }
