@@ -55,6 +55,7 @@ class Driving(Looking):
         select: Collection[str] | None = None,
         progress: Progress | None = None,
         check: bool = True,
+        over_budget: bool = False,
     ) -> Summary:
         """Runs what is due until nothing is.
 
@@ -64,6 +65,7 @@ class Driving(Looking):
             select: Assets that may run; None means all.
             progress: Is told what happens.
             check: Whether a failure is raised; without, look at the summary's ``ok``.
+            over_budget: Also what is over its asset's budget.
 
         Raises:
             RunFailedError: A run failed, or a source could not be looked at; it holds the summary.
@@ -72,7 +74,7 @@ class Driving(Looking):
         """
         from sparkassets.runtime.work import Tick
 
-        return self._drive([Tick(select)], spark, at=at, progress=progress, check=check)
+        return self._drive([Tick(select)], spark, at=at, progress=progress, check=check, over_budget=over_budget)
 
     def backfill(
         self,
@@ -82,6 +84,7 @@ class Driving(Looking):
         at: datetime | str | None = None,
         progress: Progress | None = None,
         check: bool = True,
+        over_budget: bool = False,
     ) -> Summary:
         """Computes what is missing or stale in a stretch of time, or all of it by force; or rebuilds the table.
 
@@ -94,14 +97,14 @@ class Driving(Looking):
         from sparkassets.runtime.work import Tick
 
         if request.rebuild:
-            refuse_without_run(self.plan_backfill(request, at=at))
+            refuse_without_run(self.plan_backfill(request, at=at, over_budget=over_budget))
         asset = self.asset(request.asset)
         if asset.partitioning.is_open:
             asset = self._context(at=at).asset(asset.name)
         works: list[Work] = [backfill_of(asset, request)]
         if request.downstream:
             works.append(Tick(descendants(self.spec.assets, request.asset)))
-        return self._drive(works, spark, at=at, progress=progress, check=check)
+        return self._drive(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
 
     def give_up(self, asset: str) -> PartitionSet:
         """Gives up what is left of the asset's forced backfills: nobody goes on with it; returns what that is.
@@ -142,6 +145,7 @@ class Driving(Looking):
         at: datetime | str | None,
         progress: Progress | None,
         check: bool,
+        over_budget: bool,
     ) -> Summary:
         from sparkassets.app.keys import summary_with_keys
         from sparkassets.runtime.driver import Driver, DriverIdentity
@@ -150,7 +154,7 @@ class Driving(Looking):
         for work in works:
             for name in work.select or ():
                 self.asset(name)
-        fixed, given = self._fixed(at), self._adapters
+        fixed, given, self._volumes = self._fixed(at), self._adapters, None
         given.check_storage()  # links may have come since the project was loaded
         given.store.create(project=self.spec.name)
         driver = Driver(
@@ -166,6 +170,8 @@ class Driving(Looking):
             progress=progress or Silent(),
             explain_failure=given.explain_failure,
             at=fixed,
+            weigh=self._weigh,
+            over_budget=over_budget,
         )
         self._driver = driver
         try:

@@ -59,9 +59,14 @@ class Looking(Opened):
         return replace(found, changes=code_changes(context))
 
     def plan_backfill(
-        self, request: BackfillRequest, *, at: datetime | str | None = None, estimate: bool = False
+        self,
+        request: BackfillRequest,
+        *,
+        at: datetime | str | None = None,
+        estimate: bool = False,
+        over_budget: bool = False,
     ) -> Plan:
-        """What a backfill would run, with ``estimate`` at what cost."""
+        """What a backfill would run, with ``estimate`` at what cost, with ``over_budget`` whatever it costs."""
         from sparkassets.app.backfilling import backfill_of
 
         self.asset(request.asset)
@@ -72,6 +77,7 @@ class Looking(Opened):
             return works[0].begin(context)
 
         context = self._context(at=at, begin=begin)
+        context.over_budget = over_budget
         found = works[0].plan(context)
         return self._told(found, context, estimate=estimate)
 
@@ -79,7 +85,7 @@ class Looking(Opened):
         if estimate:
             from sparkassets.core.planner.estimate import priced
 
-            found = priced(found, context, self._adapters.volumes().volume)
+            found = priced(found, context, self._weigh)
         return plan_with_keys(found, context.project)
 
     def impact(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:
@@ -97,7 +103,7 @@ class Looking(Opened):
         """What the runs of an `impact` are to cost, by asset, as if they read what is there now."""
         from sparkassets.core.planner.estimate import followers
 
-        return followers(self._context(at=at), after, self._adapters.volumes().volume)
+        return followers(self._context(at=at), after, self._weigh)
 
     def reached_by(self, asset: str, *partitions: str, at: datetime | str | None = None) -> Impact:
         """What follows, all the way down, if these partitions of an asset changed or are bad; none without partitions.
@@ -197,7 +203,7 @@ class Looking(Opened):
     ) -> PlanningContext:
         for name in select or ():
             self.asset(name)
-        ledger = self._ledger("plan")
+        ledger, self._volumes = self._ledger("plan"), None  # what was weighed may be another by now
         if self._adapters.store.exists():
             ledger.open()
         ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
@@ -215,6 +221,7 @@ class Looking(Opened):
             select=select,
             faults=news.faults | found.faults,
             notes=news.notes,
+            weigh=self._weigh,
         )
         begun = begin(context) if begin is not None else ()
         return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context

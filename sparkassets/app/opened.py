@@ -6,13 +6,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.core.instants import parse_instant
-from sparkassets.core.journal.state import State
+from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.sinks import Sinks
+
+if TYPE_CHECKING:
+    from sparkassets.core.runs import Pin, Volume
+    from sparkassets.ports import Volumes
 
 
 class Opened:
@@ -25,6 +30,7 @@ class Opened:
     def __init__(self, spec: ProjectSpec, adapters: Adapters) -> None:
         self.spec = spec
         self._adapters = adapters
+        self._volumes: Volumes | None = None
         self._sinks = Sinks(adapters.sinks, project=spec, note=_warn)
 
     def asset(self, name: str) -> AssetSpec:
@@ -56,6 +62,12 @@ class Opened:
         from sparkassets.core.journal.learned import knowing
 
         return knowing(self.spec, self._state(what))
+
+    def _weigh(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+        """How much a run with that pin reads of an asset."""
+        if self._volumes is None:
+            self._volumes = self._adapters.volumes()
+        return self._volumes.volume(asset, pin, known)
 
     @contextmanager
     def _opened(self, what: str) -> Iterator[Ledger]:

@@ -64,6 +64,11 @@ partitions_option: Callable[[F], F] = click.option(
 )
 
 
+over_budget_option: Callable[[F], F] = click.option(
+    "--over-budget", is_flag=True, help="Also what is to cost more than the asset's `budget`."
+)
+
+
 def last_option(default: int) -> Callable[[F], F]:
     """``--last N``."""
     return click.option(

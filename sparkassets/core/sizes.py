@@ -1,4 +1,4 @@
-"""Sizes of data as people write and read them: ``10GB`` is ten times 10^9 bytes, ``512MiB`` 512 times 2^20."""
+"""Sizes of data and durations as people read them: ``10GB`` is ten times 10^9 bytes, ``512MiB`` 512 times 2^20."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from sparkassets.errors import InputError
 _POWERS: Final = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?:(?P<power>[kmgtp])(?P<binary>i)?)?b?", re.IGNORECASE)
 _KILO: Final = 1000
+_UNITS = ((60, 1, "s"), (3600, 60, "min"), (2 * 86400, 3600, "h"))
+"""(Below how many seconds, the seconds of the unit, the unit); beyond, days."""
 
 
 def parse_size(text: str) -> int:
@@ -42,3 +44,15 @@ def size_text(size: float) -> str:
             return f"{size:.1f}".removesuffix(".0") + f" {unit}"
         size /= _KILO
     return f"{size:.1f}".removesuffix(".0") + " PB"
+
+
+def duration_text(seconds: float) -> str:
+    """A duration in the unit that tells it best.
+
+    >>> duration_text(0.4), duration_text(90), duration_text(26 * 3600), duration_text(3 * 86400)
+    ('0.4 s', '2 min', '26 h', '3 days')
+    """
+    if seconds < 10:  # noqa: PLR2004  tenths matter of the short ones
+        return f"{seconds:.1f} s"
+    size, unit = next(((size, unit) for most, size, unit in _UNITS if seconds < most), (86400, "days"))
+    return f"{round(seconds / size)} {unit}"

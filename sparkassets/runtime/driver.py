@@ -25,7 +25,7 @@ from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, Las
 from sparkassets.core.journal.unchanged import no_news
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.context import PlanningContext, Weigh
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import app_id
@@ -107,6 +107,8 @@ class Driver:
     Attributes:
         computing: Makes what computes, and what is written to with it, once something is due.
         at: Fixes the planner's now (``--at``); leases and ``settle`` keep the real clock.
+        weigh: Tells how much a run reads, by which budgets go.
+        over_budget: Whether runs that are over their budget run.
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
     """
 
@@ -122,6 +124,8 @@ class Driver:
     progress: Progress
     explain_failure: Callable[[str, BaseException], Explained]
     at: datetime | None = None
+    weigh: Weigh | None = None
+    over_budget: bool = False
     _active: dict[int, _Active] = field(default_factory=dict)
     _heard: queue.SimpleQueue[_Ended | _Enlisting] = field(default_factory=queue.SimpleQueue)
     _unrecorded: list[_Ended] = field(default_factory=list)
@@ -205,6 +209,8 @@ class Driver:
             select=work.select,
             faults=self._faults,
             notes=self._notes,
+            weigh=self.weigh,
+            over_budget=self.over_budget,
         )
 
     def _now(self) -> datetime:

@@ -16,6 +16,7 @@ from sparkassets.core.planner.backfill import (
     plan_backfill_unpartitioned,
     to_redo,
 )
+from sparkassets.core.planner.budget import within_budget
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
@@ -85,7 +86,8 @@ class Rebuild:
         """The run, until it has been tried."""
         if self._done:
             return Plan(context.now)
-        return plan_rebuild(context, context.asset(self._asset.name), force=self._force)
+        asset = context.asset(self._asset.name)
+        return within_budget(context, asset, plan_rebuild(context, asset, force=self._force))
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
@@ -161,7 +163,8 @@ class Backfill:
         if not asset.partitioning.is_partitioned:
             if not self.remaining:
                 return Plan(context.now)
-            return plan_backfill_unpartitioned(context, asset, self._interval, force=self._force)
+            found = plan_backfill_unpartitioned(context, asset, self._interval, force=self._force)
+            return within_budget(context, asset, found)
         self._find_all(context)
         left = self._left(context)
         if not left:
@@ -169,7 +172,7 @@ class Backfill:
         found = plan_backfill(
             context, asset, left, force=self._force, other_code=self._whole, newest_first=self._newest_first
         )
-        found = self._limited(context, replace(found, notes=self._notes))
+        found = self._limited(context, within_budget(context, asset, replace(found, notes=self._notes)))
         alone = not side_by_side(asset) and context.state_of(asset).chain
         if not found.runs or not self._schedules_turn or alone:
             return found

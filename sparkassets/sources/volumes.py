@@ -28,7 +28,7 @@ class ReadVolumes:
 
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str | None, int], TableFiles | str] = {}
-        self._slots: dict[str, list[_Slot] | str] = {}
+        self._slots: dict[tuple[str, int], list[_Slot] | str] = {}
         self._known: dict[tuple[str, Pin], Volume] = {}
 
     def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
@@ -57,9 +57,10 @@ class ReadVolumes:
         return Volume(sum(file.size for file in read), len(read))
 
     def _of_files(self, asset: AssetSpec, source: SourceSpec, pin: Pin, known: AssetState) -> Volume:
-        if asset.name not in self._slots:
-            self._slots[asset.name] = _slots_of(asset, source.kind)
-        slots = self._slots[asset.name]
+        key = asset.name, pin.seq  # whoever looked since has seen another list
+        if key not in self._slots:
+            self._slots[key] = _slots_of(asset, source.kind)
+        slots = self._slots[key]
         if isinstance(slots, str):
             return Volume(None, None, slots)
         partitioned = asset.partitioning.is_partitioned

@@ -75,3 +75,23 @@ def test_figures_are_told_in_units_that_fit():
     assert sum_cells([one, Estimate(None, None, None, None)]) == ["unknown", "unknown in 2 runs"]
     told = "in all 2 runs: reads 5 B in 1 file (not known of 1 run), takes ~2 min, writes ~7 rows"
     assert in_all(Totals(2, 5, 1, 90.0, 7, {"bytes": 1, "files": 1})) == told
+
+
+def test_what_is_over_budget_waits_until_it_is_let_run(shop, engine, said, asked):
+    file = shop / "assets/daily_revenue.yml"
+    file.write_text(f"{file.read_text()}budget: {{bytes: 10, seconds: 60}}\n")
+    held = f"over budget: reads {orders(shop)} B of at most 10 B; with --over-budget it runs"
+    waiting = {item["asset"]: item["reason"] for item in asked("plan")["waiting"]}
+    assert waiting["daily_revenue"] == held
+    assert waiting["best_shops"] == f"waits for daily_revenue {DAYS}, held by its budget"
+    code, _, err = said("run")
+    assert (code, engine.started) == (0, 0)
+    assert held in " ".join(err.split())
+    (status,) = [each for each in asked("status") if each["asset"] == "daily_revenue"]
+    assert status["notes"] == [f"{DAYS}: {held}"]
+    assert said("run", "--select", "daily_revenue", "--over-budget")[0] == 0
+    assert len(engine.data("daily_revenue")) == 1
+    force = ("backfill", "daily_revenue", "--partition", "2025-01-01", "--force")
+    assert asked(*force)["runs"] == []
+    assert len(asked(*force, "--dry-run", "--over-budget")["runs"]) == 1
+    assert len(asked(*force, "--over-budget")["runs"]) == 1

@@ -11,7 +11,7 @@ import click
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.driving import drive
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.options import json_option, open_project, over_budget_option, project_option
 from sparkassets.cli.render import print_downstream, print_plan
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.impact import downstream_document
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option("--give-up", is_flag=True, help="Give up what is left of forced backfills of ASSET; computes nothing.")
 @click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")
+@over_budget_option
 @json_option
 def command(
     folder: Path,
@@ -65,6 +66,7 @@ def command(
     *,
     give_up: bool,
     dry_run: bool,
+    over_budget: bool,
     as_json: bool,
     **asked: Any,  # noqa: ANN401  the fields of a request, by their names
 ) -> int:
@@ -90,9 +92,11 @@ def command(
         return _give_up(project, asset, as_json=as_json)
     if not dry_run:
         return drive(
-            project, lambda progress: project.backfill(request, progress=progress, check=False), as_json=as_json
+            project,
+            lambda progress: project.backfill(request, progress=progress, check=False, over_budget=over_budget),
+            as_json=as_json,
         )
-    plan = project.plan_backfill(request, estimate=True)
+    plan = project.plan_backfill(request, estimate=True, over_budget=over_budget)
     after = project.impact(plan) if request.downstream else None
     costs = project.followers(after) if after else {}
     if as_json:

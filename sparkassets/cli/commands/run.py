@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.driving import drive
-from sparkassets.cli.options import at_option, json_option, open_project, project_option, select_option
+from sparkassets.cli.options import (
+    at_option,
+    json_option,
+    open_project,
+    over_budget_option,
+    project_option,
+    select_option,
+)
 from sparkassets.cli.selection import selected
 from sparkassets.core.instants import Duration
 from sparkassets.errors import InputError
@@ -18,8 +25,11 @@ from sparkassets.errors import InputError
 @at_option
 @select_option
 @click.option("--loop", metavar="DURATION", help="Again after this pause (such as 60s or 5m), until interrupted.")
+@over_budget_option
 @json_option
-def command(folder: Path, at: str | None, select: tuple[str, ...], loop: str | None, as_json: bool) -> int:
+def command(
+    folder: Path, at: str | None, select: tuple[str, ...], loop: str | None, over_budget: bool, as_json: bool
+) -> int:
     """Run what is due until nothing is.
 
     Progress and the summary go to stderr. The first Ctrl-C (or SIGTERM) cancels what runs and records that; a second
@@ -30,7 +40,7 @@ def command(folder: Path, at: str | None, select: tuple[str, ...], loop: str | N
     names = selected(project.spec, select)
     return drive(
         project,
-        lambda progress: project.run(at=at, select=names, progress=progress, check=False),
+        lambda progress: project.run(at=at, select=names, progress=progress, check=False, over_budget=over_budget),
         as_json=as_json,
         every_seconds=every_seconds,
     )

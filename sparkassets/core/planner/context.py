@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sparkassets.core.conditions import Leaf
@@ -13,9 +13,12 @@ from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState,
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partitioning, PartitionSet
 from sparkassets.core.planner.bounds import possible, within
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import Pin, Volume
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
 from sparkassets.frozen import frozen
+
+Weigh = Callable[[AssetSpec, Pin, AssetState], Volume]
+"""What reading a pin of an inlet takes, always the same; the inlet's own state tells which of its files were seen."""
 
 
 @frozen
@@ -52,6 +55,8 @@ class PlanningContext:
         faults: Sources and targets that cannot be looked at, with what is wrong.
         notes: Sources of which people should know something.
         reserved: Asset to the blocks that a backfill in this invocation computes, which the schedule leaves to it.
+        weigh: Tells how much a run reads; None where nobody asks what runs cost.
+        over_budget: Whether runs that are over their budget run.
         decided: By asset, filled as the planner goes.
     """
 
@@ -65,6 +70,8 @@ class PlanningContext:
     faults: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     reserved: Mapping[str, PartitionSet] = field(default_factory=dict)
+    weigh: Weigh | None = None
+    over_budget: bool = False
     decided: dict[str, Decision] = field(default_factory=dict)
     _over: dict[Partitioning, PartitionSet] = field(default_factory=dict)
     _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)

@@ -27,7 +27,17 @@ from sparkassets.core.planner.slots import is_whole, leftovers, running, settlin
 from sparkassets.core.planner.upstream import upstream
 from sparkassets.core.spec.model import AssetSpec
 
-STEPS: tuple[Step, ...] = (reserved, failures, upstream, gates, alignment, batch)
+
+def _budgeted(case: Case, course: Course) -> Course:
+    """The step after the runs: what is over the asset's budget waits."""
+    if case.asset.budget is None:
+        return course
+    from sparkassets.core.planner.budget import budgeted  # few have one
+
+    return budgeted(case, course)
+
+
+STEPS: tuple[Step, ...] = (reserved, failures, upstream, gates, alignment, batch, _budgeted)
 """From what is due to its runs."""
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.batch import limit_of
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.context import PlanningContext, Weigh
 from sparkassets.core.planner.plan import Estimate, Plan, Totals
-from sparkassets.core.runs import Pin, Volume, forecast
+from sparkassets.core.runs import Pin, forecast
 from sparkassets.core.spec.model import AssetSpec
-
-Weigh = Callable[[AssetSpec, Pin, AssetState], Volume]
-"""What reading a pin of an inlet takes; the inlet's own state tells which of its files were seen."""
 
 
 def priced(plan: Plan, context: PlanningContext, weigh: Weigh) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 from sparkassets.core.conditions import Condition, alone
@@ -16,6 +17,7 @@ from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planner import decision_of
 from sparkassets.core.planner.redefined import notice
 from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.planner.wording import prefixed
@@ -96,8 +98,18 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         running=live[-1].entry.run if live else None,
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
-        notes=(*of_table(context, asset, state), *_of_code(context, asset, state)),
+        notes=(*of_table(context, asset, state), *_of_code(context, asset, state), *_over_budget(context, asset)),
     )
+
+
+def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
+    """What of the asset its budget holds back."""
+    if asset.budget is None:
+        return ()
+    from sparkassets.core.planner.budget import is_held
+
+    waiting = decision_of(replace(context, decided={}), asset).waiting
+    return tuple(prefixed(wait.blocks, asset.partitioning) + wait.reason for wait in waiting if is_held(wait))
 
 
 def _of_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from sparkassets.core.spec.kinds import (
     Natural,
     PartitionText,
     Plain,
+    SizeValue,
     SpanText,
     Text,
     TimesValue,
@@ -83,6 +84,13 @@ class ProjectFile(_Map):
 
 
 # --------------------------------------------------------------------------- an asset
+
+
+class BudgetMap(_Map):
+    """What one run may cost; without either it may cost anything."""
+
+    bytes: Maybe[SizeValue] = Field(default=None, description="That it reads of its inlets at most, such as 10GB.")
+    seconds: Maybe[Count] = Field(default=None, description="That it takes at most, by earlier runs.")
 
 
 class ReadMap(_Map):
@@ -486,6 +494,9 @@ class AssetFile(_Map):
         default=None, description="Of a source: what was updated more lately than this is left alone."
     )
     paused: bool = Field(default=False, description="Stops runs, not events.")
+    budget: Maybe[Annotated[BudgetMap, a_map("{bytes: 10GB, seconds: 3600}")]] = Field(
+        default=None, description="A run that is to cost more waits until it is run with `--over-budget`."
+    )
     retries: Maybe[Natural] = Field(default=None, description="As in the project's `defaults`; so the next three.")
     retry_delay: Maybe[DurationText] = Field(default=None, description="Pause before a failed run is tried again.")
     timeout: Maybe[DurationText] = Field(default=None, description="A run that takes longer has failed.")

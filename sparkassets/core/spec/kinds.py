@@ -113,6 +113,10 @@ FunctionText = Annotated[
 ]
 Count = Annotated[int, Field(ge=1), Expected("a whole number of at least 1")]
 Natural = Annotated[int, Field(ge=0), Expected("a whole number of at least 0")]
+SizeValue = Annotated[
+    Annotated[int, Field(ge=1)] | Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)? ?([kKmMgGtTpP]i?)?[bB]?$")],
+    Expected("bytes, or a size such as 10GB or 512MiB"),
+]
 Plain = Annotated[str | bool | int | float, Expected("text, a number, true or false")]
 PartitionText = Literal["none", "auto", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly"]
 GrainText = Annotated[

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from sparkassets.core.columns import KnownColumns
 from sparkassets.core.partitions import Partitioning
+from sparkassets.core.sizes import parse_size
 from sparkassets.core.spec.bare import bare_names
 from sparkassets.core.spec.bodies import Body, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
+from sparkassets.core.spec.files import BudgetMap
 from sparkassets.core.spec.graph import cycles, ordered, upstream
 from sparkassets.core.spec.inlets import compile_inlets
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule
+from sparkassets.core.spec.model import AssetSpec, Budget, InletSpec, ProjectSpec, Schedule
 from sparkassets.core.spec.params import compile_fan
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.schedule import compile_schedule
@@ -133,11 +135,19 @@ def _compile(
         start=within.start,
         end=within.end,
         paused=keys.paused,
+        budget=_budget(keys.budget),
         retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
         retry_delay_seconds=draft.seconds["retry_delay"],
         timeout_seconds=draft.seconds["timeout"],
         lease_seconds=draft.seconds["lease"],
     )
+
+
+def _budget(keys: BudgetMap | None) -> Budget | None:
+    if keys is None:
+        return None
+    size = parse_size(keys.bytes) if isinstance(keys.bytes, str) else keys.bytes
+    return Budget(size, keys.seconds)
 
 
 def _check_template(

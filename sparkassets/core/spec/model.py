@@ -197,6 +197,14 @@ class Fan:
 
 
 @frozen
+class Budget:
+    """What one run of an asset may cost; None is anything."""
+
+    bytes: int | None = None
+    seconds: int | None = None
+
+
+@frozen
 class AssetSpec:
     """One asset, compiled.
 
@@ -213,6 +221,7 @@ class AssetSpec:
         commit: Who commits to its table: Spark, or the driver wherever the table lets it.
         definition: What a change of its code is told by; None for a source.
         on_code_change: What becomes of what was computed by other code.
+        budget: What one run may cost before it waits for a person.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         views: Of a source, what others ask of the values in its rows: identity to the partitions that these make.
         durations: all in seconds.
@@ -245,6 +254,7 @@ class AssetSpec:
     start: int | None = None
     end: int | None = None
     paused: bool = False
+    budget: Budget | None = None
     retries: int = 1
     retry_delay_seconds: int = 30
     timeout_seconds: int = 7200
@@ -323,6 +333,7 @@ class ProjectSpec:
 
 __all__ = [
     "AssetSpec",
+    "Budget",
     "Committer",
     "Duration",
     "InletSpec",

@@ -23,6 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[object], type[BaseModel]]]]] = {
     files.AssetFile: {
         "": files.AssetFile,
+        "budget": files.BudgetMap,
         "inlets.*": files.InletMap,
         "inlets.*.require": files.RequireMap,
         "inlets.*.read": files.ReadMap,

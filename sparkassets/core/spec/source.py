@@ -23,6 +23,7 @@ _OF_WRITERS: Final = (
     "python",
     "params",
     "paused",
+    "budget",
     "retries",
     "retry_delay",
     "timeout",

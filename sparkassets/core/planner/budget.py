@@ -1,0 +1,73 @@
+"""Budgets: a run that is to cost more than its asset's ``budget`` says waits until a person lets it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.course import Case, Course
+from sparkassets.core.planner.estimate import estimate
+from sparkassets.core.planner.plan import Estimate, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.wording import named_parts
+from sparkassets.core.sizes import duration_text, size_text
+from sparkassets.core.spec.model import AssetSpec, Budget
+
+_OVER = "over budget: "
+
+
+def budgeted(case: Case, course: Course) -> Course:
+    """The step after the runs: without those that are over budget, for which consumers wait."""
+    held = _held(case.context, case.asset, course.runs)
+    if not held:
+        return course
+    blocks = PartitionSet.union(wait.blocks for _, wait in held)
+    runs = tuple(run for run in course.runs if all(run is not other for other, _ in held))
+    return replace(
+        course,
+        runs=runs,
+        waiting=(*course.waiting, *(wait for _, wait in held)),
+        coming=course.coming - blocks,
+        blocked=course.blocked | blocks,
+        failure=course.failure
+        or f"{named_parts(case.asset.name, blocks, case.asset.partitioning)}, held by its budget",
+    )
+
+
+def within_budget(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+    """The plan of one asset without the runs that are over its budget."""
+    held = _held(context, asset, found.runs)
+    if not held:
+        return found
+    runs = tuple(run for run in found.runs if all(run is not other for other, _ in held))
+    return replace(found, runs=runs, waiting=(*found.waiting, *(wait for _, wait in held)))
+
+
+def is_held(wait: Waiting) -> bool:
+    """Whether it is a budget that something waits for."""
+    return wait.reason.startswith(_OVER)
+
+
+def _held(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ...]) -> list[tuple[PlannedRun, Waiting]]:
+    """The runs that are over the asset's budget, with why they wait. One that settles an older run is not held."""
+    budget = asset.budget
+    if budget is None or context.weigh is None or context.over_budget:
+        return []
+    found = []
+    for run in runs:
+        if run.asset == asset.name and not run.recovers:
+            reasons = _over(budget, estimate(context, asset, run.blocks, run.request.pins, context.weigh))
+            if reasons:
+                text = f"{_OVER}{' and '.join(reasons)}; with --over-budget it runs"
+                found.append((run, Waiting(asset.name, text, None, run.blocks)))
+    return found
+
+
+def _over(budget: Budget, cost: Estimate) -> list[str]:
+    """What exceeds the budget; what is not known exceeds nothing."""
+    found = []
+    if budget.bytes is not None and cost.bytes is not None and cost.bytes > budget.bytes:
+        found.append(f"reads {size_text(cost.bytes)} of at most {size_text(budget.bytes)}")
+    if budget.seconds is not None and cost.seconds is not None and cost.seconds > budget.seconds:
+        found.append(f"takes ~{duration_text(cost.seconds)} of at most {duration_text(budget.seconds)}")
+    return found

@@ -1,0 +1,60 @@
+"""`budget` in the files: sizes with units, and what is no size at its place."""
+
+import pytest
+
+from sparkassets.core.spec.model import Budget
+from sparkassets.errors import SpecError
+from sparkassets.project import load
+
+SQL = "asset: a\nsql: SELECT 1 AS n\n"
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Loads one asset with this budget."""
+
+    def asset(text, head=SQL):
+        (tmp_path / "project.yml").write_text("project: p\nassets: [.]\n")
+        (tmp_path / "a.yml").write_text(f"{head}budget: {text}\n")
+        return load(tmp_path, {}).assets["a"]
+
+    return asset
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("{bytes: 10GB}", Budget(10_000_000_000)),
+        ("{bytes: 512MiB, seconds: 3600}", Budget(512 * 2**20, 3600)),
+        ("{bytes: 1000}", Budget(1000)),
+        ("{bytes: 1.5 kB}", Budget(1500)),
+        ("{seconds: 60}", Budget(None, 60)),
+        ("{}", Budget()),
+    ],
+)
+def test_is_read(made, text, budget):
+    assert made(text).budget == budget
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "{bytes: 10XB}",
+            "a.yml:3:17: 'bytes' in 'budget' is '10XB'; expected bytes, or a size such as 10GB or 512MiB",
+        ),
+        ("{bytes: 0}", "a.yml:3:17: 'bytes' in 'budget' is 0; expected bytes, or a size such as 10GB or 512MiB"),
+        ("{seconds: 1h}", "a.yml:3:19: 'seconds' in 'budget' is '1h'; expected a whole number of at least 1"),
+        ("10GB", "a.yml:3:9: 'budget' is '10GB'; expected {bytes: 10GB, seconds: 3600}"),
+        ("{byte: 1}", "a.yml:3:10: unknown key 'byte' in 'budget'"),
+    ],
+)
+def test_what_is_none_is_refused_at_its_place(made, text, message):
+    with pytest.raises(SpecError) as found:
+        made(text)
+    assert message in str(found.value)
+
+
+def test_a_source_has_none(made):
+    with pytest.raises(SpecError, match="'budget' has no meaning for a source: others write it, so nothing runs"):
+        made("{bytes: 1GB}", head="asset: a\nsource: true\nuri: x-a\n")
