@@ -72,7 +72,8 @@ def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
     if request.whole:
         return EVERYTHING
     if request.interval is not None or (request.partition is None and not request.segments):
-        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B, or --all")
+        keys = asset.partitioning.placeholder
+        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition {keys}, or --all")
     if request.segments and not asset.partitioning.segments:
         raise InputError(f"asset {asset.name!r} has no segments: leave --segment out")
     blocks = blocks_of(asset, request.partition) if request.partition is not None else EVERYTHING
@@ -147,7 +148,8 @@ def named_blocks(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
         InputError: It has partitions and none is named, or it has no such keys.
     """
     if asset.partitioning.is_partitioned and not keys:
-        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition A..B")
+        which = f"--partition {asset.partitioning.placeholder}"
+        raise InputError(f"asset {asset.name!r} has partitions: say which with {which}")
     return PartitionSet.union(blocks_of(asset, each) for each in keys) if keys else EVERYTHING
 
 

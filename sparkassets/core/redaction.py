@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -27,7 +28,7 @@ def redact(text: str, *, variables: Mapping[str, str] | None = None) -> str:
     >>> redact("jdbc:postgresql://u:pw@h/db?password=x&a=1")
     'jdbc:postgresql://u:***@h/db?password=***&a=1'
     """
-    for name, value in sorted((variables or {}).items(), key=lambda each: -len(each[1])):
+    for name, value in sorted(_written(variables or {}), key=lambda each: -len(each[1])):
         if len(value) >= _LONG:
             text = text.replace(value, f"${{{name}}}")
         elif len(value) >= _SHORTEST:
@@ -35,6 +36,15 @@ def redact(text: str, *, variables: Mapping[str, str] | None = None) -> str:
             text = f"${{{name}}}".join(alone.split(text))
     masked = _masked(text, lambda _: _MASK)
     return _ENCODED.sub(_decoded, masked) if "%" in masked else masked
+
+
+def _written(variables: Mapping[str, str]) -> set[tuple[str, str]]:
+    """The values, and as JSON has them within its quotes."""
+    found = set(variables.items())
+    for name, value in variables.items():
+        if not value.isascii() or not value.isprintable() or '"' in value or "\\" in value:
+            found |= {(name, json.dumps(value, ensure_ascii=each)[1:-1]) for each in (True, False)}
+    return found
 
 
 def starred(text: str) -> str:

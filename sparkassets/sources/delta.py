@@ -431,7 +431,7 @@ def _no_slot(partition: TimePartition) -> str:
 
 
 def _some(values: Sequence[str]) -> str:
-    return few([writable(value) for value in values], most=_NAMED)
+    return few([writable(value) or "''" for value in values], most=_NAMED)
 
 
 def _ordered(left: Mapping[str, Iterable[str]]) -> LeftOut:

@@ -220,10 +220,12 @@ class TableParts:
             return rows
         reason = str(rows.strerror or rows).partition("\n")[0]
         what, columns = self.told.named, self.told.columns.quoted
+        them = "it" if len([*self.told.columns]) == 1 else "them"
         raise SourceError(
             f"the log of the source '{self.source}' does not tell the {what} in '{writable(path)}', and the file cannot"
             f" be read: {reason}",
-            hint=f"let its log have statistics of {columns} (delta.dataSkippingStatsColumns), or be partitioned by it",
+            hint=f"let its log have statistics of {columns} (delta.dataSkippingStatsColumns), "
+            f"or be partitioned by {them}",
         )
 
     def _part(self, file: FileAction) -> FilePart:

@@ -293,7 +293,7 @@ def test_a_file_that_tells_nothing_and_cannot_be_read_is_named(path):
         f"the log of the source 'landed' does not tell the days and 'region' in '{file.name}', and the file cannot be"
         " read: No such file or directory\n"
         "  hint: let its log have statistics of 'day' and 'region' (delta.dataSkippingStatsColumns), or be partitioned"
-        " by it"
+        " by them"
     )
 
 

@@ -90,6 +90,19 @@ class Partitioning:
         return ", ".join(found)
 
     @property
+    def placeholder(self) -> str:
+        """What stands for its keys in a message: ``A..B`` for time, ``KEY`` for segments.
+
+        >>> stores = SegmentPartition("store", ("a", "b"))
+        >>> Partitioning(TimePartition("day", "UTC"), (stores,)).placeholder, Partitioning(None, (stores,)).placeholder
+        ('A..B,KEY', 'KEY')
+        """
+        found = ["KEY"] * len(self.segments)
+        if self.time is not None:
+            found.insert(self.time_at, "A..B")
+        return ",".join(found)
+
+    @property
     def segment_columns(self) -> tuple[str, ...]:
         """The columns of the dimensions of segments, in the order of a tuple."""
         return tuple(each.column for each in self.segments)
@@ -444,17 +457,18 @@ class Partitioning:
         >>> stores.parse("1970-01-01") == stores.parse("1970-01-01,*") == stores.known & PartitionSet.span(0, 86400)
         True
         """
-        if not self.segments:
-            if self.time is None:
-                raise PartitionError(f"'{text}' names a partition of what has no partitions", hint="leave it out")
-            return PartitionSet.span(*self.time.parse_keys(text))
+        if not self.is_partitioned:
+            raise PartitionError(f"'{text}' names a partition of what has no partitions", hint="leave it out")
         given = text.split(",")
         expected = [each.column for each in self.segments]
         if self.time is not None:
             expected.insert(self.time_at, self.time.grain)
         if len(given) > len(expected):
             message = f"'{text}' has {len(given)} parts separated by commas; expected {','.join(expected)}"
-            raise PartitionError(message, hint="write a comma within a segment as %2C")
+            comma = "; a comma within a segment is written %2C" if self.segments else ""
+            raise PartitionError(message, hint=f"name one key at a time{comma}")
+        if not self.segments and self.time is not None:
+            return PartitionSet.span(*self.time.parse_keys(text))
         given += [ALL] * (len(expected) - len(given))
         span = _ALWAYS
         if self.time is not None and (key := given.pop(self.time_at)) not in ("", ALL):

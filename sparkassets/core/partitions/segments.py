@@ -67,8 +67,12 @@ class SegmentPartition:
         segment = decoded(text)
         if not recorded and not (learns and self.is_open) and segment not in self.keys:
             known = "known segment" if self.is_open else "segment"
-            raise PartitionError(f"'{text}' is no {known} of {self.column}", hint=did_you_mean(segment, self.keys))
+            raise PartitionError(f"'{text}' is no {known} of {self.column}", hint=self._known(segment))
         return (segment,)
+
+    def _known(self, segment: str) -> str | None:
+        """A hint at the key that was meant, or at all that there are, as they are written."""
+        return did_you_mean(encoded(segment), map(encoded, self.keys))
 
 
 @lru_cache(maxsize=64)

@@ -55,8 +55,8 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     if state.loss is None and not state.foreign and not left_over:
         return decision
     notes = (*foreign(context, asset, state), *left_over)
-    if state.loss is not None and not state.loss.stuck:
-        return _repairing(asset, state.loss, decision, notes)
+    if (loss := _listed(asset, state.loss)) is not None and not loss.stuck:
+        return _repairing(asset, loss, decision, notes)
     return replace(decision, notes=notes) if notes else decision
 
 
@@ -77,7 +77,7 @@ def _lost_still(loss: Loss, runs: tuple[PlannedRun, ...]) -> PartitionSet:
 
 def of_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
     """All that is to be known of an asset's own table, as sentences."""
-    fault, loss = context.faults.get(asset.name), state.loss
+    fault, loss = context.faults.get(asset.name), _listed(asset, state.loss)
     found = [fault] if fault else []
     if loss is not None:
         which = prefixed(loss.blocks, asset.partitioning)
@@ -120,7 +120,15 @@ def _repairs(run: PlannedRun, loss: Loss) -> bool:
 
 def _loss(context: PlanningContext, inlet: InletSpec) -> Loss | None:
     state = context.state.assets.get(inlet.name)
-    return state.loss if state is not None else None
+    return _listed(context.project.assets[inlet.name], state.loss) if state is not None else None
+
+
+def _listed(asset: AssetSpec, loss: Loss | None) -> Loss | None:
+    """A loss without the blocks whose segment is not listed any more: nobody wants these, so nothing waits for them."""
+    if loss is None or loss.stuck or not (unlisted := asset.partitioning.unknown(loss.named)):
+        return loss
+    rest = loss.blocks - unlisted
+    return replace(loss, blocks=rest) if rest else None
 
 
 def _reason(context: PlanningContext, inlet: InletSpec) -> str:

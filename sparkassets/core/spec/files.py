@@ -33,6 +33,7 @@ from sparkassets.core.spec.kinds import (
     by_kind,
     kind_of,
 )
+from sparkassets.core.suggestions import nearest
 from sparkassets.core.timetables.parse import KINDS
 
 
@@ -331,7 +332,10 @@ class StrategyMap(_Map):
 
 def partition_map(value: object) -> type[BaseModel]:
     """What describes a dimension of partitions, by its keys."""
-    return SegmentsMap if isinstance(value, dict) and "segments" in value else PartitionMap
+    if not isinstance(value, dict) or "by" in value:
+        return SegmentsMap if isinstance(value, dict) and "segments" in value else PartitionMap
+    meant = {nearest(str(key), ("by", "segments", *PartitionMap.model_fields)) for key in value}
+    return SegmentsMap if "segments" in meant else PartitionMap
 
 
 def strategy_map(value: object) -> type[BaseModel]:

@@ -159,9 +159,15 @@ def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> 
 def _check_declared(dimension: _Dimension, keys: AssetFile, *, fields: Collection[str]) -> None:
     """Refuses a column that is neither declared nor a field of the path, and segments that it cannot hold."""
     column = dimension.found.column
-    if column is None or not keys.columns or (column in fields and column not in keys.columns):
+    if column is None or not keys.columns:
         return
-    if column not in keys.columns:
+    same = next((each for each in keys.columns if each.lower() == column.lower()), None)
+    if same is not None and same != column:
+        message = f"'columns' has {same!r}, which to Spark is the partition's column {column!r}"
+        (dimension.at / "column").problem(message, hint="write both alike")
+    elif column not in keys.columns and column in fields:
+        return
+    elif column not in keys.columns:
         place = dimension.at / "column"
         place.problem(f"'columns' has no {column!r}, the partition's column", hint=did_you_mean(column, keys.columns))
     elif isinstance(dimension.found, SegmentPartition):

@@ -344,3 +344,17 @@ def test_windows_go_on_without_what_is_skipped():
     say(story, "a", "skip", "2025-01-09")
     story.run_all()
     assert statuses(story, "m")["2025-01-10"] == "current"
+
+
+def test_a_lost_block_that_is_not_listed_any_more_is_nothing_to_wait_for():
+    more = {"region": ("de", "nl", "us")}
+    story = Story(project(source("s", segments=more), asset("a", "s", segments=more), asset("b", "a", segments=more)))
+    story.observed("s", "2025-01-06,*")
+    story.run_all()
+    lost = story.project.assets["a"].partitioning.parse("2025-01-06,us")
+    story.add(TargetEntry("a", "a", Found("restored", "its table was restored", lost, "t", 2, "m")))
+    story.change(source("s", segments=more), asset("a", "s", segments=REGIONS), asset("b", "a", segments=REGIONS))
+    assert [note.text for note in story.plan().notes if note.asset == "a"] == []
+    assert asset_status(story.context(), story.project.assets["a"]).notes == ()
+    story.observed("s", "2025-01-07,*")
+    assert {run.asset for run in story.run_all()} == {"a", "b"}
