@@ -142,7 +142,7 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
         "current": count(current),
         "stale": count(found.all_stale - state.failed_blocks),
         "missing": count(found.missing - state.failed_blocks),
-        "failed": count(state.failed_blocks & asset.partitioning.known),
+        "failed": count(state.failed_blocks & found.due),
         "kept": count(_kept(context, asset, current)),
         "skipped": count(found.skipped),
     }
@@ -183,7 +183,7 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     found, have = pending(context, asset, state), asset.partitioning.inside(state.coverage)
     ours = [link.entry.blocks for link in context.live(state) if link.token >= state.placed]
     yield "running", PartitionSet.union(blocks for blocks in ours if not blocks.is_everything)
-    yield "failed", state.failed_blocks & asset.partitioning.known
+    yield "failed", state.failed_blocks & found.due  # what failed by lookback alone is as it was
     yield "skipped", found.skipped
     yield "missing", found.missing
     yield "stale", found.all_stale
