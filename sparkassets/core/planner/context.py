@@ -120,11 +120,21 @@ class PlanningContext:
         return self._waived
 
     def inherited(self, asset: AssetSpec) -> PartitionSet:
-        """What an asset cannot have, as all that it is made of is skipped before it."""
+        """What an asset cannot have, as all that it is made of is skipped before it, as far as it can be told."""
         if not self.waived:
             return NOTHING
         declared = possible(self.project).get(asset.name, EVERYTHING)
-        return declared - self.possible(asset.name) - self.waived.get(asset.name, NOTHING)
+        found = declared - self.possible(asset.name) - self.waived.get(asset.name, NOTHING)
+        return found if asset.partitioning.can_list(found) else self._among_known(asset, found)
+
+    def _among_known(self, asset: AssetSpec, parts: PartitionSet) -> PartitionSet:
+        """Of partitions that are open in time those about which something of the asset or its inlets is known."""
+        uris = (asset.uri, *(inlet.uri for inlet in asset.inlets.values()))
+        extents = [extent for uri in uris if (extent := self.state.dataset(uri).ever.extent) is not None]
+        if not extents:
+            return NOTHING
+        low, high = min(low for low, _ in extents), max(high for _, high in extents)
+        return asset.partitioning.inside(parts.clip(low, high))
 
     def allowed(self, asset: AssetSpec) -> PartitionSet:
         """The partitions that the asset's own bounds allow and nobody skipped."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.refusals import refusals, said_of
@@ -46,13 +46,21 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
     needing = PartitionSet.union([parts for _, parts in telling])
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing) if missing else NOTHING
-    between = _between(telling) & bounds & context.possible(asset.name)
+    between = _between(telling) & bounds & _fillable(context, asset, [inlet for inlet, _ in telling])
     return Wanted((needing | between) - ahead, between - needing, ahead)
 
 
 def _between(telling: Sequence[tuple[InletSpec, PartitionSet]]) -> PartitionSet:
     """All from the first block to the last that needs something of an inlet; rows by values leave no gaps."""
     return PartitionSet.union([parts.hull() for inlet, parts in telling if inlet.view is None])
+
+
+def _fillable(context: PlanningContext, asset: AssetSpec, inlets: Sequence[InletSpec]) -> PartitionSet:
+    """The blocks that need something of these inlets which is not skipped; everything where nothing is."""
+    if not context.waived:
+        return EVERYTHING
+    able = [context.dependency(asset, inlet).down(context.possible(inlet.name)) for inlet in inlets]
+    return PartitionSet.union(able)
 
 
 def mapped_inlets(context: PlanningContext, asset: AssetSpec) -> list[InletSpec]:

@@ -1,0 +1,141 @@
+"""Random histories with marks in them, against what single partitions say.
+
+Whatever is marked, arrives, fails and dies in any order: what is skipped is not computed, what is to be computed again
+is, what is done counts, nobody waits for what is skipped, and what waits lacks something else.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.journal.entries import ObservedEntry, SuccessEntry
+from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.marking import Marking, mark
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.planner.status import told
+from sparkassets.core.spec.model import AssetSpec
+from tests.core.planner.test_products import Block, History, blocks_of, inside, made
+from tests.depth import histories
+
+
+class Marked(History):
+    """A history in which people say of blocks what they are."""
+
+    def runs(self) -> list[PlannedRun]:
+        found = super().runs()
+        for run in found:
+            skipped = self.story.state.assets[run.asset].skipped
+            assert not run.blocks & skipped, f"{run.asset} computes what is skipped"
+        return found
+
+    def say(self) -> None:
+        """Some blocks of an asset are done, missing or skipped."""
+        spec = self.story.project.assets[self.random.choice(["one", "two", "three"])]
+        some = self.random.sample(blocks_of(spec.partitioning), self.random.randint(1, 3))
+        blocks = PartitionSet.union(made(spec.partitioning, each) for each in some)
+        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        entry = mark(context, Marking(spec, blocks, self.random.choice(["done", "missing", "skip"]), "why", "ann"))
+        if entry is not None:
+            self.story.add(entry)
+
+    # ------------------------------------------------------------------ the model
+
+    def last_words(self, name: str, block: Block) -> tuple[str, int]:
+        """What counts of a block: the newest mark, or the newest run that was claimed after it; with its number."""
+        parts, word = made(self.partitioning(name), block), ("", 0)
+        for each in self.story.entries:
+            entry = each.entry
+            if isinstance(entry, MarkEntry) and entry.asset == name and entry.blocks.covers(parts):
+                word = entry.kind, each.seq
+            elif isinstance(entry, SuccessEntry) and entry.asset == name and entry.blocks.covers(parts):
+                word = ("run", each.seq) if entry.token > word[1] else word
+        return word
+
+    def there(self, name: str) -> set[Block]:
+        """The blocks that were brought and not taken back."""
+        found = set()
+        for block in blocks_of(self.partitioning(name)):
+            parts, was = made(self.partitioning(name), block), False
+            taken = 0
+            for each in self.story.entries:
+                entry = each.entry
+                if getattr(entry, "asset", None) != name:
+                    continue
+                if isinstance(entry, ObservedEntry) and entry.changed.covers(parts):
+                    was = True
+                elif isinstance(entry, SuccessEntry) and entry.blocks.covers(parts):
+                    was = was or entry.token > taken
+                elif isinstance(entry, MarkEntry) and entry.blocks.covers(parts):
+                    taken = each.seq if entry.kind == "missing" else taken if entry.kind == "skip" else 0
+                    was = {"done": True, "missing": False, "skip": was}[entry.kind]
+            if was:
+                found.add(block)
+        return found
+
+    def waived(self) -> dict[str, set[Block]]:
+        """The blocks that nobody waits for: skipped and not there, or made of nothing else."""
+        found: dict[str, set[Block]] = {"s": set(), "t": set()}
+        for name, spec in self.story.project.assets.items():
+            if spec.source is None:
+                own = {b for b in blocks_of(spec.partitioning) if self.last_words(name, b)[0] == "skip"}
+                cut = {b for b in blocks_of(spec.partitioning) if self.is_cut_off(spec, b, found)}
+                found[name] = (own - self.there(name)) | cut
+        return found
+
+    def is_cut_off(self, spec: AssetSpec, block: Block, waived: dict[str, set[Block]]) -> bool:
+        context = self.story.context()
+        mapped = [n for n, inlet in spec.inlets.items() if context.dependency(spec, inlet).is_mapped]
+        return bool(mapped) and all(set(self.needed(spec, n, block)) <= waived[n] for n in mapped)
+
+
+@histories(30)
+@given(st.randoms(use_true_random=False), st.integers(3, 30))
+def test_in_the_end_the_last_word_counts(random: Random, steps: int):
+    history = Marked(random)
+    for _ in range(steps):
+        history.say() if random.random() < 0.25 else history.step()
+    history.rest()
+    waived = history.waived()
+    there = {name: history.there(name) for name in history.story.project.assets}
+    for name, spec in history.story.project.assets.items():
+        if spec.source is not None:
+            continue
+        state, context = history.story.state.assets[name], history.story.context()
+        assert {*inside(spec.partitioning, state.coverage)} == there[name]
+        known = {b: status for parts, status in told(context, spec) for b in inside(spec.partitioning, parts)}
+        for block in blocks_of(spec.partitioning):
+            word, _ = history.last_words(name, block)
+            if word == "skip":
+                assert known[block] == "skipped"
+            elif word == "done":
+                assert block in there[name]
+            elif word == "missing":
+                assert not computable(history, spec, block, waived, there), f"{name} {block} is missing still"
+            elif word == "run":
+                assert known[block] == "current"
+            elif block in waived[name]:
+                assert block not in there[name]
+            else:
+                timed = any(history.partitioning(inlet).time for inlet in spec.inlets)
+                told_time = spec.partitioning.time is None or timed
+                assert not (told_time and computable(history, spec, block, waived, there)), f"{name} {block} waits"
+
+
+def computable(
+    history: Marked, spec: AssetSpec, block: Block, waived: dict[str, set[Block]], there: dict[str, set[Block]]
+) -> bool:
+    """Whether all that the block needs is there, but for what nobody waits for."""
+    some = False
+    for name in spec.inlets:
+        needed = set(history.needed(spec, name, block))
+        asked = needed - waived[name]
+        tells = spec.partitioning.time is None or history.partitioning(name).time is not None
+        some = some or (tells and bool(needed & there[name]))
+        whole = spec.partitioning.time is None and history.partitioning(name).time is not None
+        if not (asked & there[name] if whole else asked <= there[name]) and asked:
+            return False
+    return some
