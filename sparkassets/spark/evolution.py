@@ -31,10 +31,27 @@ def refuse_misfit(asset: AssetSpec, schema: StructType, target: TargetTable) -> 
         RunError: With every difference, the key that would allow it, or the command.
     """
     found = differences(schema, target.schema)
+    _refuse_untold(asset, target)
     if not found or _may(asset, found):
         return
     told = "; ".join(found.phrases("the target"))
     raise RunError(f"{asset.name}: the result does not fit the target: {told}", hint=_hint(asset, found))
+
+
+def _refuse_untold(asset: AssetSpec, target: TargetTable) -> None:
+    """Refuses a table whose rows do not tell their partitions: those of a block would be there twice.
+
+    Raises:
+        RunError: With the command that makes the table anew.
+    """
+    known = {field.name.lower() for field in target.schema.fields}
+    lacking = [column for column in asset.partitioning.columns if column.lower() not in known]
+    if lacking:
+        told = ", ".join(map(repr, lacking))
+        raise RunError(
+            f"{asset.name}: the target has no column {told}, so its rows do not tell which partition they are of",
+            hint=_rebuild(asset),
+        )
 
 
 def evolving(frame: DataFrame, asset: AssetSpec, target: TargetTable) -> tuple[DataFrame, Columns]:
@@ -74,13 +91,18 @@ def _may(asset: AssetSpec, found: Differences) -> bool:
 
 def _hint(asset: AssetSpec, found: Differences) -> str:
     """The key that allows all of it, where there is one; else the command."""
-    rebuild = f"`sparkassets backfill {asset.name} --rebuild` computes all of the table into the new columns"
-    if asset.write is not None and not asset.write.recomputable:
-        rebuild = "what was appended cannot be computed again: write to another table, or change this one by hand"
+    rebuild = _rebuild(asset)
     if found.missing or not all(_fits(have.dataType, want.dataType) for have, want in found.changed):
         return rebuild
     key = "schema: evolve" if found.changed else "schema: add_columns"
     return f"`{key}` in {asset.location.file} lets a run change them so; {rebuild}"
+
+
+def _rebuild(asset: AssetSpec) -> str:
+    """The command that makes the table anew."""
+    if asset.write is not None and not asset.write.recomputable:
+        return "what was appended cannot be computed again: write to another table, or change this one by hand"
+    return f"`sparkassets backfill {asset.name} --rebuild` computes all of the table into the new columns"
 
 
 def _fits(have: DataType, want: DataType) -> bool:

@@ -18,8 +18,9 @@ from sparkassets.cli.tables import Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.events import event_document
 from sparkassets.core.instants import zoned
-from sparkassets.core.journal.announce import no_number
+from sparkassets.core.journal.announce import no_number, partition_of
 from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.partitions import PartitionError, PartitionSet
 from sparkassets.core.phrases import few, series
 from sparkassets.errors import InputError
 
@@ -196,11 +197,23 @@ def _row(event: Event, project: ProjectSpec) -> Row:
         str(event["seq"]),
         zoned(datetime.fromisoformat(event["at"]), project.timezone, seconds=True),
         event["asset"] or event["uri"],
-        series(event["partitions"]),
+        _told(event, project),
         extra,
         ", ".join(event["triggered"]),
         ", ".join(event["included_in"]),
     ]
+
+
+def _told(event: Event, project: ProjectSpec) -> str:
+    """Its partitions, with ``*`` for all segments where they have the same time."""
+    partitioning, labels = partition_of(project, asset=event["asset"], uri=event["uri"]), event["partitions"]
+    if not partitioning.is_product:
+        return series(labels)
+    try:
+        parts = PartitionSet.union(partitioning.parse(each, recorded=True) for each in labels)
+    except PartitionError:  # they were named when its partitions were others
+        return series(labels)
+    return series(partitioning.told(parts))
 
 
 def _plain(value: object) -> str:

@@ -15,7 +15,6 @@ from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.documents.status import standing, status_document
 from sparkassets.core.instants import unix
-from sparkassets.core.phrases import few
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
@@ -28,7 +27,6 @@ COLUMNS = [
     Column("last"),
     Column("next"),
 ]
-SHOWN = 2
 
 
 @click.command("status")
@@ -56,7 +54,7 @@ def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:
     text, state = standing(status)
     return [
         status.asset,
-        few(status.covered, SHOWN),
+        status.told,
         Cell(text, STATUS_STYLES[state]),
         clock(status.last_at, project),
         _next(status.next_at, project, now),

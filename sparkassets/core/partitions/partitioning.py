@@ -178,6 +178,11 @@ class Partitioning:
         return tuple(each.column for each in self.segments if each.is_open)
 
     @property
+    def bounding(self) -> Partitioning:
+        """What bounds partitions that may be: where a dimension is open the time alone, as any segment may come."""
+        return Partitioning(self.time) if self.is_open else self
+
+    @property
     def declared(self) -> Partitioning:
         """The same, before any segment of an open dimension is known: as a project's files say it.
 

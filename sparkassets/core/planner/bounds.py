@@ -35,13 +35,18 @@ def possible(
     return _possible(Same(project), tuple(sorted(without.items(), key=lambda each: each[0])))
 
 
+def _able(asset: AssetSpec) -> PartitionSet:
+    """What its own bounds allow; segments that come to be known are no bound."""
+    return asset.partitioning.bounding.between(asset.start, asset.end)
+
+
 @lru_cache(maxsize=4)
 def _possible(same: Same[ProjectSpec], without: tuple[tuple[str, PartitionSet], ...]) -> Mapping[str, PartitionSet]:
     """By asset, of those that are bounded; upstream first."""
     found: dict[str, PartitionSet] = {}
     skipped = dict(without)
     for asset in same.value.assets.values():
-        able, needs = within(asset), [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
+        able, needs = _able(asset), [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
         brought = [
             need.down(EVERYTHING if inlet.view is not None else found.get(inlet.name, EVERYTHING))
             for inlet, need in zip(asset.inlets.values(), needs, strict=True)

@@ -166,7 +166,8 @@ def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
 def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> Node:
     partitioning = asset.partitioning
     found, have = pending(context, asset, state), partitioning.inside(state.coverage)
-    current = have - found.all_stale - found.skipped
+    unlisted = partitioning.unknown(have)
+    current = have - unlisted - found.all_stale - found.skipped
     shown = found.wanted | have if blocks.is_everything else blocks
     rows = [
         ("current", current, None),
@@ -178,6 +179,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
         *((f"stale, {name} changed", stale, True) for name, stale in found.stale.items()),
         ("stale, its code changed", found.redefined, True),
         ("not over yet", found.later, None),
+        ("not listed any more", unlisted, None),
         *_marked(context, asset, state, found, current),
     ]
     children = [

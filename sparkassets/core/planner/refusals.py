@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.require import counted, newest, required
@@ -22,6 +22,10 @@ def refusals(
     if not needed.is_mapped or not dataset.ever:
         return (never(context, asset, inlet, refused),)
     early, between, ahead = _lacking(context, asset, inlet, refused)
+    nowhere = _untouched(early.clip(None, newest(context, asset)), dataset.ever)
+    early = early - nowhere
+    without_any = needed.down(nowhere) & refused
+    refused = refused - without_any
     computed = refused & context.state_of(asset).coverage
     loud = (needed.down(between - dataset.gone) & refused) | (needed.down(between) & computed)
     first = needed.down(early) & (refused - loud)
@@ -33,6 +37,7 @@ def refusals(
     begins = f", before the first partition of {inlet.name}; declare `start` where {inlet.name} begins"
     without = f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without"
     parts = (
+        (without_any, f"; nothing ever came of {_segments(nowhere, needed.inlet)}", False),
         (loud, "", False),
         (first, begins, True),
         (lost, without, False),
@@ -40,6 +45,16 @@ def refusals(
         (refused - loud - first - removed, "", True),
     )
     return tuple(said_of(context, asset, inlet, part, then, quiet=quiet) for part, then, quiet in parts if part)
+
+
+def _untouched(parts: PartitionSet, ever: PartitionSet) -> PartitionSet:
+    """Those of ``parts`` whose segments never had anything."""
+    return parts - ever.lift(lambda time: EVERYTHING.time if time else time)
+
+
+def _segments(parts: PartitionSet, partitioning: Partitioning) -> str:
+    """The segments of ``parts``, whatever their time."""
+    return labels(parts.lift(lambda time: EVERYTHING.time if time else time), partitioning.timeless)
 
 
 def _lacking(

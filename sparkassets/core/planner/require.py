@@ -80,7 +80,9 @@ def counted(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False
     """
     dataset = context.dataset(inlet)
     counts = dataset.ever if emptied or inlet.on_removed == "rerun" else dataset.coverage
-    return counts if isinstance(inlet.mapping, Newest) else counts & context.over(context.partitioning(inlet))
+    if isinstance(inlet.mapping, Newest):
+        return counts
+    return counts & context.over(context.partitioning(inlet).bounding)
 
 
 def required(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:

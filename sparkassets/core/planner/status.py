@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Literal
 
 from sparkassets.core.conditions import Condition, alone
@@ -29,6 +29,10 @@ PartitionStatus = Literal[
 ]
 
 
+SHOWN = 2
+"""Labels of what is there that people are shown of an asset."""
+
+
 @frozen
 class AssetStatus:
     """One asset at a glance.
@@ -36,6 +40,7 @@ class AssetStatus:
     Attributes:
         kind: ``source`` or its strategy.
         covered: Keys ``A..B`` of what is there; empty without partitions.
+        told: The first of them for people, with ``*`` for all segments, without those that are not listed any more.
         current, stale, missing, failed: Numbers of partitions; 0 without partitions.
         kept: How many of the current ones keep rows whose input was removed.
         skipped: How many are not wanted, as somebody said so.
@@ -67,6 +72,7 @@ class AssetStatus:
     next_at: int | None = None
     paused: bool = False
     notes: tuple[str, ...] = ()
+    told: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
         numbers = {name: getattr(self, name) for name in ("current", "stale", "missing", "failed", "skipped")}
@@ -90,6 +96,7 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         kind=asset.strategy.name if asset.strategy else "",
         schedule=asset.schedule.text,
         covered=tuple(asset.partitioning.labels(state.coverage)),
+        told=_told(asset, state.coverage - asset.partitioning.unknown(state.coverage)),
         **_counts(context, asset, state),
         last_run=state.last.run if state.last else None,
         last_at=state.last.at if state.last else None,
@@ -112,6 +119,12 @@ def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
     return tuple(prefixed(wait.blocks, asset.partitioning) + wait.reason for wait in waiting if is_held(wait))
 
 
+def _told(asset: AssetSpec, parts: PartitionSet) -> str:
+    """The first of ``parts`` for people, and how many more there are."""
+    partitioning = asset.partitioning
+    return few(partitioning.told(parts, most=SHOWN), SHOWN, of=partitioning.told_count(parts))
+
+
 def _of_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
     """What other code than its own has made of the asset."""
     note = notice(context, asset, state)
@@ -125,7 +138,8 @@ def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetSt
         f"source ({kind})",
         "observed",
         tuple(asset.partitioning.labels(dataset.coverage)),
-        asset.partitioning.count(dataset.coverage),
+        asset.partitioning.count(asset.partitioning.admits(dataset.coverage)),
+        told=_told(asset, dataset.coverage),
         last_at=dataset.at or None,
         error=context.faults.get(asset.name),
         notes=(note,) if note else (),
@@ -137,7 +151,8 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
     if not asset.partitioning.is_partitioned:
         return {}
     count, found = asset.partitioning.count, pending(context, asset, state)
-    current = asset.partitioning.inside(state.coverage) - found.all_stale - found.skipped
+    have = asset.partitioning.inside(state.coverage)
+    current = have - asset.partitioning.unknown(have) - found.all_stale - found.skipped
     return {
         "current": count(current),
         "stale": count(found.all_stale - state.failed_blocks),

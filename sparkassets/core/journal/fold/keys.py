@@ -98,9 +98,11 @@ def listed_again(work: Workspace, name: str, listed: PartitionSet, seq: int) -> 
         asset = bereft(asset, inlet, work.dataset(inlet.uri).gone, computed=back, seq=seq)
     work.assets[name] = asset
     back = back - PartitionSet.union(marks.parts() for marks in asset.kept.values())
-    for inlet in asset.spec.inlets:
-        if inlet.on_update != "ignore":
-            work.mark(name, inlet, back, seq=seq)
+    telling = [inlet for inlet in asset.spec.inlets if inlet.on_update != "ignore"]
+    for inlet in telling:
+        work.mark(name, inlet, back, seq=seq)
+    if not telling:  # nothing could make it stale, so it counts as missing
+        work.assets[name] = replace(asset, coverage=asset.coverage - back)
 
 
 def of_all(parts: PartitionSet) -> PartitionSet:

@@ -44,9 +44,15 @@ def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq
         return moved(work, old, spec, seq)
     if old.spec.uri != spec.uri:
         renamed(work, entry.asset, old.spec.uri, spec.uri)
-    if not spec.appends and not spec.partitioning.understands(old.spec.partitioning):
+    if _stands_otherwise(old, spec):
         return moved(work, old, spec, seq)
     return replace(work.assets[entry.asset], spec=spec)
+
+
+def _stands_otherwise(old: AssetState, spec: FoldSpec) -> bool:
+    """Whether what was computed is of no partitions of the new spec, or its rows may not tell of which segments."""
+    cut = bool(spec.partitioning.segments and not old.spec.partitioning.segments and old.coverage)
+    return not spec.appends and (cut or not spec.partitioning.understands(old.spec.partitioning))
 
 
 def _of_inlets(asset: AssetState) -> AssetState:

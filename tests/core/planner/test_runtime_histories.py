@@ -1,0 +1,187 @@
+"""Random histories of segments that come, go and come back, against a plain model of what each asset knows and owes."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import DAY
+from sparkassets.core.journal.codec import decode, encode, from_row
+from sparkassets.core.journal.entries import ObservedEntry, SegmentEntry, SpecEntry
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import PartitionSet, RangeSet
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.strategies import DateRange
+from tests.builders import Story, asset, at, project, source
+from tests.depth import histories
+
+ZERO = at("2025-01-01")
+POOL = "abcd"
+INLETS = {"one": "s", "two": "one"}
+Block = tuple[str, int | None]
+
+
+class Model:
+    """What a plain reader of the rules knows: by asset its segments, what is there, and what is to be computed."""
+
+    def __init__(self, days: int | None) -> None:
+        self.blocks = [*product(POOL, [None] if days is None else range(days))]
+        self.own: dict[str, set[str]] = {name: set() for name in ("s", "one", "two")}
+        self.removed: dict[str, set[str]] = {name: set() for name in self.own}
+        self.there: dict[str, set[Block]] = {name: set() for name in self.own}
+        self.owed: dict[str, set[Block]] = {name: set() for name in self.own}
+
+    def known(self, name: str) -> set[str]:
+        told = self.known(INLETS[name]) if name in INLETS else set()
+        return (self.own[name] | told) - self.removed[name]
+
+    def came(self, name: str, blocks: set[Block]) -> None:
+        """Something of an asset is there, or anew."""
+        self.there[name] |= blocks
+        if name == "s":
+            self.learn(name, {key for key, _ in blocks} - self.removed[name])
+        for reader, inlet in INLETS.items():
+            if inlet == name:
+                self.owed[reader] |= blocks
+
+    def learn(self, name: str, keys: set[str]) -> None:
+        self._change(lambda: self.own[name].update(keys))
+
+    def add(self, name: str, key: str) -> None:
+        def change() -> None:
+            self.removed[name].discard(key)
+            self.own[name].add(key)
+
+        self._change(change)
+
+    def remove(self, name: str, key: str) -> None:
+        def change() -> None:
+            self.own[name].discard(key)
+            self.removed[name].add(key)
+
+        self._change(change)
+
+    def _change(self, change) -> None:
+        """What comes back is to be computed anew."""
+        before = {name: self.known(name) for name in self.own}
+        change()
+        for name in INLETS:
+            back = self.known(name) - before[name]
+            self.owed[name] |= {block for block in self.there[name] if block[0] in back}
+
+    def due(self, name: str) -> set[Block]:
+        """What an asset computes when nothing comes before it."""
+        can = self.owed[name] & self.there[INLETS[name]]
+        return {block for block in can if block[0] in self.known(name)}
+
+
+class History:
+    """A project of the same partitions throughout, its journal and its model."""
+
+    def __init__(self, random: Random) -> None:
+        self.random, days = random, random.choice([None, 2])
+        by = None if days is None else "day"
+        most = DateRange(max_partitions_per_run=random.choice([1, 3, 1000]))
+        more = {"by": by, "segments": {"customer": "runtime"}}
+        assets = [asset(name, inlet, strategy=most, **more) for name, inlet in INLETS.items()]
+        self.story = Story(project(source("s", **more), *assets), now="2025-01-06")
+        self.planner, self.model, self.invocation = IncrementalPlanner(self.story.project), Model(days), 0
+
+    def set_of(self, blocks: set[Block]) -> PartitionSet:
+        spans = {None: (RangeSet.always().first, RangeSet.always().last)}
+        spans |= {day: (ZERO + day * DAY, ZERO + (day + 1) * DAY) for day in range(2)}
+        return PartitionSet.of_slots(((key,), spans[day]) for key, day in blocks)
+
+    def blocks_in(self, parts: PartitionSet) -> set[Block]:
+        return {block for block in self.model.blocks if parts.covers(self.set_of({block}))}
+
+    def step(self) -> None:
+        random, model = self.random, self.model
+        what = random.choice(["event", "event", "add", "remove", "spec", "run", "run", "run", "fail", "meanwhile"])
+        name, key = random.choice(["s", "one", "two"]), random.choice(POOL)
+        match what:
+            case "event":
+                self.event()
+            case "add":
+                if key not in model.known(name):
+                    self.story.add(SegmentEntry(name, "customer", added=(key,)))
+                    model.add(name, key)
+            case "remove":
+                if key not in model.removed[name]:
+                    self.story.add(SegmentEntry(name, "customer", removed=(key,)))
+                    model.remove(name, key)
+            case "spec":
+                self.story.add(SpecEntry(name, fold_spec(self.story.project.assets[name], self.story.project)))
+            case _:
+                self.run(what)
+        self.check()
+
+    def event(self) -> None:
+        some = set(self.random.sample(self.model.blocks, 2))
+        self.story.add(ObservedEntry("s", "x-s", self.set_of(some)))
+        self.model.came("s", some)
+
+    def run(self, what: str) -> bool:
+        runs = self.plan()
+        if not runs:
+            return False
+        run = self.random.choice(runs)
+        blocks, model = self.blocks_in(run.blocks), self.model
+        assert blocks
+        assert blocks <= model.due(run.asset), "computed without a cause, or of a segment that is not known"
+        claim = self.story.claim(run, invocation=str(self.invocation))
+        owed = model.owed[run.asset] & blocks
+        model.owed[run.asset] -= blocks
+        if what == "fail":
+            self.story.fail(run.asset, claim, invocation=str(self.invocation))
+            self.invocation += 1
+            model.owed[run.asset] |= owed
+            return True
+        if what == "meanwhile":
+            self.event()
+        self.story.succeed(run.asset, claim)
+        model.came(run.asset, blocks)
+        return True
+
+    def plan(self):
+        context = self.story.context(invocation=str(self.invocation))
+        found = plan(context)
+        again = self.planner.plan(self.story.context(invocation=str(self.invocation)))
+        assert again == found
+        for note in found.notes:
+            left = self.blocks_in(note.blocks)
+            assert all(key not in self.model.known(note.asset) for key, _ in left)
+        return list({run.asset: run for run in reversed(found.runs)}.values())
+
+    def check(self) -> None:
+        state = self.story.state
+        assert decode(encode(state), journal_id="journal") == state
+        for name in self.model.own:
+            (dimension,) = self.story.context().asset(name).partitioning.segments
+            assert set(dimension.keys) == self.model.known(name)
+            assert state.assets[name].spec.partitioning.segments == (dimension,)
+
+    def settle(self) -> None:
+        for _ in range(200):
+            if not self.run("run"):
+                break
+        else:
+            raise AssertionError("never idle")
+        assert {name: self.model.due(name) for name in INLETS} == {"one": set(), "two": set()}
+        rows = [from_row(row) for row in self.story.rows]
+        assert fold(State("journal"), rows, commit=self.story.state.commit) == self.story.state
+
+
+@histories(60)
+@given(st.integers(0, 2**32))
+def test_what_is_known_and_due_is_what_the_rules_say(seed):
+    history = History(Random(seed))  # noqa: S311  a test's own
+    for _ in range(25):
+        history.step()
+    history.settle()

@@ -1,0 +1,53 @@
+"""What is told of segments that left a list, that never had anything, and that came where there was time alone."""
+
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.status import asset_status
+from tests.builders import Story, asset, project, source
+
+BOTH, ONE = {"region": ("de", "nl")}, {"region": ("nl",)}
+
+
+def lines(node):
+    return [node.text, *(line for child in node.children for line in lines(child))]
+
+
+def test_what_left_the_list_is_not_counted_as_current():
+    up, out = source("up", segments=BOTH), asset("out", "up", segments=BOTH)
+    story = Story(project(up, out), now="2025-01-03")
+    story.observed("up", "2025-01-01,*")
+    story.run_all()
+    story.change(source("up", segments=ONE), asset("out", "up", segments=ONE))
+    context = story.context()
+    status = asset_status(context, context.asset("out"))
+    assert (status.current, status.told) == (1, "2025-01-01,nl")
+    told = lines(explain(context, context.asset("out")))
+    assert "1 partition current: 2025-01-01,nl" in told
+    assert "1 partition not listed any more: 2025-01-01,de" in told
+    (note,) = story.plan().notes
+    assert note.text == "no segment of the list any more; its rows stay, and nothing computes them"
+
+
+def test_all_segments_of_a_time_are_told_together():
+    story = Story(project(source("up", segments=BOTH), asset("out", "up", segments=BOTH)), now="2025-01-03")
+    story.observed("up", "2025-01-01,*")
+    story.run_all()
+    context = story.context()
+    assert [asset_status(context, context.asset(name)).told for name in ("up", "out")] == ["2025-01-01,*"] * 2
+
+
+def test_a_segment_that_never_had_anything_is_named():
+    story = Story(project(source("up", segments=BOTH), asset("out", "up")), now="2025-01-03")
+    story.observed("up", "2025-01-01,nl")
+    (wait,) = [each for each in story.plan().waiting if each.asset == "out"]
+    assert wait.reason == "waits for up: 1 of 2 partitions, missing 2025-01-01,de; nothing ever came of de"
+    assert not wait.quiet
+
+
+def test_time_alone_becomes_a_product_that_is_computed_anew():
+    story = Story(project(source("up", segments=BOTH), asset("out", "up")), now="2025-01-03")
+    story.observed("up", "2025-01-01,*")
+    story.run_all()
+    story.change(source("up", segments=BOTH), asset("out", "up", segments=BOTH))
+    assert story.due() == {"out": ["2025-01-01,de", "2025-01-01,nl"]}
+    story.run_all()
+    assert story.due() == {}
