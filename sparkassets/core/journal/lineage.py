@@ -191,6 +191,8 @@ class _Tracer:
     def _read(self, asset: AssetSpec, name: str, pin: Pin, entry: SuccessEntry, own: PartitionSet) -> Read:
         """What the run read of an inlet for ``own`` of its blocks."""
         up, inlet, parts = self.project.assets.get(name), asset.inlets.get(name), pin.parts
+        if up is not None and inlet is not None and inlet.view is not None:  # rows of any of its partitions
+            return Read(name, up.uri, EVERYTHING, entry.token, pin.table_id, pin.version)
         if up is not None and inlet is not None:
             needed = self.project.dependency(asset, inlet)
             parts = parts & needed.up(own) if needed.is_mapped else parts

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ObservedEntry, SuccessEntry, Viewed
+from sparkassets.core.journal.lineage import lineage
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, TimePartition, WindowMapping
 from sparkassets.core.planner.explain import explained
 from sparkassets.core.planner.impact import impact
@@ -93,6 +94,25 @@ def test_values_that_make_nothing_stale_still_tell_what_is_wanted():
     found.run_all()
     told(found, "2025-01-07", "2025-01-08")
     assert found.due() == {"daily": ["2025-01-08"]}
+
+
+def test_lineage_goes_back_to_the_look_that_told_of_the_rows():
+    found = story(asset("daily", by_values("day")), asset("sums", "daily"))
+    seq = told(found, "2025-01-07", "2025-01-09")
+    found.run_all()
+    past = list(reversed(found.entries))
+    traced = lineage(
+        found.project,
+        found.state,
+        lambda uri: iter([each for each in past if getattr(each.entry, "uri", None) == uri]),
+        asset=found.project.assets["sums"],
+        blocks=days("2025-01-07"),
+    )
+    (run,) = traced.origins
+    (daily,) = run.reads
+    (raw,) = daily.origins[0].reads
+    assert (raw.asset, raw.uri, raw.version) == ("raw", "x-raw", 1)
+    assert [(each.kind, each.seq) for each in raw.origins] == [("source", seq)]
 
 
 class History:
