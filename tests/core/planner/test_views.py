@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.entries import ObservedEntry, SuccessEntry, Viewed
+from sparkassets.core.journal.entries import ObservedEntry, PauseEntry, SuccessEntry, Viewed
 from sparkassets.core.journal.lineage import lineage
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, TimePartition, WindowMapping
+from sparkassets.core.planner.backfill import plan_backfill
 from sparkassets.core.planner.explain import explained
 from sparkassets.core.planner.impact import impact
 from sparkassets.core.planner.incremental import IncrementalPlanner
@@ -121,10 +122,11 @@ class History:
     def __init__(self, random: Random) -> None:
         self.random = random
         cap = DateRange(max_partitions_per_run=random.choice([1, 3, 1000]))
+        self.lookback = random.choice([None, None, Duration.parse("2d")])
         window = random.choice([None, "2d", "3d"])
         self.back = {"daily": int(window[0]) if window else 1, "weekly": 7, "sums": 1}
         self.story = story(
-            asset("daily", by_values("day", window), strategy=cap),
+            asset("daily", by_values("day", window), strategy=replace(cap, lookback=self.lookback)),
             asset("weekly", by_values("week"), by="week", strategy=cap),
             asset("sums", "daily"),
         )
@@ -145,9 +147,14 @@ class History:
         return list({run.asset: run for run in reversed(found.runs)}.values())
 
     def step(self) -> None:
-        what, runs = self.random.choice(["look", "look", "run", "run", "fail", "crash", "invocation"]), self.runs()
+        likely = ["look", "look", "run", "run", "run", "fail", "crash", "invocation", "pause", "backfill"]
+        what, runs = self.random.choice(likely), self.runs()
         if what == "look":
             self.look()
+        elif what == "pause":
+            self.story.add(PauseEntry("daily", paused=self.random.random() < 0.5))
+        elif what == "backfill":
+            self.backfill(self.random.choice(["daily", "weekly"]))
         elif what == "invocation":
             self.invocation += 1
         elif runs:
@@ -159,6 +166,16 @@ class History:
                 self.story.fail(run.asset, claim, invocation=str(self.invocation))
             else:
                 self.gone.add(claim)
+
+    def backfill(self, name: str) -> None:
+        """Somebody asks for a few blocks, there or not."""
+        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        spec, first = self.story.project.assets[name], self.random.choice(self.blocks(name))
+        asked = spec.partitioning.cover(span(first) | span(first + 1))
+        for run in plan_backfill(context, spec, asked, force=self.random.random() < 0.5).runs[:1]:
+            self.story.succeed(name, self.story.claim(run, invocation=str(self.invocation)))
+            for block in self.blocks(name):
+                self.asked[name, block] += run.blocks.overlaps(span(block))
 
     def look(self) -> None:
         some = set(self.random.sample(NUMBERS, self.random.randint(1, 3)))
@@ -186,6 +203,7 @@ class History:
 
     def rest(self) -> None:
         self.invocation += 1
+        self.story.add(PauseEntry("daily", paused=False))
         states = self.story.state.assets
         self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
         for _ in range(600):
@@ -223,5 +241,5 @@ def test_blocks_are_computed_from_the_newest_rows_of_their_values_and_no_more(ra
             assert (block in computed[name]) == bool(needs & history.ever), f"{name} {block}"
             if block in computed[name]:
                 assert computed[name][block] > max(history.changed.get(each, 0) for each in needs)
-                assert times[name, block] <= history.asked[name, block]
+                assert times[name, block] <= history.asked[name, block] or (history.lookback and name == "daily")
     assert set(computed["sums"]) == set(computed["daily"])
