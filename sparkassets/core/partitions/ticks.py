@@ -107,8 +107,10 @@ class CronGrid:
 
     def count(self, low: int, high: int) -> int:
         """The number of slots between two edges; takes time by clock changes, not by slots."""
-        ticks = [] if self._steady[0] <= low < self._steady[1] else self._near(low)
-        if self._steady[0] <= low and high < self._steady[1]:
+        steady, until, _ = self._steady
+        ticks = [] if steady <= low < until else self._near(low)
+        steady, until, _ = self._steady
+        if steady <= low and high < until:
             return (high - low) // self._step
         if ticks and high <= ticks[-1]:
             return bisect_left(ticks, high) - bisect_left(ticks, low)
@@ -247,8 +249,8 @@ class CronGrid:
             before, after = self._ticks.before(low + 1), self._ticks.after(high - 1)
             first, last = EARLIEST if before is None else before, LATEST if after is None else after
             found = [first, *self._ticks.between(max(low, first) + 1, high), last]
-            while len(self._kept) >= _KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
+            if len(self._kept) >= _KEPT:
+                self._kept = {}  # as a whole: other threads may be looking
             self._kept[number] = found
         return found
 
