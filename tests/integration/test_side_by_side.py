@@ -71,3 +71,26 @@ def test_each_hour_of_each_warehouse_is_a_run(tmp_path: Path, mode: str) -> None
         assert [row for row in held(tmp_path) if row[2] == 5] == [("02", "dwh", 5), ("03", "dwh", 5)]
         assert len(held(tmp_path)) == 12
     assert project.plan(at="2025-03-02T00:00Z").runs == ()
+
+
+PARAMS = """
+asset: forecasts
+inlets: [loads]
+strategy: every_instance
+partition: {segments: [small, big], column: model}
+params:
+  - {model: small, factor: 2}
+  - {model: big, factor: 9}
+sql: >-
+  SELECT '{{ params.model }}' AS model, sum(amount) * {{ params.factor }} AS amount FROM {{ inlets.loads }}
+"""
+
+
+def test_each_segment_has_the_params_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, "assets/forecasts.yml": PARAMS})
+    (tmp_path / "assets/bills.sql").unlink()
+    load(tmp_path, 3, 0, "dwh")
+    project = Project.load(tmp_path)
+    assert [run.status for run in project.run(at="2025-03-02T00:00Z").runs] == ["success"] * 2
+    rows = DeltaTable(tmp_path / "warehouse/forecasts").to_pyarrow_table().to_pylist()
+    assert sorted((row["model"], row["amount"]) for row in rows) == [("big", 27), ("small", 6)]

@@ -69,7 +69,7 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
 def _runs(asset: AssetSpec, runs: list[PlannedRun]) -> list[Node]:
     told = []
     for run in runs[:RUNS_SHOWN]:
-        when = named_parts("runs now" if run is runs[0] else "runs then", run.blocks, asset.partitioning)
+        when = named_parts("runs now" if run is runs[0] or run.slot else "runs then", run.blocks, asset.partitioning)
         told.append(Node(f"{when}: {run.reason}", holds=True))
     if runs[RUNS_SHOWN:]:
         told.append(Node(f"{plural(len(runs) - RUNS_SHOWN, 'more run')} after that", holds=True))

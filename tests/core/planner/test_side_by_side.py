@@ -266,6 +266,11 @@ class TestBackfills:
 
 
 class TestStatus:
+    def test_all_that_go_side_by_side_run_now(self):
+        s = story()
+        told = repr(explained(s.context(), s.plan(), s.project.assets["a"])).splitlines()
+        assert told[1:3] == ["  + runs now 2025-01-01T00,y: missing", "  + runs now 2025-01-01T01,x: missing"]
+
     def test_all_that_run_are_told(self):
         s = story()
         tokens = [s.claim(run) for run in s.plan().runs[:2]]
