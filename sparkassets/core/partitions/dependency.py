@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -197,7 +198,9 @@ class Dependency:
     def _matches(self) -> tuple[Match, ...]:
         return by_column(self.consumer, self.inlet) if self.matches is None else self.matches
 
-    def _links(self, *, up: bool) -> list[Link]:
+    def _links(self, *, up: bool) -> Sequence[Link]:
+        if not self.consumer.segments or not self.inlet.segments:
+            return ()
         return links(self._matches(), self.consumer, self.inlet, up=up)
 
     def _widest(self) -> Segment:
