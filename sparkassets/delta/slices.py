@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -67,7 +68,7 @@ class TableFiles:
     adds: Table
     files: list[LiveFile]
     schema: str
-    _told: dict[Partitioning, tuple[FileParts, list[FilePart]]] = field(default_factory=dict)
+    _told: dict[Partitioning, _ToldFiles] = field(default_factory=dict)
 
     @classmethod
     def of(cls, table: DeltaTable) -> TableFiles:
@@ -82,22 +83,73 @@ class TableFiles:
     def sliced(self, parts: PartitionSet, *, partitioning: Partitioning) -> Slices:
         """They against ``parts``, as `sliced` has it."""
         files = self.files
-        partitioning, parts = partitioning.told_apart(parts)
         if parts.is_everything or not parts:
             return Slices(inside=tuple(files)) if parts else Slices(outside=tuple(files))
-        columns = told_by(self.schema, partitioning)
-        if columns is None or not partitioning.is_partitioned:
+        told = self._tell(parts, partitioning)
+        if told is None:
             return Slices(mixed=tuple(files))
-        folder, knowing = None if columns.time is None else columns.time.name, partitioning.knowing(parts)
+        holding = _Holding(parts, told.told)
+        found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
+        for file, part in zip(files, told.parts, strict=True):
+            found[holding.of(part, file.partition.get(told.folder) if told.folder else None)].append(file)
+        return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
+
+    def holding(self, parts: PartitionSet, *, partitioning: Partitioning) -> list[LiveFile]:
+        """Those that `sliced` has inside or mixed, in no order; takes time by what lies near ``parts``."""
+        told = self._tell(parts, partitioning) if parts.extent is not None else None
+        if told is None or parts.extent is None:
+            found = self.sliced(parts, partitioning=partitioning)
+            return [*found.inside, *found.mixed]
+        holding, folder = _Holding(parts, told.told), told.folder
+        near = ((self.files[place], told.parts[place]) for place in told.near(*parts.extent))
+        return [
+            file for file, part in near if holding.of(part, file.partition.get(folder) if folder else None) is not False
+        ]
+
+    def _tell(self, parts: PartitionSet, partitioning: Partitioning) -> _ToldFiles | None:
+        """What is told of the files' partitions; None where nothing can be."""
+        columns = told_by(self.schema, partitioning) if partitioning.is_partitioned else None
+        if columns is None:
+            return None
+        knowing = partitioning.knowing(parts)
         if knowing not in self._told:
             told = FileParts.of(columns, knowing)
-            self._told[knowing] = told, list(told.of_live(self.adds).values())
-        told, of_files = self._told[knowing]
-        holding = _Holding(parts, told)
-        found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
-        for file, part in zip(files, of_files, strict=True):
-            found[holding.of(part, file.partition.get(folder) if folder else None)].append(file)
-        return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
+            folder = None if columns.time is None else columns.time.name
+            self._told[knowing] = _ToldFiles(told, list(told.of_live(self.adds).values()), folder)
+        return self._told[knowing]
+
+
+class _ToldFiles:
+    """The partitions of files.
+
+    Attributes:
+        told: Tells them.
+        parts: One for each file.
+        folder: The column of time by which folders may be named.
+    """
+
+    def __init__(self, told: FileParts, parts: list[FilePart], folder: str | None) -> None:
+        self.told, self.parts, self.folder = told, parts, folder
+        timed = [(part.span, place) for place, part in enumerate(parts) if _is_plain(part)]
+        self._timed = sorted(timed)
+        self._others = [place for place, part in enumerate(parts) if not _is_plain(part)]
+        self._longest = max((end - start for (start, end), _ in timed), default=0)
+
+    def near(self, start: int, end: int) -> Iterator[int]:
+        """The places of all files but such whose rows all lie before ``start`` or not before ``end``."""
+        yield from self._others
+        first = bisect_left(self._timed, ((start - self._longest, start - self._longest), -1))
+        for (low, high), place in self._timed[first:]:
+            if low >= end:
+                return
+            if high > start:
+                yield place
+
+
+def _is_plain(part: FilePart) -> bool:
+    """Whether all rows of a file surely have a time, and it is told between which two they lie."""
+    time = part.time
+    return time is not None and time.exact and not time.nulls and time.start < time.end
 
 
 def touching(

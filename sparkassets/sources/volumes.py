@@ -52,8 +52,7 @@ class ReadVolumes:
         files = self._tables[key]
         if isinstance(files, str):
             return Volume(None, None, files)
-        found = files.sliced(pin.parts, partitioning=asset.partitioning)
-        read = (*found.inside, *found.mixed)
+        read = files.holding(pin.parts, partitioning=asset.partitioning)
         return Volume(sum(file.size for file in read), len(read))
 
     def _of_files(self, asset: AssetSpec, source: SourceSpec, pin: Pin, known: AssetState) -> Volume:

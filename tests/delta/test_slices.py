@@ -27,7 +27,7 @@ from sparkassets.core.partitions import (
 )
 from sparkassets.delta.live import flat_adds, live_files, log_text
 from sparkassets.delta.log import DeltaLog
-from sparkassets.delta.slices import sliced, touching
+from sparkassets.delta.slices import TableFiles, sliced, touching
 
 DAYS = Partitioning(TimePartition("day", "UTC", column="day"))
 _TYPES = {
@@ -120,9 +120,11 @@ def test_files_lie_as_their_rows_do(table):
             write_deltalake(folder, data, mode="append", partition_by=["when"] if physical else None)
         opened = DeltaTable(folder)
         found = sliced(opened, parts, partitioning=Partitioning(time))
+        near = TableFiles.of(opened).holding(parts, partitioning=Partitioning(time))
         actual = {file.path: _rows(opened, file, physical=physical) for file in live_files(flat_adds(opened))}
     told = {path: {_belongs(value, time, kind, parts) for value in rows} for path, rows in actual.items()}
     assert sorted(told) == sorted(file.path for each in (found.inside, found.mixed, found.outside) for file in each)
+    assert {file.path for file in near} == {file.path for file in (*found.inside, *found.mixed)}
     assert all(told[file.path] == {True} for file in found.inside)
     assert all(told[file.path] == {False} for file in found.outside)
 
@@ -205,11 +207,13 @@ def test_files_of_segments_lie_as_their_rows_do_and_are_told_apart_where_they_ho
             write_deltalake(folder, data, mode="append", partition_by=folders or None)
         opened = DeltaTable(folder)
         found = sliced(opened, parts, partitioning=partitioning)
+        near = TableFiles.of(opened).holding(parts, partitioning=partitioning)
         touches = touching(opened, parts, partitioning=partitioning, found=found)
         touched = {file.path: touches(file) for commit in DeltaLog(folder).after(-1) for file in commit.files}
     told = {path: {_holds(row, partitioning, parts) for row in rows} for path, rows in zip(touched, files, strict=True)}
     judged = {file.path: held for held in ("inside", "mixed", "outside") for file in getattr(found, held)}
     assert judged.keys() == told.keys()
+    assert {file.path for file in near} == {path for path, held in judged.items() if held != "outside"}
     for (path, held), rows in zip(
         sorted(judged.items()), [files[[*touched].index(path)] for path in sorted(judged)], strict=True
     ):
