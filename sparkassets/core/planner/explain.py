@@ -176,7 +176,10 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
             for inlet, lost, gone in kept(context, asset, current)
         ),
         ("missing", found.missing, True),
-        *((f"stale, {name} changed", stale, True) for name, stale in found.stale.items()),
+        *(
+            (f"stale, {name} changed{_since(context, asset, state, name, stale & blocks)}", stale, True)
+            for name, stale in found.stale.items()
+        ),
         ("stale, its code changed", found.redefined, True),
         ("not over yet", found.later, None),
         ("not listed any more", unlisted, None),
@@ -207,6 +210,16 @@ def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list
             now = " (as it is now)" if made.definition.id == own_id(asset) else ""
             told.append(Node(f"{prefixed(blocks, asset.partitioning)}code {made.definition.id[:8]}{now}{last}"))
     return [Node(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(told))]
+
+
+def _since(context: PlanningContext, asset: AssetSpec, state: AssetState, name: str, stale: PartitionSet) -> str:
+    """Which event of an inlet made blocks stale, the newest of them, and when that came, as far as it is known."""
+    newest = max((seq for parts, seq in state.stale[name].items() if parts.overlaps(stale)), default=None)
+    if newest is None:
+        return ""
+    dataset = context.dataset(asset.inlets[name])
+    times = {ref.seq: ref.at for ref in dataset.recent} | {dataset.seq: dataset.at}
+    return f" (event {newest} at {context.when(times[newest])})" if newest in times else f" (event {newest})"
 
 
 def _marked(

@@ -46,7 +46,7 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
     needing = PartitionSet.union([parts for _, parts in telling])
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing) if missing else NOTHING
-    between = _between(telling) & bounds & _fillable(context, asset, [inlet for inlet, _ in telling])
+    between = _between(telling) & bounds & _fillable(context, asset, telling)
     return Wanted((needing | between) - ahead, between - needing, ahead)
 
 
@@ -55,11 +55,13 @@ def _between(telling: Sequence[tuple[InletSpec, PartitionSet]]) -> PartitionSet:
     return PartitionSet.union([parts.hull() for inlet, parts in telling if inlet.view is None])
 
 
-def _fillable(context: PlanningContext, asset: AssetSpec, inlets: Sequence[InletSpec]) -> PartitionSet:
+def _fillable(
+    context: PlanningContext, asset: AssetSpec, telling: Sequence[tuple[InletSpec, PartitionSet]]
+) -> PartitionSet:
     """The blocks that need something of these inlets which is not skipped; everything where nothing is."""
     if not context.waived:
         return EVERYTHING
-    able = [context.dependency(asset, inlet).down(context.possible(inlet.name)) for inlet in inlets]
+    able = [context.dependency(asset, inlet).down(context.possible(inlet.name)) for inlet, _ in telling]
     return PartitionSet.union(able)
 
 

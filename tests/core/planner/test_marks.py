@@ -358,3 +358,16 @@ def test_a_lost_block_that_is_not_listed_any_more_is_nothing_to_wait_for():
     assert asset_status(story.context(), story.project.assets["a"]).notes == ()
     story.observed("s", "2025-01-07,*")
     assert {run.asset for run in story.run_all()} == {"a", "b"}
+
+
+def test_the_cause_of_each_status_is_told(story):
+    story.fail("a", story.claim(story.plan().runs[0]), error="no such rate")
+    explained = repr(explain(story.context(), story.project.assets["a"], days("2025-01-08")))
+    assert "failed 2025-01-08 in a-5: no such rate" in explained
+    story.run_all()
+    seq = story.observed("s", "2025-01-08")
+    explained = repr(explain(story.context(), story.project.assets["a"], days("2025-01-08")))
+    assert f"1 partition stale, s changed (event {seq} at 2025-01-01T00:00Z): 2025-01-08" in explained
+    claim = story.claim(story.plan().runs[0])
+    explained = repr(explain(story.context(), story.project.assets["a"], days("2025-01-08")))
+    assert f"2025-01-08: running: a-{claim} since 2025-01-01T00:00Z by test" in explained
