@@ -13,7 +13,7 @@ from sparkassets.core.runs import Requested
 from sparkassets.frozen import frozen
 
 Status = Literal["success", "failed", "replanned", "cancelled", "superseded"]
-"""``replanned``: it failed, and all that it was to compute was tried again in the same invocation."""
+"""``replanned``: it failed, and all that it was to compute, if anything, was tried again in the same invocation."""
 
 GOOD: frozenset[Status] = frozenset({"success", "replanned", "superseded"})
 """What is no failure of the invocation."""

@@ -58,6 +58,9 @@ CLAIMS_PER_SLOT = 4
 STOP_SECONDS = 40.0
 """How long an interrupted driver waits for its runs to be fenced and recorded."""
 
+_SETTLED: Mapping[str, Status] = {"cancelled": "cancelled", "lost": "replanned"}
+"""What a run is said to be that failed of one of these causes; one that had nothing to compute has not failed."""
+
 
 @frozen
 class DriverIdentity:
@@ -552,7 +555,7 @@ class Driver:
                     unchanged=recorded.unchanged if isinstance(recorded, SuccessEntry) else NOTHING,
                 )
             case Failed(cause, _, _, attempts) if recorded is not None:
-                status: Status = "cancelled" if cause == "cancelled" else "failed"
+                status: Status = _SETTLED.get(cause, "failed")
                 return replace(
                     head,
                     status=status,

@@ -16,9 +16,10 @@ from sparkassets.core.runs import Pin, Requested
 from sparkassets.frozen import frozen
 
 FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
-"""``changed``: a source was no longer what the run was planned with, and what it is now is recorded."""
+"""``changed``: a source was no longer what the run was planned with, and what it is now is recorded; ``lost``: the run
+only settled an older one, which had left nothing, and had nothing to compute."""
 
-NOT_TRIED: frozenset[FailureCause] = frozenset({"cancelled", "changed"})
+NOT_TRIED: frozenset[FailureCause] = frozenset({"cancelled", "changed", "lost"})
 """What says nothing about the blocks: these are planned as if the run had never been."""
 
 

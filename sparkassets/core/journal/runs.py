@@ -133,7 +133,7 @@ def _record(
         case (FailureEntry() as failure, end):
             return replace(
                 record,
-                status="cancelled" if failure.cause == "cancelled" else "failed",
+                status=failure.cause if failure.cause in ("cancelled", "lost") else "failed",
                 ended=unix(end.at),
                 seconds=failure.seconds,
                 attempts=failure.attempts,
