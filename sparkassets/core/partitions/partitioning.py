@@ -480,6 +480,8 @@ class Partitioning:
             span = RangeSet.span(*self.time.parse_keys(key))
         told = zip(self.segments, given, strict=True)
         meant = [*product(*(each.parse(key, recorded=recorded, learns=learns) for each, key in told))]
+        if not meant and recorded:  # of a run of all, when none was known: it was of any
+            return PartitionSet(span)
         if not meant:
             raise PartitionError(f"'{text}' names no partition: no segment is known yet")
         return PartitionSet(*of_all(span, meant, usual=_NEVER))
