@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkassets.core.definitions import Definition
 from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import (
     ClaimEntry,
@@ -37,7 +38,7 @@ PROJECT = project(
     source("d", by=None),
     source("p", segments=STORES),
     source("k", by=None, segments=STORES),
-    asset("a", "s"),
+    asset("a", "s", definition=Definition.of(sql="SELECT 'ü'", params={"low": [1, None]})),
     asset("b", InletSpec("p", "", None, on_removed="keep", settle_seconds=3600), segments=STORES),
     asset("c", "b", "a", by="week", schedule="b & k", strategy=DateRange(max_partitions_per_run=2), segments=STORES),
     asset("e", "k", by=None, segments=STORES),
@@ -85,6 +86,7 @@ requests = st.builds(
     rebuilds=st.booleans(),
     owes=sets,
     gaps=sets,
+    definition=texts,
 )
 found = st.builds(
     Found,
@@ -155,6 +157,9 @@ ENTRIES = maybe(
         extra=extras,
         attempt=numbers,
         seconds=seconds,
+        definition=maybe(
+            texts, st.sampled_from([each.definition.id for each in PROJECT.assets.values() if each.definition])
+        ),
     ),
     st.builds(
         FailureEntry,

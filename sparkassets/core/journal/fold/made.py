@@ -49,9 +49,8 @@ def computed_by(before: AssetState, after: AssetState, entry: SuccessEntry, *, a
     own = made.pop(entry.definition, None) or Made(Definition(entry.definition), 0)  # forgotten, so older than all
     others = list(made.values() if after.spec.appends else (_without(each, entry.blocks) for each in made.values()))
     if entry.definition:
-        blocks = own.blocks | entry.blocks
-        if before.coverage and own.blocks is before.coverage:  # as a rule, and it may be very much: the set is shared
-            blocks = after.coverage
+        shared = _all_of(own, before) and not entry.blocks.is_everything  # as a rule, and it may be very much
+        blocks = after.coverage if shared else own.blocks | entry.blocks
         others.append(replace(own, blocks=blocks, run=entry.run, at=at))
     return replace(after, made=_bounded(sorted(others, key=lambda each: each.since), after.spec))
 
@@ -64,6 +63,11 @@ def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
         for each in asset.made
     )
     return replace(asset, made=tuple(made))
+
+
+def _all_of(made: Made, asset: AssetState) -> bool:
+    """Whether all that is there is of the definition, as is seen by the set being the same object."""
+    return made.blocks is asset.coverage or not (made.blocks or asset.coverage)
 
 
 def _without(made: Made, blocks: PartitionSet) -> Made:
