@@ -9,6 +9,7 @@ import pytest
 
 from sparkassets.core.definitions import Definition
 from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.backfill import all_blocks, plan_backfill
 from sparkassets.core.planner.explain import explain
@@ -116,6 +117,16 @@ class TestWarn:
         spec = story.project.assets["a"]
         assert asset_status(story.context(), spec).notes == ()
         assert "computed by different code (on_code_change: ignore)" in repr(explain(story.context(), spec))
+
+    def test_what_a_person_accepts_is_of_the_present_code(self):
+        story = there()
+        story.becomes(NEW)
+        blocks = story.project.assets["a"].partitioning.parse(ALL[0])
+        story.add(MarkEntry("a", "a", "done", blocks, "no row is another one", "me"))
+        assert story.noted() == []
+        assert story.computed_by() == {NEW.id: ALL}
+        story.becomes(NEWER)
+        assert [blocks for blocks, _ in story.noted()] == [ALL]
 
     def test_params_are_code(self):
         story = there()
