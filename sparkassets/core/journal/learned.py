@@ -36,11 +36,17 @@ def knowing(project: ProjectSpec, state: State) -> ProjectSpec:
 
     The same where nothing came to be known since, so that what was decided by it stands.
     """
-    found = [name for name, asset in project.assets.items() if asset.partitioning.is_open]
+    found = _learning(Same(project))
     if not found:
         return project
     known = tuple((name, Same(_effective(project.assets[name], state.assets.get(name)))) for name in found)
     return _with(Same(project), known)
+
+
+@lru_cache(maxsize=8)
+def _learning(project: Same[ProjectSpec]) -> tuple[str, ...]:
+    """The assets with a dimension whose segments come to be known."""
+    return tuple(name for name, asset in project.value.assets.items() if asset.partitioning.is_open)
 
 
 def _effective(asset: AssetSpec, known: AssetState | None) -> Partitioning:

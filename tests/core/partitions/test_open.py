@@ -1,0 +1,84 @@
+"""Dimensions whose segments come to be known, against a look at single tuples."""
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.partitions import (
+    EVERYTHING,
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    SegmentPartition,
+    TimePartition,
+)
+from sparkassets.core.partitions.segments import WHOLE
+
+REGIONS = ("de", "nl")
+DAY = TimePartition("day", "UTC")
+customers = st.lists(st.sampled_from("abc"), unique=True)
+times = st.sampled_from([RangeSet.span(0, 86_400), RangeSet.span(86_400, 3 * 86_400), RangeSet.always()])
+
+
+def partitioning(keys, *, by_time, listed_first):
+    listed, learned = SegmentPartition("region", REGIONS), SegmentPartition("customer", tuple(keys), is_open=True)
+    return Partitioning(
+        DAY if by_time else None, (listed, learned) if listed_first else (learned, listed), int(by_time)
+    )
+
+
+@st.composite
+def of_all(draw):
+    """Partitions of which each is the whole of the open dimension."""
+    first, by_time = draw(st.booleans()), draw(st.booleans())
+    regions = draw(st.lists(st.sampled_from(REGIONS), unique=True, min_size=1))
+    time = draw(times) if by_time else RangeSet.always()
+    parts = {((region, WHOLE) if first else (WHOLE, region)): time for region in regions}
+    return partitioning((WHOLE,), by_time=by_time, listed_first=first), PartitionSet.by_segment(parts)
+
+
+@given(of_all(), customers)
+def test_what_comes_out_is_each_segment_with_the_time_of_all(case, keys):
+    whole, parts = case
+    found = whole.came_out(parts, {"customer": keys})
+    expected = {
+        tuple(key if part == WHOLE else part for part in segment): time
+        for segment, time in parts.apart
+        for key in keys or [WHOLE]
+    }
+    assert found == PartitionSet.by_segment(expected)
+    assert whole.open_segments(found) == {"customer": set(keys)}
+
+
+@given(of_all())
+def test_rows_are_told_by_what_is_left(case):
+    whole, parts = case
+    less, rest = whole.told_apart(parts)
+    assert [each.column for each in less.segments] == ["region"]
+    assert (less.time, less.time_at <= 1) == (whole.time, True)
+    for segment, time in parts.apart:
+        region = next(part for part in segment if part != WHOLE)
+        assert rest.at((region,)) == time
+    assert len(rest.apart) == len(parts.apart)
+
+
+@given(customers, st.booleans(), st.dictionaries(st.tuples(st.sampled_from("dnx"), st.sampled_from("abcd")), times))
+def test_what_is_admitted_is_listed_where_there_is_a_list(keys, by_time, values):
+    own = partitioning(keys, by_time=by_time, listed_first=True)
+    named = {"d": "de", "n": "nl", "x": "xx"}
+    parts = PartitionSet.by_segment({(named[region], key): time for (region, key), time in values.items()})
+    expected = {segment: time for segment, time in parts.apart if segment[0] in REGIONS}
+    assert own.admits(parts) == PartitionSet.by_segment(expected)
+
+
+@given(customers, customers)
+def test_keys_are_told_without_changing_the_grid(keys, more):
+    own = partitioning(sorted(keys), by_time=True, listed_first=True)
+    wider = own.with_keys({"customer": tuple(sorted({*keys, *more}))})
+    assert wider.same_grid(own)
+    assert wider.declared == own.declared
+    assert (wider is own) == ({*keys, *more} == {*keys})
+    assert wider.known == PartitionSet.by_segment(
+        dict.fromkeys(product(REGIONS, sorted({*keys, *more})), EVERYTHING.time)
+    )
