@@ -318,12 +318,8 @@ class CommitMarker:
     measures: Mapping[str, Any] = field(default_factory=dict)
 
     def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitMarker:
-        """The same of a run of which these blocks, with so many rows, came out as they were."""
-        return (
-            replace(self, measures={**self.measures, "unchanged": parts_to(parts), "same_rows": rows})
-            if parts
-            else self
-        )
+        """The same of a run of which these blocks came out as they were; so many rows were not written once more."""
+        return replace(self, measures={**self.measures, "unchanged": parts_to(parts), "same_rows": rows})
 
 
 @frozen
@@ -347,9 +343,18 @@ class Committed:
     operation: str = "WRITE"
 
     @property
+    def is_compared(self) -> bool:
+        """Whether it is told which blocks came out as they were."""
+        return "unchanged" in self.measures
+
+    def with_unchanged(self, parts: PartitionSet) -> Committed:
+        """The same with these blocks told to have come out as they were."""
+        return replace(self, measures={**self.measures, "unchanged": parts_to(parts)})
+
+    @property
     def unchanged(self) -> PartitionSet:
         """Those of its blocks whose rows came out as they were in the table before it, as its ``measures`` tell."""
-        return parts_from(self.measures["unchanged"]) if "unchanged" in self.measures else NOTHING
+        return parts_from(self.measures["unchanged"]) if self.is_compared else NOTHING
 
     @property
     def rows(self) -> Mapping[str, int]:
@@ -441,6 +446,12 @@ class Target(Protocol):
 
         Raises:
             RunError: They cannot be read.
+        """
+
+    def compared(self, order: RunOrder, found: Committed) -> Committed:
+        """``found``, a commit of the order's run, with what of its blocks came out unchanged, where that is asked for.
+
+        Told alike by whoever asks, and whenever, for as long as the table keeps what the commit replaced.
         """
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:

@@ -45,6 +45,12 @@ class Group:
     staged: tuple[StagedFile, ...] = ()
 
     @property
+    def has_as_many_rows(self) -> bool:
+        """Whether that many rows come as go; also where nobody knows how many go."""
+        known = [each.rows for each in self.there if each.rows is not None]
+        return len(known) < len(self.there) or sum(known) == sum(each.rows for each in self.staged)
+
+    @property
     def may_be_same(self) -> bool:
         """Whether there are as many files, each with as many rows and bytes as another."""
         return sorted((each.rows or 0, each.size) for each in self.there) == sorted(
@@ -69,11 +75,11 @@ class Same:
     rows: int = 0
 
     @classmethod
-    def of(cls, groups: Sequence[Group]) -> Same:
-        """All of these groups."""
+    def of(cls, groups: Sequence[Group], *, beside: PartitionSet = NOTHING) -> Same:
+        """All of these groups, and blocks ``beside`` that share files with others."""
         staged = [file for group in groups for file in group.staged]
         return cls(
-            PartitionSet.union(group.parts for group in groups),
+            PartitionSet.union([*(group.parts for group in groups), beside]),
             frozenset(file.path for group in groups for file in group.there),
             frozenset(file.path for file in staged),
             sum(file.rows for file in staged),

@@ -169,18 +169,29 @@ class Execution:
             return self._told(self._fail(error))
 
     def _told(self, outcome: Outcome) -> Outcome:
-        """With the segments that came out of a run of all; what cannot be read of them yet, the next claim reads."""
+        """With what came out: what of it as it was, and of a run of all which segments.
+
+        What cannot be read of these yet, the next claim reads.
+        """
         if not isinstance(outcome, Done):
             return outcome
         run = outcome.committed.run
         orders = [self._order, *(self._reorder(link) for link in self._older if link.entry.run == run)]
         order = next(each for each in orders if each.run == run)
+        outcome = self._compared(outcome, order)
         if not order.finds_segments:
             return outcome
         try:
             return replace(outcome, keys=self._targets[0].segments(order, outcome.committed))
         except BaseException as error:  # noqa: BLE001  as in `run`
             return Failed("error", error, fenced=False, attempts=self._attempts)
+
+    def _compared(self, done: Done, order: RunOrder) -> Done:
+        """With what of the run came out as it was; where that cannot be told, all of it is news."""
+        with suppress(Exception):
+            found = zip(self._targets, done.commits, strict=True)
+            return replace(done, commits=tuple(target.compared(order, each) for target, each in found))
+        return done
 
     # ------------------------------------------------------------------ steps 2 and 3
 

@@ -1,4 +1,4 @@
-"""What comes out as it was is current and no news: a small real project, by the driver's commit."""
+"""What comes out as it was is current and no news: a small real project."""
 
 from __future__ import annotations
 
@@ -92,3 +92,40 @@ def test_by_force_the_same_is_no_news_either(home, capsys):
 def test_an_asset_without_partitions_is_one_block(home, capsys):
     runs = told(capsys, "backfill", "report", "--force")["runs"]
     assert [(run["asset"], run["rows"], run["unchanged"]) for run in runs] == [("report", 1, 1)]
+
+
+def shuffle(home, seed, more):
+    """The levels, of 50 places each, in another order of rows."""
+    levels = "SELECT * FROM {{ inlets.copy }}, range(50)"
+    write(home, {"assets/report.yml": f"asset: report\n{more}sql: {levels} ORDER BY hash(id, {seed})\n"})
+
+
+@pytest.mark.parametrize("commit", ["", "commit: spark\n"])
+def test_rows_in_another_order_are_the_same_where_that_is_asked(home, capsys, commit):
+    shuffle(home, 0, "")
+    told(capsys, "backfill", "report", "--force")
+    skip = "unchanged: skip\n" + commit
+    for seed, more, expected in [(1, commit, 0), (2, skip, 1), (3, skip, 1), (4, commit, 0)]:
+        shuffle(home, seed, more)
+        runs = told(capsys, "backfill", "report", "--force")["runs"]
+        assert [(run["rows"], run["unchanged"]) for run in runs] == [(100, expected)], seed
+
+
+def test_of_what_spark_commits_the_blocks_are_told_apart(home, capsys):
+    write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "unchanged: skip\ncommit: spark\n"})
+    sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 500))
+    runs = {run["asset"]: run for run in told(capsys, "run")["runs"]}
+    assert [runs["level"]["unchanged"], runs["copy"]["partitions"]["count"]] == [1, 1]
+    assert rows(home / "warehouse" / "copy", "day", "level") == [(FIRST, 1), (SECOND, 7)]
+    assert Project.load(home).run().runs == ()
+
+
+def test_an_asset_that_spark_commits_without_partitions(home, capsys):
+    write(home, {"assets/report.yml": PROJECT["assets/report.yml"] + "unchanged: skip\ncommit: spark\n"})
+    assert [run["unchanged"] for run in told(capsys, "backfill", "report", "--force")["runs"]] == [1]
+    sell(home / "sales", (4, "2025-01-02", 500))
+    assert {run["asset"]: run["unchanged"] for run in told(capsys, "run")["runs"]} == {
+        "level": 0,
+        "copy": 0,
+        "report": 0,
+    }

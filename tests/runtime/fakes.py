@@ -88,6 +88,7 @@ class FakeEngine:
             ``fenced``, ``committed``.
         measures: Asset to what its runs measure, besides watermarks.
         metrics: What Delta tells of every commit.
+        same: Table to the blocks that its runs are found to leave as they were.
         commits: Whether it commits by itself; the driver else.
         staged: Of every table the run, token and attempt of each write that has begun.
         segments: What comes out of runs of all segments, by column.
@@ -99,6 +100,7 @@ class FakeEngine:
         self.hooks: dict[tuple[str, str], Hook] = {}
         self.measures: dict[str, Mapping[str, Any]] = {}
         self.metrics: Mapping[str, int] = {"numOutputRows": 5}
+        self.same: dict[str, PartitionSet] = {}
         self.commits = False
         self.staged: dict[str, list[tuple[str, int, int]]] = {}
         self.segments: dict[str, Sequence[str]] = {}
@@ -175,6 +177,11 @@ class FakeTarget:
     def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
         self.engine.hook(self.name, "segments", order)
         return self.engine.segments if committed.run == order.run else {}
+
+    def compared(self, order: RunOrder, found: Committed) -> Committed:
+        self.engine.hook(self.name, "compared", order)
+        same = self.engine.same.get(self.name)
+        return found if same is None else found.with_unchanged(same)
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         kept = None if keep is None else (keep.run, keep.token, keep.attempt)

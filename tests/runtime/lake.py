@@ -25,7 +25,7 @@ from sparkassets.core.partitions import (
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.errors import RunError
-from sparkassets.ports import Observation, RunOrder
+from sparkassets.ports import CommitMarker, Observation, RunOrder
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, at, project, source
@@ -103,6 +103,7 @@ class Lake(World):
         bad: Blocks of an asset that cannot be computed now.
         changes: How often each block of a source was changed.
         rows: Run and attempt to what it computed.
+        compares: Whether a block that came out as it was is told to be so.
     """
 
     sources_at: dict[str, list[dict[Block, int]]] = field(default_factory=dict)
@@ -110,6 +111,7 @@ class Lake(World):
     bad: set[tuple[str, Block]] = field(default_factory=set)
     changes: Counter[tuple[str, Block]] = field(default_factory=Counter)
     rows: dict[tuple[str, int], Table] = field(default_factory=dict)
+    compares: bool = False
 
     def __post_init__(self) -> None:
         self.engine = LakeEngine(self)
@@ -122,6 +124,19 @@ class Lake(World):
             if spec.source is None:
                 for commit in self.engine.data(name):
                     found.update((name, block) for block in self.rows[commit.marker.run, commit.marker.attempt])
+        return found + self.changes
+
+    @property
+    def news(self) -> Counter[tuple[str, Block]]:
+        """How often each block of each asset was written and was another than before, or nobody looked."""
+        found: Counter[tuple[str, Block]] = Counter()
+        for name, spec in self.project.assets.items():
+            table: dict[Block, int] = {}
+            for commit in self.engine.data(name) if spec.source is None else ():
+                rows = self.rows[commit.marker.run, commit.marker.attempt]
+                same = {each for each in rows if rows[each] == table.get(each)} if self.compares else set()
+                found.update((name, block) for block in rows.keys() - same)
+                table |= rows
         return found + self.changes
 
     def change(self, name: str, values: Mapping[Block, int]) -> None:
@@ -202,7 +217,16 @@ class LakeEngine(FakeEngine):
             error.of_data = True
             raise error
         self.lake.rows[order.run, attempt] = rows
-        return made_by
+        return self._compared(made_by, rows) if self.lake.compares else made_by
+
+    def _compared(self, result: Result, rows: Table) -> Result:
+        """With the blocks that are in the table as they came out, as a target tells them with its commit."""
+        name, partitioning = result.order.asset.name, result.order.asset.partitioning
+        there = self.lake.table(name)
+        same = [made(partitioning, each) for each in rows if rows[each] == there.get(each)]
+        marker = CommitMarker("", 0, 0, "", 0, "data", measures=result.measures)
+        told = marker.with_unchanged(PartitionSet.union(same), rows=len(same))
+        return replace(result, measures=told.measures)
 
 
 def random_lake(random: Random) -> Lake:

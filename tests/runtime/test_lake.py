@@ -7,10 +7,12 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.runtime.work import Tick
 from tests.depth import histories
-from tests.runtime.lake import Block, Lake, blocks_of, inside, killed, needed, random_lake, some_values
+from tests.runtime.lake import Block, Lake, blocks_of, inside, killed, made, needed, random_lake, some_values
 
 MOMENTS = ("compute", "write", "written")
 
@@ -18,9 +20,10 @@ MOMENTS = ("compute", "write", "written")
 class History:
     """What happens to a lake."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, *, compares: bool = False) -> None:
         self.random = random
         self.lake = random_lake(random)
+        self.lake.compares = compares
 
     def step(self) -> None:
         what = self.random.choice(["change", "change", "change", "run", "die", "bad", "heal"])
@@ -46,9 +49,9 @@ def covered(lake: Lake, name: str) -> list[object]:
 
 
 @histories(40)
-@given(st.randoms(use_true_random=False), st.integers(3, 12))
-def test_every_table_is_as_if_computed_from_scratch(random: Random, steps: int):
-    history = History(random)
+@given(random=st.randoms(use_true_random=False), steps=st.integers(3, 12), compares=st.booleans())
+def test_every_table_is_as_if_computed_from_scratch(*, random: Random, steps: int, compares: bool):
+    history = History(random, compares=compares)
     lake = history.lake
     for _ in range(steps):
         history.step()
@@ -68,12 +71,21 @@ def test_every_table_is_as_if_computed_from_scratch(random: Random, steps: int):
             assert lacks(lake, spec, block), f"{name} {block} could be computed"
         for block in there:
             assert lake.written[name, block] <= max(1, asked(lake, spec, block)), f"{name} {block} too often"
+            assert told(lake, name, block) == lake.news[name, block], f"{name} {block}"
+
+
+def told(lake: Lake, name: str, block: Block) -> int:
+    """How many events tell of the block."""
+    rows = lake.store.history(kinds=("success",), asset=name)
+    refs = [ref for ref in map(EventRef.of, map(from_row, rows)) if ref is not None]
+    return sum(ref.parts.covers(made(lake.project.assets[name].partitioning, block)) for ref in refs)
 
 
 def asked(lake: Lake, spec: AssetSpec, block: Block) -> int:
-    """How often something that a block is computed from was written."""
+    """How often something that a block is computed from was written, and was news."""
+    news = lake.news
     return sum(
-        lake.written[inlet.name, each]
+        news[inlet.name, each]
         for inlet in spec.inlets.values()
         if inlet.on_update == "rerun"
         for each in needed(spec, lake.project.assets[inlet.name], block)

@@ -452,11 +452,12 @@ class AssetFile(_Map):
         alias="schema",  # pydantic's models have an attribute of that name
         description="May a run change its target's columns: none, only add some, or add some and widen types.",
     )
-    unchanged: Maybe[Literal["publish"]] = Field(
+    unchanged: Maybe[Literal["skip", "publish"]] = Field(
         default=None,
         description=(
-            "publish: a block that was computed again and came out the same is news to its consumers. By default it is "
-            "not where its files came out the same byte for byte, which is looked at where that costs next to nothing."
+            "Whether a block that was computed again and came out the same is news to its consumers. skip: it is not; "
+            "rows are compared, in any order. publish: it always is. By default it is not where its files came out the "
+            "same byte for byte, which is looked at where that costs next to nothing."
         ),
     )
     commit: Literal["auto", "spark"] = Field(

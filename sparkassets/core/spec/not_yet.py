@@ -24,7 +24,6 @@ KEYS: Final = frozenset(
 VALUES: Final = {
     "inlets.*.read": frozenset({"changes"}),
     "write": frozenset({"upsert", "publish"}),
-    "unchanged": frozenset({"skip"}),
 }
 
 

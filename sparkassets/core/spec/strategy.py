@@ -36,6 +36,9 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
         if write_is_sure:
             _check_write(draft, name)
     write = WRITES[draft.keys.write or Replace.name]
+    if draft.keys.unchanged == "skip" and write.only_adds:
+        message = "'unchanged: skip' needs 'write: replace': what a run adds is always news"
+        (draft.at / "unchanged").problem(message, hint="leave it out")
     match name:
         case "full_refresh":
             return FullRefresh(), write

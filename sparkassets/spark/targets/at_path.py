@@ -18,6 +18,7 @@ from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import TargetTable, described, open_table, path_of
 from sparkassets.spark.targets import by_driver, by_spark, history
+from sparkassets.spark.targets.unchanged import after_commit
 from sparkassets.spark.workplace import Workplace
 from sparkassets.spark.writes import check_schema, planned
 
@@ -107,6 +108,17 @@ class PathTarget:
                 raise RunError(f"{asset.name}: there is no table at {path} any more", hint="run it again")
             rows, _ = read_version(session, table, committed.version, path=path)
             return segments_in(rows, order)
+
+    def compared(self, order: RunOrder, found: Committed) -> Committed:
+        """With what came out unchanged, where `unchanged: skip` asks for it: the driver's commits tell it, Spark's not.
+
+        Raises:
+            Exception: Whatever Spark or the table says.
+        """
+        if self._asset.unchanged != "skip" or found.is_compared:
+            return found
+        with self._workplace.work(order) as (session, _):
+            return found.with_unchanged(after_commit(session, order, found))
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""

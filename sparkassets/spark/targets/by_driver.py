@@ -21,7 +21,7 @@ from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.slices import Slices, sliced, touching
 from sparkassets.delta.staged import NULL_FOLDER, Attempt, StagedFile, discard, discard_files, staged_files
-from sparkassets.delta.unchanged import Same, grouped, is_told, same_files
+from sparkassets.delta.unchanged import Same
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import committers, sqltext
@@ -29,6 +29,7 @@ from sparkassets.spark.failures import condition
 from sparkassets.spark.markers import describe
 from sparkassets.spark.table import path_of
 from sparkassets.spark.targets import copied
+from sparkassets.spark.targets.unchanged import before_commit
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
         if condition(error) != "PATH_ALREADY_EXISTS":  # of what is there, something may be in the table
             discard(path, attempt)
         raise
-    same = Same() if table is None else _same(made.order, work, table, replaced, files)
+    same = Same()
+    if table is not None:
+        same = before_commit(made.order, work, table, replaced=replaced, files=files, attempt=attempt)
     come, goes = [file for file in files if file.path not in same.staged], replaced.without(same.there)
     if same.staged:
         discard_files(path, same.staged) if come else discard(path, attempt)
@@ -125,10 +128,10 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
         owner=work.asset.name,
         app=marker.app_id,
         version=marker.version,
-        told=describe(marker.with_unchanged(same.parts, rows=same.rows)),
+        told=describe(_comparing(marker, same, work.asset)),
         adds=[file.add(layout) for file in come],
         removes=[*goes.inside, *goes.mixed],
-        replaces_all=work.landing.replaces == "all" and not same.parts,
+        replaces_all=work.landing.replaces == "all" and not same.there,
         schema=_schema(fields) if table is None or work.landing.columns != "kept" else None,
         metrics=_metrics(come, goes),
         touches=_touches(made, work, table, replaced),
@@ -139,6 +142,11 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
     else:
         commit(path, table, change, since=made.read_version)
     return True
+
+
+def _comparing(marker: CommitMarker, same: Same, asset: AssetSpec) -> CommitMarker:
+    """With what came out unchanged; also that nothing did, where it was asked for."""
+    return marker.with_unchanged(same.parts, rows=same.rows) if same.parts or asset.unchanged == "skip" else marker
 
 
 def fence(asset: AssetSpec, table: DeltaTable, *, marker: CommitMarker) -> None:
@@ -174,19 +182,6 @@ def _replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> 
         return Slices()
     parts = EVERYTHING if work.landing.replaces == "all" else order.blocks
     return sliced(table, parts, partitioning=work.asset.partitioning)
-
-
-def _same(
-    order: RunOrder, work: PlannedWrite, table: DeltaTable, replaced: Slices, files: Sequence[StagedFile]
-) -> Same:
-    """What of the run's blocks came out as it is in the table, where that is what was told of it."""
-    asset, landing, path = work.asset, work.landing, path_of(work.asset)
-    replaces = landing.replaces != "nothing" and landing.columns == "kept" and not (replaced.mixed or order.rebuilds)
-    if asset.unchanged == "publish" or not replaces or not is_told(path, table, order.told):
-        return Same()
-    parts = asset.partitioning
-    groups = grouped(table, order.blocks, partitioning=parts, there=replaced.inside, staged=files)
-    return Same.of(same_files(path, groups))
 
 
 def _beside(made: SparkComputation, work: PlannedWrite, marker: CommitMarker) -> Callable[[str], bool]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MARK = "sparkassets_copied"
 """Names the first folders in the attempt's, which keep copied rows and the run's own in files apart."""
 _COPIED = "true"
+_OWN = "false"
+OWN = f"{MARK}={_OWN}"
+"""The folder of the run's own rows, where some are copied."""
 
 
 def with_copied(
@@ -44,4 +47,4 @@ def count(files: Sequence[StagedFile]) -> int:
 def _mark(*, copied: bool) -> Column:
     from pyspark.sql import functions as sql
 
-    return sql.lit(_COPIED if copied else "false").alias(MARK)
+    return sql.lit(_COPIED if copied else _OWN).alias(MARK)

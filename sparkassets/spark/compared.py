@@ -1,0 +1,189 @@
+"""Which blocks hold other rows than before, whatever the order of rows and the files that hold them.
+
+A row stands for two 64-bit hashes of all of its values. By block, or less, the hashes of new rows are added and those
+of old rows subtracted, in one aggregation: where nothing remains, the rows are the same, each as often as before. Other
+rows leave nothing with odds of about 2^-128; nobody is kept from making such rows on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.partitions import FIXED, NOTHING, Partitioning, PartitionSet
+from sparkassets.delta.columns import told_by
+from sparkassets.delta.parts import FileParts
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+_SALTS: Final = ("1L", "-7046029254386353131L")
+"""What the two hashes of a row begin with."""
+_FINEST, _MINUTE = 900, 60
+"""Seconds: the clocks of every zone since 1972 differ by a multiple of it, those of crons by minutes.
+
+Of older clocks two slots may share one: then both are told to hold other rows.
+"""
+_ATOMIC: Final = frozenset(
+    {"boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "binary"}
+)
+_HALVES: Final = ("{hash} & 4294967295L", "shiftrightunsigned({hash}, 32)")
+"""Of a hash, as numbers of which two thousand million can be added."""
+
+
+class _NoHashError(Exception):
+    """Spark has no hash of such a value."""
+
+
+def changed(
+    old: DataFrame, new: DataFrame, blocks: PartitionSet, *, partitioning: Partitioning, schema: str
+) -> PartitionSet:
+    """Those of ``blocks`` that hold other rows in ``new`` than in ``old``; all where it cannot be told.
+
+    Args:
+        old: Rows of the blocks, and of nothing else; of the same columns as ``new``.
+        new: The same.
+        blocks: Whole partitions.
+        partitioning: Tells by which column a row is of a partition.
+        schema: Of the table, as its log has it in JSON.
+    """
+    try:
+        hashes = [_hash(old.schema, salt) for salt in _SALTS]
+    except _NoHashError:
+        return blocks
+    slices = _Slices.of(partitioning.knowing(blocks), schema)
+    columns = [sqltext.name(name) for name in old.columns]
+    rows = [_signed(old, hashes, slices, sign=-1), _signed(new.select(*columns), hashes, slices, sign=1)]
+    sums = [f"sum(sign * ({half.format(hash=name)}))" for name in ("h1", "h2") for half in _HALVES]
+    differs = " OR ".join(f"{each} <> 0" for each in ("sum(sign)", *sums))
+    found = rows[0].unionAll(rows[1]).groupBy(*slices.keys)
+    told = found.agg(*slices.told(differs)).filter("differs").collect()
+    return NOTHING if not told else slices.parts(told, blocks)
+
+
+@frozen
+class _Slices:
+    """By what rows are told apart: segments and a stretch of time, where each is of one block alone as a rule.
+
+    Attributes:
+        files: Tells the partitions of values; None where no column does.
+        columns: Of these the name and whether it is an instant.
+    """
+
+    partitioning: Partitioning
+    files: FileParts | None
+    columns: Sequence[tuple[str, bool]] = ()
+
+    @classmethod
+    def of(cls, partitioning: Partitioning, schema: str) -> _Slices:
+        """Those of a table with these columns."""
+        told = told_by(schema, partitioning) if partitioning.is_partitioned else None
+        if told is None:
+            return cls(partitioning, None)
+        time = [] if told.time is None else [(told.time.name, told.time.kind.startswith("timestamp"))]
+        return cls(
+            partitioning, FileParts.of(told, partitioning), [*time, *((each.name, False) for each in told.segments)]
+        )
+
+    @property
+    def _step(self) -> int:
+        """How many seconds are told together."""
+        time = self.partitioning.time
+        return _FINEST if time is not None and time.by in FIXED else _MINUTE
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns that rows are grouped by."""
+        return [f"k{number}" for number in range(len(self.columns))]
+
+    def values(self) -> Iterator[str]:
+        """Of a row what it is grouped by, and the value itself as text."""
+        for number, (name, is_instant) in enumerate(self.columns):
+            column, text = sqltext.name(name), f"CAST({sqltext.name(name)} AS STRING)"
+            key = f"unix_seconds(CAST({column} AS TIMESTAMP)) DIV {self._step}" if is_instant else text
+            yield f"{key} AS k{number}"
+            yield f"{text} AS v{number}"
+
+    def told(self, differs: str) -> Sequence[Column]:
+        """What is told of each slice."""
+        from pyspark.sql import functions as sql
+
+        bounds = [f"{f}(v{number}) AS {f}{number}" for number in range(len(self.columns)) for f in ("min", "max")]
+        return [sql.expr(each) for each in (f"{differs} AS differs", *bounds)]
+
+    def parts(self, slices: Sequence[Sequence[str | None]], blocks: PartitionSet) -> PartitionSet:
+        """The blocks that hold something of these slices; all where one tells of none."""
+        if self.files is None:
+            return blocks
+        found = [self._part(row, self.files, blocks) for row in slices]
+        return PartitionSet.union(found) if all(found) else blocks
+
+    def _part(self, row: Sequence[str | None], files: FileParts, blocks: PartitionSet) -> PartitionSet:
+        """Those of the blocks that hold something of a slice; nothing where it tells of none."""
+        bounds = row[len(self.columns) + 1 :]
+        lows, highs = bounds[::2], bounds[1::2]
+        exact = {name: low for (name, is_instant), low in zip(self.columns, lows, strict=True) if not is_instant}
+        instants = [
+            (name, low, high)
+            for (name, is_instant), low, high in zip(self.columns, lows, highs, strict=True)
+            if is_instant
+        ]
+        stats = {
+            "numRecords": 1,
+            "minValues": {name: low for name, low, _ in instants},
+            "maxValues": {name: high for name, _, high in instants},
+            "nullCount": {name: 0 for name, _, _ in instants},
+        }
+        part = files.of_action(exact, stats)
+        return self.partitioning.cover(files.within(part, blocks)) & blocks if part.is_told else NOTHING
+
+
+def _signed(frame: DataFrame, hashes: Sequence[str], slices: _Slices, *, sign: int) -> DataFrame:
+    """Of every row its two hashes, what it counts, and its slice."""
+    first, second = hashes
+    return frame.selectExpr(f"{first} AS h1", f"{second} AS h2", f"{sign}L AS sign", *slices.values())
+
+
+def _hash(schema: StructType, salt: str) -> str:
+    """A row's hash."""
+    return _hashed(salt, *((sqltext.name(field.name), field.dataType) for field in schema.fields))
+
+
+def _hashed(salt: str, *typed: tuple[str, DataType], depth: int = 0) -> str:
+    values = [value for expression, kind in typed for value in _values(expression, kind, salt, depth)]
+    return f"xxhash64({', '.join([salt, *values])})"
+
+
+def _values(expression: str, kind: DataType, salt: str, depth: int) -> Iterator[str]:
+    """What goes into a hash for one value: Spark leaves out what is null, and tells no 0.0 from -0.0.
+
+    Texts count by their bytes, whatever order they are compared in; maps by their entries, in no order.
+    """
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+
+    yield f"{expression} IS NULL"
+    name, each = kind.simpleString(), f"x{depth}"
+    match kind:
+        case StringType():
+            yield f"CAST({expression} AS BINARY)"
+        case StructType():
+            for field in kind.fields:
+                yield from _values(f"{expression}.{sqltext.name(field.name)}", field.dataType, salt, depth)
+        case ArrayType():
+            yield f"size({expression})"
+            yield f"transform({expression}, {each} -> {_hashed(salt, (each, kind.elementType), depth=depth + 1)})"
+        case MapType():
+            entry = ((f"{each}.key", kind.keyType), (f"{each}.value", kind.valueType))
+            hashes = f"transform(map_entries({expression}), {each} -> {_hashed(salt, *entry, depth=depth + 1)})"
+            yield f"size({expression})"
+            yield f"array_sort({hashes})"
+        case _ if name in ("float", "double"):
+            yield expression
+            yield f"coalesce({expression} = 0 AND CAST({expression} AS STRING) LIKE '-%', false)"
+        case _ if name in _ATOMIC or name.startswith("decimal"):
+            yield expression
+        case _:
+            raise _NoHashError

@@ -1,0 +1,111 @@
+"""What of a run's blocks came out as it is in its table: told before the driver commits, or after Spark did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.slices import Slices
+from sparkassets.delta.staged import Attempt, StagedFile
+from sparkassets.delta.unchanged import Group, Same, grouped, is_told, same_files
+from sparkassets.ports import Committed, RunOrder
+from sparkassets.spark.compared import changed
+from sparkassets.spark.delta_files import read_version
+from sparkassets.spark.predicates import belonging
+from sparkassets.spark.table import path_of
+from sparkassets.spark.targets import copied
+from sparkassets.spark.writes import PlannedWrite
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def before_commit(
+    order: RunOrder,
+    work: PlannedWrite,
+    table: DeltaTable,
+    *,
+    replaced: Slices,
+    files: Sequence[StagedFile],
+    attempt: Attempt,
+) -> Same:
+    """What of the run's blocks is staged as it is in the table, where that is what was told of it.
+
+    Files are compared, and where ``unchanged: skip`` is written, rows of those that differ.
+    """
+    asset, landing, path = order.asset, work.landing, path_of(order.asset)
+    replaces = landing.replaces != "nothing" and landing.columns == "kept"
+    if asset.unchanged == "publish" or not replaces or not _has_blocks(order) or not is_told(path, table, order.told):
+        return Same()
+    groups = []
+    if not replaced.mixed:
+        parts = asset.partitioning
+        groups = grouped(table, order.blocks, partitioning=parts, there=replaced.inside, staged=files)
+    found = same_files(path, groups)
+    if asset.unchanged != "skip":
+        return Same.of(found)
+    rest = _of_as_many_rows(order.blocks, groups) - Same.of(found).parts
+    if rest:
+        folder = f"{attempt.folder}/{copied.OWN}" if replaced.mixed else attempt.folder
+        rest = rest - _changed_in(work, table, rest, folder=folder)
+    whole = (group for group in groups if group not in found and rest.covers(group.parts))
+    return Same.of([*found, *whole], beside=rest)
+
+
+def after_commit(session: SparkSession, order: RunOrder, found: Committed) -> PartitionSet:
+    """Of a run's blocks those whose rows are after Spark's commit what they were before it, as was told of them."""
+    from deltalake import DeltaTable
+
+    path, version = path_of(order.asset), found.version
+    if not version or not _has_blocks(order):
+        return NOTHING
+    table = DeltaTable(path, version=version)
+    schema = table.schema().to_json()
+    new = _rows(session, table, order.blocks, asset=order.asset)
+    table = DeltaTable(path, version=version - 1)
+    if table.schema().to_json() != schema or not is_told(path, table, order.told):
+        return NOTHING
+    old = _rows(session, table, order.blocks, asset=order.asset)
+    return order.blocks - changed(old, new, order.blocks, partitioning=order.asset.partitioning, schema=schema)
+
+
+def _has_blocks(order: RunOrder) -> bool:
+    """Whether the run is of blocks that are known before it, and of nothing besides."""
+    return not order.rebuilds and order.blocks.is_everything is not order.asset.partitioning.is_partitioned
+
+
+def _of_as_many_rows(blocks: PartitionSet, groups: Sequence[Group]) -> PartitionSet:
+    """Of the blocks those that may be the same by the number of their rows."""
+    return blocks - PartitionSet.union(group.parts for group in groups if not group.has_as_many_rows)
+
+
+def _changed_in(work: PlannedWrite, table: DeltaTable, blocks: PartitionSet, *, folder: str) -> PartitionSet:
+    """Those of the blocks that are staged with other rows than the table has; all where that cannot be told."""
+    from pyspark.errors import PySparkException
+
+    session, partitioning = work.landing.rows.sparkSession, work.asset.partitioning
+    try:
+        old = _rows(session, table, blocks, asset=work.asset)
+        staged = session.read.schema(old.schema).parquet(f"{path_of(work.asset)}/{folder}")
+        new = _within(staged, blocks, partitioning)
+        return changed(old, new, blocks, partitioning=partitioning, schema=table.schema().to_json())
+    except PySparkException:
+        return blocks
+
+
+def _rows(session: SparkSession, table: DeltaTable, blocks: PartitionSet, *, asset: AssetSpec) -> DataFrame:
+    """The rows of the blocks at the version that is loaded."""
+    partitioning, version = asset.partitioning, table.version()
+    frame, _ = read_version(
+        session, table, version, path=path_of(asset), parts=blocks, partitioning=partitioning.knowing(blocks)
+    )
+    return _within(frame, blocks, partitioning)
+
+
+def _within(frame: DataFrame, blocks: PartitionSet, partitioning: Partitioning) -> DataFrame:
+    """Of a table's rows those of the blocks."""
+    predicate = belonging(frame.schema, blocks, partitioning=partitioning.knowing(blocks), owner="the table")
+    return frame if predicate is None else frame.filter(predicate)

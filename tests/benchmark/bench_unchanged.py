@@ -1,0 +1,86 @@
+"""What it costs to tell that a run came out as it was: with ``unchanged: publish``, by default, and with ``skip``.
+
+All take turns in one session; medians, with the spread, and the ratio to ``publish``, which compares nothing. Each is
+measured where nothing changed, so that all of it is compared, and where every row did.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from sparkassets import Project
+from sparkassets.app.backfilling import BackfillRequest
+from sparkassets.core.partitions import TimePartition
+from sparkassets.core.spec.model import AssetSpec, Schedule, SqlBody, Unchanged
+from sparkassets.spark import SparkEngine
+from tests.benchmark.bench_runs import HERE, asset, project_of
+
+MODES: tuple[Unchanged | None, ...] = ("publish", None, "skip")
+REPEATS = 3
+DAYS = "SELECT p.day, n.id AS n, hash(n.id) AS h, CAST(n.id AS STRING) AS t FROM {{ partitions }} p, range(200) n"
+ROWS = "SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t, id / 7 AS x FROM range(10000000)"
+
+
+def main() -> None:
+    """Prints the tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        engine = SparkEngine(project_of(root, {}))
+        engine.start()
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.getActiveSession()
+        day = TimePartition("day", "UTC", column="day")
+        for title, name, sql, partition, keys in (
+            ("a year of days, 200 rows each", "days", DAYS, day, "2024-01-01..2024-12-30"),
+            ("10 million rows", "rows", ROWS, None, None),
+        ):
+            for commit in ("auto", "spark"):
+                print(f"{title}, replaced; commit: {commit}")
+                made = replace(
+                    asset(name, root / commit, sql, partition), inlets={}, schedule=Schedule(), commit=commit
+                )
+                measure(spark, root / commit / name, made, keys)
+        engine.close()
+
+
+def measure(spark: Any, root: Path, made: AssetSpec, keys: str | None) -> None:
+    """One asset in each mode, by turns."""
+    for what, changes in (("nothing changed", False), ("all changed", True)):
+        seconds: dict[Unchanged | None, list[float]] = {mode: [] for mode in MODES}
+        turns = count()
+        for turn in range(REPEATS + 2):
+            for mode in MODES:
+                number = next(turns) if changes else 0
+                body = SqlBody(f"SELECT *, {number} AS turn FROM ({sql_of(made)})", HERE)
+                place = root / what.partition(" ")[0] / str(mode)
+                storage = replace(made.storage, path=str(place / "table")) if made.storage else None
+                ours = Project(project_of(place, {}, replace(made, storage=storage, body=body, unchanged=mode)))
+                begin = time.perf_counter()
+                (result,) = ours.backfill(BackfillRequest(made.name, keys, force=True), spark).runs
+                if turn > 1:
+                    seconds[mode].append(time.perf_counter() - begin)
+                assert result.status == "success", result.error
+                if turn and mode == "skip":
+                    assert bool(result.unchanged) is not changes, (what, result.unchanged)
+        for mode in MODES:
+            told, plain = statistics.median(seconds[mode]), statistics.median(seconds["publish"])
+            spread, name = f"{min(seconds[mode]):.2f}-{max(seconds[mode]):.2f}", mode or "by default"
+            print(f"  {what:<16} {name:<11} median {told:6.2f} s  spread {spread:<12} ratio {told / plain:.2f}")
+
+
+def sql_of(made: AssetSpec) -> str:
+    """The asset's SELECT."""
+    if not isinstance(made.body, SqlBody):
+        raise TypeError("no SQL")
+    return made.body.template
+
+
+if __name__ == "__main__":
+    main()

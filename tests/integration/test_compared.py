@@ -1,0 +1,128 @@
+"""Rows are the same where each is there as often as before, whatever their order and files, and only there."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning
+from sparkassets.spark.compared import changed
+from tests.builders import days, partitioned
+
+pytestmark = pytest.mark.spark
+
+NEVER_THE_SAME = {
+    "another value": ("1", "2"),
+    "a value and none": ("1", "CAST(NULL AS INT)"),
+    "zeros of two signs": ("CAST(0 AS DOUBLE)", "-CAST(0 AS DOUBLE)"),
+    "no number and no value": ("double('NaN')", "CAST(NULL AS DOUBLE)"),
+    "a decimal's last digit": ("1.10BD", "1.11BD"),
+    "a large decimal's last digit": (f"{'1' * 30}.0BD", f"{'1' * 30}.1BD"),
+    "upper and lower case": ("'a'", "'A'"),
+    "case where it does not count": ("'a' COLLATE UTF8_LCASE", "'A' COLLATE UTF8_LCASE"),
+    "no text and none": ("''", "CAST(NULL AS STRING)"),
+    "a microsecond": ("TIMESTAMP'2025-01-01 00:00:00.000001'", "TIMESTAMP'2025-01-01 00:00:00.000002'"),
+    "bytes": ("X'00'", "X'0000'"),
+    "a field's place": ("named_struct('a', 1, 'b', CAST(NULL AS INT))", "named_struct('a', CAST(NULL AS INT), 'b', 1)"),
+    "a struct and none": ("named_struct('a', CAST(NULL AS INT))", "CAST(NULL AS STRUCT<a: INT>)"),
+    "where a list ends": ("array(array(1, 2), array(3))", "array(array(1), array(2, 3))"),
+    "a list's order": ("array(1, 2)", "array(2, 1)"),
+    "a place in a list": ("array(1, CAST(NULL AS INT))", "array(CAST(NULL AS INT), 1)"),
+    "how many are null in a list": ("array(CAST(NULL AS INT))", "CAST(array() AS ARRAY<INT>)"),
+    "an empty list and none": ("CAST(array() AS ARRAY<INT>)", "CAST(NULL AS ARRAY<INT>)"),
+    "a map's value": ("map('a', 1, 'b', 2)", "map('a', 2, 'b', 1)"),
+    "a map's lists": ("map('a', array(1, 2))", "map('a', array(2, 1))"),
+}
+THE_SAME = {
+    "the order of a map": ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)"),
+    "maps in a list": ("array(map('a', 1, 'b', 2))", "array(map('b', 2, 'a', 1))"),
+    "no number": ("double('NaN')", "double('NaN')"),
+    "no value": ("CAST(NULL AS INT)", "CAST(NULL AS INT)"),
+}
+
+
+def but(columns: str, query: str) -> str:
+    """The rows of a query with these columns."""
+    words = ("SELECT", columns, "FROM (", query, ")")
+    return " ".join(words)
+
+
+def differ(spark, old: str, new: str, *, parts=EVERYTHING, partitioning: Partitioning = UNPARTITIONED):
+    """The blocks in which the rows of two queries differ."""
+    frames = [spark.sql(each) for each in (old, new)]
+    schema = frames[0].schema.json()
+    return changed(*frames, parts, partitioning=partitioning, schema=schema)
+
+
+@pytest.mark.parametrize("name", NEVER_THE_SAME)
+def test_never_the_same(spark, name):
+    old, new = NEVER_THE_SAME[name]
+    assert differ(spark, f"SELECT {old} AS v", f"SELECT {new} AS v") == EVERYTHING
+
+
+@pytest.mark.parametrize("name", THE_SAME)
+def test_the_same(spark, name):
+    old, new = THE_SAME[name]
+    assert differ(spark, f"SELECT {old} AS v", f"SELECT {new} AS v") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        pytest.param("(1, 2), (3, 4), (1, 2)", "(3, 4), (1, 2), (1, 2)", True, id="any_order"),
+        pytest.param("(1, 2), (1, 2), (3, 4)", "(1, 2), (3, 4), (3, 4)", False, id="as_often"),
+        pytest.param("(1, 2), (1, 2)", "(3, 4), (3, 4)", False, id="twice_the_same"),
+        pytest.param("(1, NULL)", "(NULL, 1)", False, id="another_column"),
+        pytest.param("(1, 2)", "(2, 1)", False, id="values_swapped"),
+        pytest.param("(1, 4), (2, 3)", "(1, 3), (2, 4)", False, id="columns_apart"),
+    ],
+)
+def test_rows_count_as_often_as_they_are_there(spark, old, new, same):
+    casts = "CAST(a AS INT) AS a, CAST(b AS INT) AS b"
+    queries = (but(casts, f"VALUES {each} AS v(a, b)") for each in (old, new))
+    assert differ(spark, *queries) == (NOTHING if same else EVERYTHING)
+
+
+DAYS = partitioned("day")
+MONTH = days("2025-01-01..2025-01-31")
+ROWS = "SELECT %s AS day, id AS n FROM range(0, 31) WHERE id %% 10 <> %s"
+DATE = "date_add(DATE'2025-01-01', CAST(id AS INT))"
+
+
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP_NTZ", "TIMESTAMP", "STRING"])
+def test_the_blocks_are_told_by_each_type_of_column(spark, kind):
+    day = f"CAST({DATE} AS {kind})"
+    old, new = ROWS % (day, 11), but("day, if(n IN (3, 30), -n, n) AS n", ROWS % (day, 11))
+    assert differ(spark, old, new, parts=MONTH, partitioning=DAYS) == days("2025-01-04", "2025-01-31")
+    assert differ(spark, old, old, parts=MONTH, partitioning=DAYS) == NOTHING
+    assert differ(spark, old, ROWS % (day, 7), parts=MONTH, partitioning=DAYS) == days(
+        "2025-01-08", "2025-01-18", "2025-01-28"
+    )
+
+
+def test_hours_of_a_zone_with_a_clock_of_its_own(spark):
+    hours = partitioned("hour", "Asia/Kathmandu")
+    blocks = hours.parse("2025-01-01T00..2025-01-01T23")
+    old = "SELECT timestamp_seconds(1735668900 + id * 600) AS hour, id AS n FROM range(0, 144)"
+    new = but("hour, if(n IN (5, 6), -n, n) AS n", old)
+    found = differ(spark, old, new, parts=blocks, partitioning=hours)
+    assert hours.labels(found) == ["2025-01-01T00..2025-01-01T01"]
+
+
+def test_products(spark):
+    stores = partitioned("day", segments={"store": ("a", "b", "c,d")})
+    blocks = stores.parse("2025-01-01..2025-01-02")
+    old = but(f"{DATE} AS day, store, 1 AS n", "SELECT * FROM range(0, 2), VALUES ('a'), ('b'), ('c,d') AS s(store)")
+    new = but("day, store, if(store = 'c,d' AND day = DATE'2025-01-02', 2, 1) AS n", old)
+    assert stores.labels(differ(spark, old, new, parts=blocks, partitioning=stores)) == ["2025-01-02,c%2Cd"]
+
+
+def test_numbers_as_segments(spark):
+    kinds = partitioned(None, segments={"kind": ("-1", "2", "3")})
+    old = "SELECT CAST(kind AS INT) AS kind, 1 AS n FROM VALUES (-1), (2), (3) AS s(kind)"
+    new = but("kind, if(kind < 0, 2, 1) AS n", old)
+    assert kinds.labels(differ(spark, old, new, parts=kinds.known, partitioning=kinds)) == ["-1"]
+
+
+def test_what_has_no_hash_is_taken_for_another(spark):
+    query = "SELECT INTERVAL '1' MONTH AS v"
+    assert differ(spark, query, query) == EVERYTHING

@@ -1,0 +1,59 @@
+"""What a driver records, and runs next, where a run came out as it was."""
+
+from sparkassets.core.partitions import EVERYTHING, NOTHING
+from sparkassets.errors import RunError
+from sparkassets.runtime.work import Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, days, project, source
+from tests.runtime.fakes import World, raising
+
+BOTH = days("2025-01-01..2025-01-02")
+
+
+def world() -> World:
+    """`a`, which `b` reads, has computed two days, and one of the two is to be computed again."""
+    w = World(project(source("s"), asset("a", "s"), asset("b", "a"), asset("r", "b", by=None)), MemoryStore())
+    w.tell("s", "2025-01-01..2025-01-02")
+    w.driver().run([Tick()])
+    w.tell("s", "2025-01-01..2025-01-02")
+    return w
+
+
+def ran(w: World) -> list[tuple[str, object, object]]:
+    """The runs of one invocation: the asset, its blocks, and those of them that came out as they were."""
+    summary = w.driver().run([Tick()])
+    assert w.driver().run([Tick()]).runs == (), "idle"
+    return [(result.asset, result.blocks, result.unchanged) for result in summary.runs]
+
+
+def test_where_nothing_changed_nothing_follows():
+    w = world()
+    w.engine.same["a"] = BOTH
+    assert ran(w) == [("a", BOTH, BOTH)]
+
+
+def test_only_what_changed_is_followed():
+    w = world()
+    w.engine.same["a"], w.engine.same["b"] = days("2025-01-01"), days("2025-01-02")
+    assert ran(w) == [("a", BOTH, days("2025-01-01")), ("b", days("2025-01-02"), days("2025-01-02"))]
+
+
+def test_of_several_outlets_all_must_be_as_they_were():
+    w = world()
+    w.engine.outlets["a"] = ("a", "other")
+    w.engine.same["a"], w.engine.same["other"] = BOTH, days("2025-01-02", "2025-01-05")
+    assert ran(w)[:2] == [("a", BOTH, days("2025-01-02")), ("b", days("2025-01-01"), NOTHING)]
+
+
+def test_what_cannot_be_compared_is_news():
+    w = world()
+    w.engine.same["a"] = BOTH
+    w.engine.hooks["a", "compared"] = raising(RunError("the files are gone"))
+    assert [name for name, _, _ in ran(w)] == ["a", "b", "r"]
+
+
+def test_what_was_never_there_is_news_whatever_is_found():
+    w = World(project(source("s"), asset("a", "s"), asset("r", "a", by=None)), MemoryStore())
+    w.engine.same |= {"a": BOTH, "r": EVERYTHING}
+    w.tell("s", "2025-01-01..2025-01-02")
+    assert ran(w) == [("a", BOTH, NOTHING), ("r", EVERYTHING, NOTHING)]
