@@ -89,3 +89,23 @@ def test_quarters_in_a_column_of_keys(spark, meters):
         (date(2025, 3, 23), 7 * 96, "2025-03-29T23:45"),
         (date(2025, 3, 30), 7 * 96 - 4, "2025-04-05T23:45"),
     ]
+
+
+def test_days_from_six_to_six_that_are_wanted_ahead(spark, meters):
+    assets = meters / "conf" / "assets"
+    (assets / "readings.yml").write_text(
+        (assets / "readings.yml").read_text().replace("column: at}", "column: at, end: +2d}")
+    )
+    (assets / "days.yml").write_text("asset: days\npartition: {by: day, offset: 6h, column: day, end: +1d}\n")
+    (assets / "days.sql").write_text(
+        "SELECT p.day, count(*) AS n, min(r.at) AS first FROM {{ partitions }} p\n"
+        "JOIN {{ inlets.readings }} r ON r.at >= p.start AND r.at < p.end GROUP BY p.day"
+    )
+    Project.load(meters / "conf").run(spark, at="2025-03-30T06:00", select=["days"])
+    found = rows(meters / "conf" / "warehouse" / "days", "day", "n")
+    days = [date(2025, 3, 23) + timedelta(days=number) for number in range(8)]
+    assert found == [(day, 184 if day == date(2025, 3, 29) else 192) for day in days]
+    again = Project.load(meters / "conf").plan(at="2025-03-31T05:59", select=["days"])
+    assert [run.partitions for run in again.runs] == []
+    again = Project.load(meters / "conf").plan(at="2025-03-31T06:00", select=["days"])
+    assert [run.partitions for run in again.runs] == [("2025-03-31",)]
