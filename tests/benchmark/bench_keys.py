@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ObservedEntry
-from sparkassets.core.partitions import PartitionSet, RangeSet
+from sparkassets.core.partitions import NOTHING, PartitionSet, RangeSet
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.strategies import DateRange
@@ -91,6 +91,16 @@ class Changes:
         self.plan()
 
 
+class Fresh(Changes):
+    """A segment that is new each time."""
+
+    def fold(self) -> None:
+        """It is in the journal."""
+        self.count = getattr(self, "count", 50_000) + 1
+        self.changed = PartitionSet.by_segment({(f"customer-{self.count:06}-b",): RangeSet.always()})
+        super().fold()
+
+
 def main() -> None:
     """Prints the table."""
     story = many(KEYS)
@@ -100,7 +110,7 @@ def main() -> None:
     new = story.project.assets["s"].partitioning.parse("2024-12-31,customer-050000")
     first, another, all_keys = (Changes(story, changed) for changed in (one, new, half))
     runtime = learned(KEYS)
-    fresh = Changes(runtime, PartitionSet.by_segment({("customer-050000-b",): RangeSet.always()}))
+    fresh = Fresh(runtime, NOTHING)
     table = [
         ("the snapshot is written", milliseconds(lambda: encode(story.state)), ""),
         ("the snapshot is read", milliseconds(lambda: decode(rows, journal_id="journal")), "1,000"),

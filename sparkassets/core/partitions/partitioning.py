@@ -16,9 +16,10 @@ from sparkassets.core.partitions.chunks import Row, Slot, chunks, single
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.lifting import Segment, of_all
+from sparkassets.core.partitions.nearby import alike
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.remembered import remembered
+from sparkassets.core.partitions.remembered import MANY, remembered
 from sparkassets.core.partitions.segments import ALL, WHOLE, SegmentPartition, among, encoded, tuples
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
@@ -149,6 +150,8 @@ class Partitioning:
         """
         if not parts.apart:
             return NOTHING
+        if not parts.time:
+            return parts - self.known
         known = set(tuples(self.segments))
         return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if segment not in known})
 
@@ -621,7 +624,29 @@ _BOUNDS = (_ALWAYS.first, _ALWAYS.last)
 @lru_cache(maxsize=64)
 def _alike(segments: tuple[SegmentPartition, ...], ranges: RangeSet) -> PartitionSet:
     """That time of all of their tuples, and of no other."""
-    return PartitionSet(*of_all(ranges, tuples(segments), usual=_NEVER))
+    if len(segments) > 1 or len(segments[0].keys) < MANY or not ranges:
+        return PartitionSet(*of_all(ranges, tuples(segments), usual=_NEVER))
+    return PartitionSet(_NEVER, _KNOWN.of(segments[0].keys, ranges))
+
+
+class _Known:
+    """Very many tuples of one segment each, with one time: those that were asked for before are the very same items."""
+
+    def __init__(self) -> None:
+        self._newest: dict[RangeSet, tuple[tuple[str, ...], tuple[tuple[Segment, RangeSet], ...]]] = {}
+
+    def of(self, keys: tuple[str, ...], ranges: RangeSet) -> tuple[tuple[Segment, RangeSet], ...]:
+        """They, ascending."""
+        before, items = self._newest.get(ranges, ((), ()))
+        start, end = alike(before, keys)
+        own = next(iter(items), ((), ranges))[1]
+        more = tuple([((key,), own) for key in keys[start : len(keys) - end]])
+        made = items[:start] + more + items[len(items) - end :]
+        self._newest = {**dict([*self._newest.items()][-7:]), ranges: (keys, made)}
+        return made
+
+
+_KNOWN = _Known()
 
 
 def _last(time: TimePartition, ranges: RangeSet) -> RangeSet:

@@ -137,6 +137,8 @@ class PartitionSet:
         if not self.apart and not other.apart:
             time = self.time & other.time
             return self if time is self.time else other if time is other.time else PartitionSet(time)
+        if self.is_everything or other.is_everything:
+            return other if self.is_everything else self
         lefts = _alone(other.time, never=Alone.LOST, always=Alone.KEPT)
         rights = _alone(self.time, never=Alone.LOST, always=Alone.KEPT)
         return self._combined(and_, other, lefts, rights)
