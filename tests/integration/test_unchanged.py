@@ -6,9 +6,10 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING
-from tests.integration.orders import execute, order, save, sql, table, target
+from tests.integration.orders import execute, order, rows, save, sql, table, target
 
 pytestmark = pytest.mark.spark
+HOURS = "SELECT timestamp_seconds(1735689600 + 3600 * id) AS hour, id %% %s AS n FROM range(0, 6)"
 
 
 def told(asset):
@@ -52,6 +53,25 @@ def test_a_column_that_comes_is_news(spark, engine, tmp_path, commit):
     wider = table("a", tmp_path, **more, **sql("SELECT id, CAST(NULL AS INT) AS n FROM range(10)"))
     assert unchanged(engine, wider, told=told(asset)) == NOTHING
     assert unchanged(engine, wider, told=told(asset)) == EVERYTHING
+
+
+def test_blocks_that_share_a_file_with_others_are_told_apart(spark, engine, tmp_path, commit):
+    def hourly(modulus, keep=""):
+        words = ("WITH h AS (", HOURS % modulus, ") SELECT h.* FROM h JOIN {{ partitions }} USING (hour)", keep)
+        query = " ".join(words)
+        return table("a", tmp_path, by="hour", column="hour", unchanged="skip", commit=commit, **sql(query))
+
+    asset, day = hourly(4), "2025-01-01T00..2025-01-01T05"
+    execute(engine, order(asset, keys=day))
+    assert len(DeltaTable(asset.storage.path).file_uris()) < 6
+    before, two = rows(spark, asset), "2025-01-01T02..2025-01-01T03"
+    assert unchanged(engine, asset, keys=two, told=told(asset)) == asset.partitioning.parse(two)
+    assert rows(spark, asset) == before
+    other = hourly(3)
+    assert unchanged(engine, other, keys=two, told=told(asset)) == asset.partitioning.parse("2025-01-01T02")
+    gone = hourly(3, "WHERE h.n > 0")
+    assert unchanged(engine, gone, keys=two, told=told(asset)) == asset.partitioning.parse("2025-01-01T02")
+    assert unchanged(engine, gone, keys=two, told=told(asset)) == asset.partitioning.parse(two)
 
 
 def test_a_run_that_changes_nothing_leaves_the_files_as_they_are(engine, tmp_path):
