@@ -58,3 +58,31 @@ def test_what_is_none_is_refused_at_its_place(made, text, message):
 def test_a_source_has_none(made):
     with pytest.raises(SpecError, match="'budget' has no meaning for a source: others write it, so nothing runs"):
         made("{bytes: 1GB}", head="asset: a\nsource: true\nuri: x-a\n")
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """Loads an asset and a source of a project with this budget."""
+
+    def project(text, own=""):
+        (tmp_path / "project.yml").write_text(f"project: p\nassets: [.]\nbudget: {text}\n")
+        (tmp_path / "a.yml").write_text(f"{SQL}{own}---\nasset: s\nsource: true\n")
+        return load(tmp_path, {}).assets
+
+    return project
+
+
+def test_that_of_the_project_is_of_every_asset_that_does_not_say(beside):
+    assets = beside("{bytes: 1kB}")
+    assert assets["a"].budget == Budget(1000)
+    assert assets["s"].budget is None
+
+
+def test_an_asset_may_have_another_or_none(beside):
+    assert beside("{bytes: 1kB}", "budget: {seconds: 5}\n")["a"].budget == Budget(None, 5)
+    assert beside("{bytes: 1kB}", "budget: {}\n")["a"].budget == Budget()
+
+
+def test_a_wrong_one_is_told_at_its_place(beside):
+    with pytest.raises(SpecError, match=r"project.yml:3:10: unknown key 'bites'"):
+        beside("{bites: 10}")

@@ -64,6 +64,13 @@ class DefaultsMap(_Map):
     )
 
 
+class BudgetMap(_Map):
+    """What one run may cost; without either it may cost anything."""
+
+    bytes: Maybe[SizeValue] = Field(default=None, description="That it reads of its inlets at most, such as 10GB.")
+    seconds: Maybe[Count] = Field(default=None, description="That it takes at most, by earlier runs.")
+
+
 class ProjectFile(_Map):
     """project.yml."""
 
@@ -81,17 +88,13 @@ class ProjectFile(_Map):
     )
     spark: dict[str, Plain] = Field(default={}, description="Settings of a session that sparkassets itself creates.")
     max_parallel_runs: Count = Field(default=4, description="Assets that run side by side.")
+    budget: Maybe[Annotated[BudgetMap, a_map("{bytes: 10GB, seconds: 3600}")]] = Field(
+        default=None, description="What a run may cost whose asset does not say itself."
+    )
     defaults: DefaultsMap = Field(default=DefaultsMap(), description="What assets do that do not say otherwise.")
 
 
 # --------------------------------------------------------------------------- an asset
-
-
-class BudgetMap(_Map):
-    """What one run may cost; without either it may cost anything."""
-
-    bytes: Maybe[SizeValue] = Field(default=None, description="That it reads of its inlets at most, such as 10GB.")
-    seconds: Maybe[Count] = Field(default=None, description="That it takes at most, by earlier runs.")
 
 
 class ReadMap(_Map):

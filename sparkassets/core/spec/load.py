@@ -135,7 +135,7 @@ def _compile(
         start=within.start,
         end=within.end,
         paused=keys.paused,
-        budget=_budget(keys.budget),
+        budget=None if keys.source else _budget(keys.budget or project.keys.budget),
         retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
         retry_delay_seconds=draft.seconds["retry_delay"],
         timeout_seconds=draft.seconds["timeout"],

@@ -17,7 +17,7 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "project.yml": files.ProjectFile,
     "`defaults` of the project": files.DefaultsMap,
     "An asset": files.AssetFile,
-    "`budget` of an asset": files.BudgetMap,
+    "`budget` of the project and of an asset": files.BudgetMap,
     "An inlet: `inlets: {name: {…}}`": files.InletMap,
     "`require` of an inlet": files.RequireMap,
     "`read` of an inlet": files.ReadMap,

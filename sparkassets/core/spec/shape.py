@@ -33,7 +33,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[o
         "strategy.date_range": files.DateRangeMap,
         "strategy.segments": files.SegmentOptionsMap,
     },
-    files.ProjectFile: {"": files.ProjectFile, "defaults": files.DefaultsMap},
+    files.ProjectFile: {"": files.ProjectFile, "defaults": files.DefaultsMap, "budget": files.BudgetMap},
 }
 """Which model describes the map at a path, or which function tells by its keys."""
 
