@@ -423,8 +423,8 @@ class Target(Protocol):
     def transaction_version(self) -> int | None:
         """The newest version that was committed; None without a table or any commit of the asset's."""
 
-    def committed(self, runs: Sequence[str]) -> Sequence[Committed]:
-        """The data commits of these runs, oldest first.
+    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
+        """The data commits of these runs, oldest first; none of theirs has a transaction version below ``above``.
 
         Raises:
             HistoryGoneError: The history is too short to tell, or the table was restored: ask a person.

@@ -242,7 +242,8 @@ class Execution:
 
     def _look(self, runs: Sequence[str]) -> tuple[Committed, ...] | None:
         """What is in the outlets of the one of these runs that is in any; None where it is not in all of them."""
-        seen = [target.committed(runs) for target in self._targets]
+        first = self._older[0].token if self._older else self._order.token
+        seen = [target.committed(runs, above=2 * first) for target in self._targets]
         self._found = tuple(commits[-1] if commits else None for commits in seen)
         committed = tuple(each for each in self._found if each is not None)
         return committed if len(committed) == len(self._targets) else None

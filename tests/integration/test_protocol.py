@@ -234,3 +234,18 @@ def test_what_a_commit_says_of_itself(log):
 def test_the_wrong_kind_of_computation_is_a_mistake_of_the_caller(engine, log):
     with pytest.raises(TypeError, match="expected what compute returned, got object"):
         target(engine, order(log)).write(object(), marker=marker(order(log)))
+
+
+def test_however_short_the_log_is_what_no_version_of_the_transaction_tells_is_not_in(engine, spark, log):
+    execute(engine, order(log))
+    run = order(log)
+    save(spark.sql(ONE), log)
+    DeltaTable(log.storage.path).create_checkpoint()
+    Path(log.storage.path, "_delta_log", f"{0:020}.json").unlink()
+    with pytest.raises(HistoryGoneError):
+        target(engine, run).committed([run.run])
+    there = target(engine, run)
+    assert there.committed([run.run], above=2 * run.token) == ()
+    assert there.transaction_version() is not None
+    there.fence(None, marker=marker(run, version=2 * run.token, kind="fence"))
+    assert there.committed([run.run], above=2 * run.token) == ()

@@ -257,6 +257,8 @@ SAMPLE = (
     passing("S3 append, by the driver", **SMALL),
     passing("S4 2 attempts, by the driver", **SMALL | {"events": 1, "attempts": 2, "late": 0}),
     passing("S5 two outlets, by the driver", **SMALL | {"events": 1, "late": 0, **TWO}),
+    passing("S6 two slots, append", claims=2, **SLOTS),
+    passing("S7 two slots, replace, a backfill of both", claims=2, backfill=0, **REPLACING),
 )
 """What takes seconds."""
 

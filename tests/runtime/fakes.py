@@ -148,13 +148,16 @@ class FakeTarget:
         versions = [c.marker.version for c in self.engine.tables.get(self.name, []) if c.marker.app_id == self.app_id]
         return versions[-1] if versions else None
 
-    def committed(self, runs: Sequence[str]) -> Sequence[Committed]:
+    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
         self.engine.hook(self.name, "committed", None)
         metrics = self.engine.metrics
         return [
             Committed(c.marker.run, c.marker.token, c.marker.attempt, version, "t", c.marker.measures, metrics)
             for version, c in enumerate(self.engine.tables.get(self.name, []))
-            if c.marker.kind == "data" and c.marker.run in runs and c.marker.app_id == self.app_id
+            if c.marker.kind == "data"
+            and c.marker.run in runs
+            and c.marker.app_id == self.app_id
+            and c.marker.version >= above
         ]
 
     def fence(self, computation: Result | None, *, marker: CommitMarker) -> None:

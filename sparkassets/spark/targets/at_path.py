@@ -36,18 +36,21 @@ class PathTarget:
         self._asset = asset
         self._app_id = app_id
         self._enlist = enlist
+        self._before: history.Moment | None = None
 
     def transaction_version(self) -> int | None:
         """The newest version that was committed; None without a table or any commit of the asset's."""
-        return history.transaction_version(self._asset, self._app_id)
+        now = history.moment(self._asset, self._app_id)
+        self._before = self._before or now  # no fence of this run's was in when it asked first
+        return None if now is None else now.transaction
 
-    def committed(self, runs: Sequence[str]) -> Sequence[Committed]:
-        """The data commits of these runs, oldest first.
+    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
+        """The data commits of these runs, oldest first; none of theirs has a transaction version below ``above``.
 
         Raises:
             HistoryGoneError: The history cannot tell.
         """
-        return history.committed(self._asset, runs, app_id=self._app_id)
+        return history.committed(self._asset, runs, app_id=self._app_id, above=above, before=self._before)
 
     def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
         """Commits no rows, stamped; creates a missing table with the computation's or the declared columns.

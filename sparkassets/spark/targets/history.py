@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
 from sparkassets.ports import Committed, HistoryGoneError
 from sparkassets.spark.markers import told
 from sparkassets.spark.table import newest_commits, open_table, path_of
@@ -17,54 +18,97 @@ _FIRST_LOOK = 8
 _WIDER = 8
 
 
-def transaction_version(asset: AssetSpec, app_id: str) -> int | None:
-    """The newest transaction version of ``app_id``; None without a table or transaction."""
+@frozen
+class Moment:
+    """A version of a table, and the newest version of a transaction in it; None without a commit of that."""
+
+    table_id: str
+    version: int
+    transaction: int | None
+
+    def excludes(self, above: int) -> bool:
+        """Whether no commit with that version of the transaction, or a higher one, was in by then."""
+        return self.transaction is None or self.transaction < above
+
+
+def moment(asset: AssetSpec, app_id: str) -> Moment | None:
+    """What the table tells of ``app_id`` now; None without a table."""
     table = open_table(path_of(asset))
-    return None if table is None else table.transaction_version(app_id)
+    if table is None:
+        return None
+    return Moment(str(table.metadata().id), table.version(), table.transaction_version(app_id))
 
 
-def committed(asset: AssetSpec, runs: Collection[str], *, app_id: str) -> Sequence[Committed]:
+def committed(
+    asset: AssetSpec, runs: Collection[str], *, app_id: str, above: int = 0, before: Moment | None = None
+) -> Sequence[Committed]:
     """The data commits of these runs, oldest first.
 
     Looks from the newest commit back, and stops where nothing older can be theirs: at another run's data under the same
-    app id (chains do not interleave), or when each of them is found, or fenced itself before it wrote anything.
+    app id (chains do not interleave), or when each of them is found, or fenced itself before it wrote anything; below
+    ``above``, as none of theirs has such a version; and at the moment ``before``, if none of theirs was in by then.
 
     Raises:
         HistoryGoneError: The log is too short to tell, or the table was restored to before what was found.
     """
     table = open_table(path_of(asset))
-    if table is None or table.transaction_version(app_id) is None:
+    newest = None if table is None else table.transaction_version(app_id)
+    if table is None or newest is None or newest < above:
         return ()
     open_runs = set(runs)
     found: list[Committed] = []
-    restored = False
-    version = table.version() + 1
-    for commit in _history(table):
-        version = commit["version"]
-        restored = restored or commit.get("operation") == "RESTORE"
-        said = told(commit, app_id)
-        if said is None:
-            continue
+    stop = _bound(table, before, above=above)
+    for commit, said, restored in _own(asset, table, open_runs, app_id=app_id, above=above, stop=stop):
         if said["kind"] == "data":
             if said["run"] not in runs:
-                return tuple(found[::-1])
+                break
             if restored:
                 raise HistoryGoneError(
-                    f"{asset.name}: its table was restored after version {version}, which holds run {said['run']}",
+                    f"{asset.name}: its table was restored after version {commit['version']},"
+                    f" which holds run {said['run']}",
                     hint="look whether its rows are there, then mark the partitions as done or missing",
                 )
             found.append(_committed(said, commit, table_id=str(table.metadata().id)))
         if said["kind"] == "data" or said["version"] == 2 * said["epoch"] + 1:
             open_runs.discard(said["run"])
         if not open_runs:
-            return tuple(found[::-1])
+            break
+    return tuple(found[::-1])
+
+
+def _own(
+    asset: AssetSpec, table: DeltaTable, sought: Collection[str], *, app_id: str, above: int, stop: int
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
+    """The commits of ``app_id``, the newest first, what each says of itself, and whether a RESTORE came after it.
+
+    Down to version ``stop`` of the table, or ``above`` of the transaction.
+
+    Raises:
+        HistoryGoneError: The log begins before that, and some runs are ``sought`` still.
+    """
+    restored, version = False, table.version() + 1
+    for commit in _history(table):
+        version = commit["version"]
+        if version <= stop:
+            return
+        restored = restored or commit.get("operation") == "RESTORE"
+        said = told(commit, app_id)
+        if said is not None and said["version"] < above:
+            return
+        if said is not None:
+            yield commit, said, restored
     if version > 0:
-        named = ", ".join(sorted(open_runs))
+        named = ", ".join(sorted(sought))
         raise HistoryGoneError(
             f"{asset.name}: its table's log begins at version {version}; whether run {named} is in it cannot be told",
             hint="look at the rows, then mark the partitions as done or missing",
         )
-    return tuple(found[::-1])
+
+
+def _bound(table: DeltaTable, before: Moment | None, *, above: int) -> int:
+    """The version up to which no commit is sought; -1 where all are."""
+    same = before is not None and before.table_id == str(table.metadata().id)
+    return before.version if before is not None and same and before.excludes(above) else -1
 
 
 def _history(table: DeltaTable) -> Iterator[Mapping[str, Any]]:
