@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from sparkassets.runtime.work import Backfill, Rebuild
 
 
+_ALL_ALONE = "--all computes all that is wanted: leave --partition, --interval and --segment out"
+
+
 @frozen
 class BackfillRequest:
     """What a backfill is asked to do.
@@ -68,7 +71,7 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
 def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
     """What a request names of an asset with partitions; everything for all that is wanted or there."""
     if request.whole and (request.partition is not None or request.interval is not None or request.segments):
-        raise InputError("--all computes all that is wanted: leave --partition, --interval and --segment out")
+        raise InputError(_ALL_ALONE)
     if request.whole:
         return EVERYTHING
     if request.interval is not None or (request.partition is None and not request.segments):
@@ -90,7 +93,7 @@ def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
     if request.partition is not None:
         raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
     if request.whole and request.interval is not None:
-        raise InputError("--all computes all that is wanted: leave --partition and --interval out")
+        raise InputError(_ALL_ALONE)
     options = {
         "--segment": request.segments,
         "--newest-first": request.newest_first,

@@ -93,7 +93,10 @@ def test_backfill_and_ignore(shop, sql, said, asked):
 
 def test_all_goes_with_no_partition(said):
     code, _, err = said("backfill", "daily_revenue", "--all", "--partition", "2025-01-01")
-    assert (code, err) == (2, "error: --all computes all that is wanted: leave --partition and --interval out\n")
+    assert (code, err) == (
+        2,
+        "error: --all computes all that is wanted: leave --partition, --interval and --segment out\n",
+    )
 
 
 def test_a_value_that_on_code_change_has_not(shop, said):

@@ -70,7 +70,8 @@ def test_no_slot_is_longer_than_the_longest(drawn):
     shown = wall_clock(end, partition.timezone) - wall_clock(start, partition.timezone)
     longest = partition.longest
     assert longest.months == 0
-    assert end - start <= longest.seconds or shown <= timedelta(days=longest.days, seconds=longest.seconds)
+    most = timedelta(days=longest.days, seconds=longest.seconds)
+    assert timedelta(seconds=end - start) <= most or shown <= most  # a zone may skip a whole day of its calendar
 
 
 @given(placed(), st.integers(1, 3))

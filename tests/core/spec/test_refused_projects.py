@@ -314,7 +314,7 @@ project.yml:1:10: 'project' is 1; expected a name of letters, digits and '_' tha
 project.yml:2:1: unknown key 'foo' in the project file
     foo: 2
     ^^^
-  hint: known are assets, defaults, max_parallel_runs, project, python, spark, state, timezone, warehouse
+  hint: known are assets, budget, defaults, max_parallel_runs, project, python, spark, state, timezone, warehouse
 """,
             id="everything_at_once_in_order_of_place",
         ),

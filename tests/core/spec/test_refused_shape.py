@@ -205,7 +205,7 @@ columns: [a]
 a.yml:2:8: 'extra' is 1; expected a map
     extra: 1
            ^
-a.yml:3:9: 'params' is 'text'; expected a map
+a.yml:3:9: 'params' is 'text'; expected a map, or a list of maps
     params: text
             ^^^^
 a.yml:4:10: 'columns' is a list; expected a map
