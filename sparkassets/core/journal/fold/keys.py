@@ -151,6 +151,7 @@ def _derive(work: Workspace, name: str, seq: int, *, computed: bool) -> None:
     asset = work.assets[name] = replace(asset, spec=asset.spec.partitioned(after))
     if before.has_whole and not after.has_whole:
         work.assets[name] = _came_out(asset, computed=computed)
+        _there(work, asset, work.assets[name])
     else:
         for fresh in _fresh(before, after):
             listed_again(work, name, fresh.known, seq)
@@ -224,6 +225,15 @@ def _came_out(asset: AssetState, *, computed: bool) -> AssetState:
         partly={key: _answering(items, each) for key, items in asset.partly.items()},
         failed=tuple(item for item in failed if item.blocks),
     )
+
+
+def _there(work: Workspace, before: AssetState, after: AssetState) -> None:
+    """Those that read the asset's dataset find there, for the whole of a dimension, what became of it."""
+    uri, whole = after.spec.uri, of_all(before.coverage)
+    if whole and not work.has_others(uri, after.name):
+        dataset = work.dataset(uri)
+        coverage = (dataset.coverage - whole) | (after.coverage - before.coverage)
+        work.datasets[uri] = replace(dataset, coverage=coverage)
 
 
 def _marks(marks: StampedPartitions, each: Callable[[PartitionSet], PartitionSet]) -> StampedPartitions:

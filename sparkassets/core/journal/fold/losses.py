@@ -44,6 +44,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             marks=asset.skips,
             keys=asset.keys,
             redo=asset.redo,
+            made=tuple(replace(each, blocks=NOTHING) for each in asset.made),
             loss=Loss(blocks, found.reason, seq),
             foreign=found.commits,
             **position,

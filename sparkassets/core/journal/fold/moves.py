@@ -24,7 +24,8 @@ def moved(work: Workspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetSt
             dataset = replace(dataset, recent=recent, touched=StampedPartitions())
         work.datasets[spec.uri] = dataset
     marks = old.skips if spec.partitioning.understands(old.spec.partitioning) else ()
-    return AssetState(old.name, spec, chain=old.chain, paused=old.paused, placed=seq, marks=marks)
+    made = tuple(replace(each, blocks=NOTHING) for each in old.made)
+    return AssetState(old.name, spec, chain=old.chain, paused=old.paused, placed=seq, marks=marks, made=made)
 
 
 def renamed(work: Workspace, name: str, old: str, new: str) -> None:
