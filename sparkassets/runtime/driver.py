@@ -446,12 +446,13 @@ class Driver:
             return entries
 
         entries = (each.entry for each in self.ledger.commit(decide))
-        recorded = {entry.asset: entry for entry in entries if isinstance(entry, SuccessEntry | FailureEntry)}
+        recorded = {_recorder(entry): entry for entry in entries if isinstance(entry, SuccessEntry | FailureEntry)}
         for end in ended:
             self._broken |= isinstance(end.outcome, Failed) and issubclass(type(end.outcome.error), EngineLostError)
             del self._active[end.active.claim.token]
             self._unrecorded.remove(end)
-            result = self._result(end, failures[end.active.claim.token], recorded.get(end.active.run.asset))
+            token = end.active.claim.token
+            result = self._result(end, failures[token], recorded.get(token))
             self._results.append(result)
             if work is not None and not self._is_anew(end, self.ledger.state):
                 work.ended(end.active.run, result)
@@ -617,6 +618,11 @@ def _keys(outcome: Done, added: Mapping[str, Sequence[str]]) -> dict[str, tuple[
 def _told_up_to(asset: AssetState) -> tuple[str, int] | None:
     """The table, and the version of it, that whoever reads the asset knows of."""
     return None if asset.table_id is None or asset.seen is None else (asset.table_id, asset.seen)
+
+
+def _recorder(entry: SuccessEntry | FailureEntry) -> int:
+    """The fence token of the claim that an end is recorded for."""
+    return entry.recorder if isinstance(entry, SuccessEntry) else entry.token
 
 
 def _unchanged(asset: AssetState, done: Done, blocks: PartitionSet) -> PartitionSet:

@@ -139,7 +139,7 @@ class Backfill:
         self._due_before = decision_of(replace(context, decided={}), asset).coming
         if not self._force:
             return ()
-        known = open_request(context.state_of(asset), self._asked)
+        known = open_request(asset, context.state_of(asset), self._asked)
         if known is None:
             self._recorded = to_redo(context, asset, self._blocks)
             entry = BackfillEntry(asset.name, self._asked, self._recorded, self._newest_first, limited)
@@ -191,7 +191,7 @@ class Backfill:
         left = self.remaining | (divided(context, asset) & self._blocks)
         if not self._recorded:
             return left
-        known = open_request(context.state_of(asset), self._asked)
+        known = open_request(asset, context.state_of(asset), self._asked)
         return left - (self._recorded if known is None else self._recorded - known.left)
 
     def _limited(self, context: PlanningContext, found: Plan) -> Plan:

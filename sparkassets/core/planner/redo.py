@@ -23,9 +23,11 @@ def left_of(context: PlanningContext, asset: AssetSpec, request: RedoRequest) ->
     return left - busy(context, asset, context.state_of(asset))
 
 
-def open_request(state: AssetState, asked: PartitionSet) -> RedoRequest | None:
-    """What is left of a request of exactly these blocks."""
-    return next((each for each in state.redo if each.asked == asked), None)
+def open_request(asset: AssetSpec, state: AssetState, asked: PartitionSet) -> RedoRequest | None:
+    """The request of exactly these blocks; None where nothing is left of it that the asset still has."""
+    found = next((each for each in state.redo if each.asked == asked), None)
+    left = asset.partitioning.cover(found.left) & asset.partitioning.known if found is not None else NOTHING
+    return replace(found, left=left) if found is not None and left else None
 
 
 def redone(case: Case, course: Course, steps: Sequence[Step]) -> Course:
