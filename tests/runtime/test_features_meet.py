@@ -1,4 +1,4 @@
-"""Recorded requests, segments that go, and runs side by side, by a real driver: what holds for each alone holds still."""
+"""Recorded requests, segments that go, and runs side by side, by a real driver: each is as it is alone."""
 
 import threading
 import time

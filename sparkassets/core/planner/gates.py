@@ -72,7 +72,8 @@ def gates(case: Case, course: Course) -> Course:
         return course
     holes = case.pending.holes
     waiting = fills_nothing(case.context, case.asset, first.blocks & holes)
-    gated = gate(case.context, case.asset, first.blocks - course.barred - holes, first.since)
+    forced = first.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
+    gated = gate(case.context, case.asset, first.blocks - course.barred - holes, first.since, emptied=forced)
     if gated.ready is first.blocks and not (gated.waiting or gated.notes or waiting):
         return course
     kept = replace(first, blocks=gated.ready, notes=(*first.notes, *gated.notes))

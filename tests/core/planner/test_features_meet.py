@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from sparkassets.core.definitions import Definition
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.entries import SegmentEntry
+from sparkassets.core.journal.entries import ObservedEntry, SegmentEntry
 from sparkassets.core.journal.found import Found, TargetEntry
+from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, InletSpec, StorageLocation
 from tests.builders import Story, asset, project, source
 from tests.core.planner.test_runtime_keys import RUNTIME, came_out
 
@@ -76,3 +79,30 @@ class TestCodeOfATableThatIsMadeAnew:
         story.change(*self.assets(NEW, storage=there))
         assert story.due() == {"a": ["2025-01-01..2025-01-03"]}
         assert self.older_checkout_is_idle(story, storage=there)
+
+
+class TestARecordedRequest:
+    def test_goes_on_with_what_keeps_its_rows(self):
+        story = Story(project(source("s"), asset("a", InletSpec("s", "", None, on_removed="keep"))))
+        story.observed("s", "2025-01-01..2025-01-03")
+        story.run_all()
+        day = story.project.assets["s"].partitioning.parse("2025-01-02")
+        story.add(ObservedEntry("s", "x-s", removed=day))
+        assert story.due() == {}
+        story.add(BackfillEntry("a", day, day))
+        assert story.due() == {"a": ["2025-01-02"]}
+        story.run_all()
+        assert story.waits("a") == ["up to date since a-8"]
+
+    @pytest.mark.parametrize("keys", [("de",), ()])
+    def test_of_a_whole_is_answered_once_its_keys_are_known(self, keys):
+        story = Story(project(source("raw"), asset("model", "raw", segments=RUNTIME)))
+        story.observed("raw", EMPTY)
+        came_out(story, "model")
+        whole = story.state.assets["model"].coverage
+        story.add(BackfillEntry("model", whole, whole))
+        if not keys:
+            story.add(SegmentEntry("model", "customer", ("de",)))
+        came_out(story, "model", *keys)
+        assert story.state.assets["model"].redo == ()
+        assert story.due() == {}

@@ -224,6 +224,7 @@ def _came_out(asset: AssetState, *, computed: bool) -> AssetState:
         gaps=each(asset.gaps),
         partly={key: _answering(items, each) for key, items in asset.partly.items()},
         failed=tuple(item for item in failed if item.blocks),
+        redo=tuple(replace(request, left=each(request.left)) for request in asset.redo),
     )
 
 
