@@ -20,7 +20,7 @@ def test_the_tree(said):
     assert rest == [
         "│  └─ read orders 2025-01-01",
         "│     └─ 2025-01-01: observed at …, 2 files",
-        "└─ ✗ 2030-01-01: not computed",
+        "└─ ✗ 2030-01-01: not there",
     ]
 
 
@@ -39,7 +39,7 @@ def test_the_document(said, asked):
 def test_before_the_first_run_nothing_is_known(said):
     assert said("lineage", "daily_revenue", "--partition", "2025-01-01")[1].splitlines() == [
         "daily_revenue 2025-01-01",
-        "└─ ✗ 2025-01-01: not computed",
+        "└─ ✗ 2025-01-01: not there",
     ]
 
 

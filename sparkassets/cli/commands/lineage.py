@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
 
 _NOTHING = {
-    "missing": "not computed",
+    "missing": "not there",
     "unknown": "the journal does not tell what computed it, or does not any more",
 }
 

@@ -167,7 +167,15 @@ class _Tracer:
                 rest = rest - own
                 if not rest:
                     return tuple(found)
-        return (*found, *([Origin(asset.name, "unknown", rest)] if rest and not whole else []))
+        return (*found, *([] if whole else self._untold(asset, rest)))
+
+    def _untold(self, asset: AssetSpec, rest: PartitionSet) -> Iterator[Origin]:
+        """What no entry tells of: it never was there, or the entry is not kept any more."""
+        never = rest - self.state.dataset(asset.uri).ever if asset.partitioning.is_partitioned else NOTHING
+        if rest - never:
+            yield Origin(asset.name, "unknown", rest - never)
+        if never:
+            yield Origin(asset.name, "missing", never)
 
     def _entries(self, asset: AssetSpec, asked: _Asked) -> Iterator[Numbered]:
         """What may tell of it, newest first."""

@@ -8,6 +8,7 @@ from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
 from sparkassets.core.journal.lineage import Origin, lineage
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING
+from sparkassets.core.spec.model import InletSpec, Require
 from tests.builders import Story, asset, days, project, source
 from tests.core.planner.test_products import History, blocks_of, inside, made
 from tests.depth import histories
@@ -198,3 +199,18 @@ def check(history: History, origin: Origin, parts) -> None:
 
 def _parts(entry):
     return entry.blocks if isinstance(entry, SuccessEntry) else entry.changed
+
+
+def test_what_a_run_read_and_never_was_there_is_missing_and_not_unknown():
+    story = Story(
+        project(source("s"), asset("weekly", InletSpec("s", "", None, require=Require("any")), by="week")),
+        now="2025-02-01",
+    )
+    story.observed("s", "2025-01-08")
+    story.run("weekly")
+    (origin,) = traced(story, "weekly", days("2025-W02", by="week")).origins
+    (read,) = origin.reads
+    assert [(each.kind, story.keys("s", each.blocks)) for each in read.origins] == [
+        ("source", ["2025-01-08"]),
+        ("missing", ["2025-01-06..2025-01-07", "2025-01-09..2025-01-12"]),
+    ]
