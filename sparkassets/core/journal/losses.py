@@ -39,7 +39,7 @@ def _start_after(asset: AssetSpec, state: AssetState, found: Found) -> Mapping[s
         return {} if found.lost.is_everything else state.watermarks
     if asset.partitioning.is_partitioned and found.kind in ("gone", "restored"):
         return {}  # what is lost is missing, and appended again
-    if not isinstance(asset.strategy, LatestOnly):
+    if not isinstance(asset.strategy, LatestOnly) or not any(inlet.read for inlet in asset.inlets.values()):
         return None
     if found.kind == "gone":
         return {}

@@ -11,8 +11,8 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.timetables import Continuous, Once, Slot, Timetable
+from sparkassets.core.strategies import EveryInstance, LatestOnly, Strategy
+from sparkassets.core.timetables import Catchup, Continuous, Once, Slot, Timetable
 from sparkassets.frozen import frozen
 
 MOST_RUNS = 100
@@ -47,7 +47,7 @@ def due_ticks(
             return _continuous(context, asset, timetable, state)
         case Once():
             return _once(context, asset, timetable, state)
-    catchup = timetable.catchup or ("all" if isinstance(asset.strategy, EveryInstance) else "latest")
+    catchup = timetable.catchup or _catchup(asset.strategy)
     newest = timetable.last_at(instant(context.now))
     if newest is None:
         return _not_yet(context, asset, timetable, state)
@@ -68,6 +68,16 @@ def due_ticks(
     spanned = f"more than {MOST_RUNS}" if many else f"{len(missed)}"
     whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
     return (_noted(whole, f"spans {spanned} intervals since {context.when(first.interval[0])} (catchup: rollup)"),)
+
+
+def _catchup(strategy: Strategy | None) -> Catchup:
+    """What becomes of missed intervals where nobody says it; by `LatestOnly` a run goes from the watermark to now."""
+    match strategy:
+        case EveryInstance():
+            return "all"
+        case LatestOnly():
+            return "rollup"
+    return "latest"
 
 
 def instance_tick(context: PlanningContext, timetable: Timetable) -> Tick | None:

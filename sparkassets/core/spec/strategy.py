@@ -31,8 +31,7 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
     if draft.sure("strategy", "partition", "inlets"):
         write_is_sure = draft.sure("write")
         _check_needs(draft, name, inlets)
-        if name == "every_instance" and draft.partitioning.is_partitioned:
-            _check_instances(draft, schedule)
+        _check_schedule(draft, name, inlets, schedule)
         if write_is_sure:
             _check_write(draft, name)
     write = WRITES[draft.keys.write or Replace.name]
@@ -72,13 +71,31 @@ def _check_needs(draft: AssetDraft, name: Name, inlets: Mapping[str, InletSpec])
     at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
     reads = [each for each, inlet in inlets.items() if inlet.read]
     _check_partition(draft, at, name)
-    if name == "latest_only" and not reads:
-        hint = "write inlets: {<asset>: {read: {after: <column>}}}"
-        at.problem("strategy 'latest_only' needs an inlet that is read above a watermark", hint=hint)
     if name != "latest_only":
         for inlet in reads:
             message = f"'read' needs strategy 'latest_only', but asset {draft.name!r} has {name!r}"
             (draft.at / "inlets" / inlet / "read").key_problem(message)
+
+
+def _check_schedule(draft: AssetDraft, name: Name, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
+    if name == "latest_only":
+        _check_latest(draft, inlets, schedule)
+    elif name == "every_instance" and draft.partitioning.is_partitioned:
+        _check_instances(draft, schedule)
+
+
+def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
+    """Refuses what has no watermark to go on from, and intervals one by one."""
+    if any(inlet.read for inlet in inlets.values()) or not draft.sure("schedule"):
+        return
+    timetable = schedule.timetable
+    if timetable is None:
+        at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
+        hint = "write inlets: {<asset>: {read: {after: <column>}}}, or a timetable such as schedule: '@daily'"
+        at.problem("strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals", hint=hint)
+    elif timetable.catchup == "all":
+        hint = "write catchup: rollup, or strategy: every_instance"
+        (draft.at / "schedule").problem("strategy 'latest_only' runs once for all that it missed", hint=hint)
 
 
 def _check_partition(draft: AssetDraft, at: At, name: Name) -> None:

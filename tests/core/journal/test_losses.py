@@ -247,6 +247,13 @@ def test_instances_that_were_appended_are_not_remade_from_used_events(what):
     assert asset_status(story.context(), story.project.assets["a"]).notes == (what.reason + STUCK,)
 
 
+def test_intervals_that_were_appended_together_are_not_remade_by_themselves():
+    clocked = asset("a", "s", schedule=timed("@daily"), **LATEST)
+    story = ran(clocked, asset("b", "a", by=None))
+    assert found(story, "a", GONE).stuck
+    assert story.waits("a") == [GONE.reason + STUCK]
+
+
 def test_a_table_that_was_put_back_goes_on():
     story = every()
     before = story.state.assets["a"]

@@ -43,10 +43,10 @@ asset: a
 strategy: latest_only
 """,
             """\
-a.yml:2:11: strategy 'latest_only' needs an inlet that is read above a watermark
+a.yml:2:11: strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals
     strategy: latest_only
               ^^^^^^^^^^^
-  hint: write inlets: {<asset>: {read: {after: <column>}}}
+  hint: write inlets: {<asset>: {read: {after: <column>}}}, or a timetable such as schedule: '@daily'
 a.yml:2:11: strategy 'latest_only' needs its write to be given
     strategy: latest_only
               ^^^^^^^^^^^

@@ -1,0 +1,85 @@
+"""`latest_only` by intervals: one run from the newest interval that ran to now, whatever was missed in between."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import DAY, instant
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import Append
+from sparkassets.errors import SpecError
+from sparkassets.project import load
+from tests.builders import Story, asset, at, project, source, timed
+
+
+def story(schedule: object = "@daily", **bounds: object) -> Story:
+    return Story(
+        project(
+            source("s", by=None),
+            asset("a", "s", by=None, schedule=timed(schedule, **bounds), strategy=LatestOnly(), write=Append()),
+        ),
+        now="2025-01-03",
+    )
+
+
+def ran(told: Story) -> list[tuple[int, int] | None]:
+    return [run.request.interval for run in told.run_all()]
+
+
+def test_a_run_goes_from_the_newest_interval_that_ran_to_now():
+    told = story()
+    told.observed("s")
+    assert ran(told) == [(at("2025-01-02"), at("2025-01-03"))]
+    told.now = "2025-01-07T09:00"
+    (run,) = told.plan().runs
+    assert run.request.interval == (at("2025-01-03"), at("2025-01-07"))
+    assert "spans 4 intervals since 2025-01-03T00:00Z (catchup: rollup)" in run.reason
+    assert ran(told) == [(at("2025-01-03"), at("2025-01-07"))]
+    assert ran(told) == []
+
+
+def test_catchup_latest_skips_what_it_missed():
+    told = story({"cron": "@daily", "catchup": "latest"})
+    told.observed("s")
+    ran(told)
+    told.now = "2025-01-07"
+    assert ran(told) == [(at("2025-01-06"), at("2025-01-07"))]
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_size=12))
+def test_no_day_is_left_out_and_none_is_read_twice(steps):
+    """Whatever days pass between invocations, and whichever runs fail."""
+    told, now, done = story(start=at("2025-01-01")), at("2025-01-01"), []
+    told.observed("s")
+    for invocation, (passed, fails) in enumerate(steps):
+        now += passed * DAY
+        told.now = instant(now).isoformat()
+        for run in told.plan(invocation=str(invocation)).runs:
+            claim = told.claim(run, invocation=str(invocation))
+            if fails:
+                told.fail("a", claim, invocation=str(invocation))
+            else:
+                told.succeed("a", claim)
+                done.append(run.request.interval)
+    last = steps[-1][1]
+    assert not done or done[0][0] == at("2025-01-01")
+    assert [end for _, end in done[:-1]] == [start for start, _ in done[1:]]
+    assert last or done[-1][1] == now
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("schedule: manual", "a.yml:2:11: strategy 'latest_only' needs a watermark"),
+        ("schedule: {cron: '@daily', catchup: all}", "'latest_only' runs once for all that it missed"),
+        (
+            "schedule: '@daily'\npartition: {by: day, column: day}",
+            "strategy 'latest_only' with a partition",
+        ),
+    ],
+)
+def test_what_has_no_watermark_is_refused(tmp_path, text, message):
+    (tmp_path / "project.yml").write_text("project: p\nassets: [.]\n")
+    (tmp_path / "a.yml").write_text(f"asset: a\nstrategy: latest_only\nwrite: append\nsql: SELECT 1 AS n\n{text}\n")
+    with pytest.raises(SpecError, match=message):
+        load(tmp_path, {})
