@@ -97,7 +97,7 @@ class FileTimes:
 
     def of_instant(self, seconds: int) -> Span | None:
         """The slot that holds an instant; None, and noted, beyond the ends of the calendar."""
-        span = self._planned(lambda: (self.partition.floor(seconds), self.partition.next(seconds)))
+        span = self._planned(lambda: self.partition.of_instant(seconds))
         if span is None:
             self.leave_out(_written(seconds))
         return span
@@ -136,18 +136,20 @@ def _of_date(partition: TimePartition, value: date | str) -> Span | None:
     return partition.of_date(day)
 
 
-def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span:
+def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span | None:
     when = datetime.fromisoformat(value) if isinstance(value, str) else value
     at = unix(when if when.tzinfo else when.replace(tzinfo=UTC))
-    return partition.floor(at), partition.next(at)
+    return partition.of_instant(at)
 
 
-def _of_local_timestamp(partition: TimePartition, value: date | str) -> Span:
+def _of_local_timestamp(partition: TimePartition, value: date | str) -> Span | None:
     local = datetime.fromisoformat(str(value)) if not isinstance(value, datetime) else value
     both = [local_to_epoch(local, partition.timezone, fold=fold) for fold in (0, 1)]
     start, end = partition.floor(min(both)), partition.next(max(both))
     if local < partition.local_start(start):  # of a day that clocks skip: it belongs to the slot before
         return partition.previous(start), start
+    if partition.exclude and partition.of_instant(min(both)) is None:
+        return None
     return start, end
 
 

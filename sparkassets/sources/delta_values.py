@@ -112,7 +112,7 @@ def _of_instants(values: Array, times: FileTimes) -> Counter[Span]:
         if span is None:
             after = bisect_right(instants, instants[index], index)
         else:
-            after = bisect_left(instants, span[1] * _SECOND, index)
+            after = bisect_left(instants, times.partition.stop(span[0]) * _SECOND, index)
             rows[span] += after - index
         index = after
     return rows

@@ -175,8 +175,9 @@ def _blocks(partitioning: Partitioning, blocks: PartitionSet) -> Iterator[Block]
     if not partitioning.is_partitioned:
         return
     columns = [each.column for each in partitioning.segments]
-    for key, (start, end, segment) in zip(partitioning.keys(blocks), partitioning.slots(blocks), strict=True):
-        first, after = (None, None) if partitioning.time is None else (instant(start), instant(end))
+    for key, (start, _, segment) in zip(partitioning.keys(blocks), partitioning.slots(blocks), strict=True):
+        time = partitioning.time
+        first, after = (None, None) if time is None else (instant(start), instant(time.stop(start)))
         yield Block(
             key, first, after, {name: text for name, text in zip(columns, segment, strict=True) if text != WHOLE}
         )

@@ -62,5 +62,5 @@ def table(partitioning: Partitioning, blocks: PartitionSet) -> pa.Table:
     if time is not None:
         moment = pa.timestamp("us", "UTC")
         columns["start"] = pa.array([instant(start) for start, _, _ in slots], moment)
-        columns["end"] = pa.array([instant(end) for _, end, _ in slots], moment)
+        columns["end"] = pa.array([instant(time.stop(start)) for start, _, _ in slots], moment)
     return pa.table(columns)

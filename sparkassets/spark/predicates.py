@@ -223,7 +223,7 @@ def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner
 
 
 def _bounds(kind: str, partition: TimePartition, ranges: RangeSet) -> Iterator[tuple[str, str]]:
-    for start, end in ranges.pairs():
+    for start, end in partition.exact(ranges).pairs():
         match kind:
             case "date":
                 yield (

@@ -2,19 +2,23 @@
 
 from datetime import date, datetime
 
+import pyarrow as pa
 import pytest
 
 from sparkassets.core.instants import parse_instant, unix
-from sparkassets.core.partitions import RangeSet, TimePartition
+from sparkassets.core.partitions import Partitioning, RangeSet, TimePartition
 from sparkassets.delta.columns import PartitionColumn
 from sparkassets.delta.times import FileTimes
 from sparkassets.errors import RunError
+from sparkassets.sources.delta_values import spans_of
+from sparkassets.spark.partition_values import table
 from sparkassets.spark.predicates import inside
 
 QUARTERS = TimePartition("*/15 * * * *", "Europe/Berlin")
 SUNDAYS = TimePartition("0 0 * * SUN", "Europe/Berlin")
 SHIFTED = TimePartition("day", "Europe/Berlin", offset=6 * 3600)
 MONTHS = TimePartition("month", "Europe/Berlin", offset=14 * 86_400)
+WORKDAYS = TimePartition("day", "Europe/Berlin", exclude="* * * * SAT,SUN")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +55,28 @@ MONTHS = TimePartition("month", "Europe/Berlin", offset=14 * 86_400)
             "timestamp_ntz",
             "2025-03-29",
             "(`at` >= TIMESTAMP_NTZ'2025-03-29T06:00:00' AND `at` < TIMESTAMP_NTZ'2025-03-30T06:00:00')",
+        ),
+        (
+            WORKDAYS,
+            "date",
+            "2025-03-06..2025-03-10",
+            (
+                "(`at` >= DATE'2025-03-06' AND `at` < DATE'2025-03-08')"
+                " OR (`at` >= DATE'2025-03-10' AND `at` < DATE'2025-03-11')"
+            ),
+        ),
+        (WORKDAYS, "string", "2025-03-07..2025-03-10", "`at` IN ('2025-03-07', '2025-03-10')"),
+        (
+            WORKDAYS,
+            "timestamp",
+            "2025-03-07",
+            "(`at` >= TIMESTAMP'2025-03-06T23:00:00Z' AND `at` < TIMESTAMP'2025-03-07T23:00:00Z')",
+        ),
+        (
+            WORKDAYS,
+            "timestamp_ntz",
+            "2025-03-07",
+            "(`at` >= TIMESTAMP_NTZ'2025-03-07T00:00:00' AND `at` < TIMESTAMP_NTZ'2025-03-08T00:00:00')",
         ),
         (MONTHS, "date", "2025-03", "(`at` >= DATE'2025-03-15' AND `at` < DATE'2025-04-15')"),
         (MONTHS, "string", "2025-03", "`at` IN ('2025-03')"),
@@ -103,3 +129,36 @@ def test_values_that_begin_no_slot_are_left_out():
     times = FileTimes(PartitionColumn("at", "string", "at"), SUNDAYS)
     assert times.of_value("2025-03-31") is None
     assert times.ignored == {"2025-03-31"}
+
+
+def test_values_of_what_is_excluded_are_left_out():
+    for kind, value in (
+        ("date", date(2025, 3, 1)),
+        ("timestamp", "2025-03-01T12:00:00Z"),
+        ("timestamp_ntz", datetime.fromisoformat("2025-03-02T23:59")),
+        ("string", "2025-03-01"),
+    ):
+        times = FileTimes(PartitionColumn("at", kind, "at"), WORKDAYS)
+        assert times.of_value(value) is None
+        assert times.ignored == {str(value)}
+        assert times.of_bounds(value, value, rows=1, nulls=0) is None
+
+
+def test_instants_are_counted_by_the_slots_own_time():
+    times = FileTimes(PartitionColumn("at", "timestamp", "at"), WORKDAYS)
+    told = ("2025-02-28T12:00", "2025-03-01T12:00", "2025-03-02T12:00", "2025-03-03T12:00", "2025-03-03T13:00")
+    values = pa.array([datetime.fromisoformat(f"{each}+01:00") for each in told], pa.timestamp("us", "UTC"))
+    days = {WORKDAYS.parse_key("2025-02-28"): 1, WORKDAYS.parse_key("2025-03-03"): 2}
+    assert spans_of(values, times) == days
+    assert len(times.ignored) == 2
+
+
+def test_blocks_end_before_what_is_excluded():
+    days = Partitioning(WORKDAYS)
+    blocks = days.parse("2025-03-06..2025-03-10")
+    told = [(each["start"].isoformat(), each["end"].isoformat()) for each in table(days, blocks).to_pylist()]
+    assert told == [
+        ("2025-03-05T23:00:00+00:00", "2025-03-06T23:00:00+00:00"),
+        ("2025-03-06T23:00:00+00:00", "2025-03-07T23:00:00+00:00"),
+        ("2025-03-09T23:00:00+00:00", "2025-03-10T23:00:00+00:00"),
+    ]

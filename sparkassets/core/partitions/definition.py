@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import islice
 
 from sparkassets.core.instants import DAY, Duration, day_number, local_date, local_datetime, local_seconds, offsets
+from sparkassets.core.partitions.excluding import ExcludingGrid, Plain
 from sparkassets.core.partitions.grains import FIXED, YEARS, PartitionError
 from sparkassets.core.partitions.hours import HourGrid
 from sparkassets.core.partitions.ranges import RangeSet
@@ -15,7 +16,7 @@ from sparkassets.core.partitions.slices import SliceGrid
 from sparkassets.core.partitions.ticks import CronGrid
 from sparkassets.frozen import frozen
 
-Grid = HourGrid | SliceGrid | CronGrid
+Grid = Plain | ExcludingGrid
 
 
 @frozen
@@ -33,6 +34,8 @@ class TimePartition:
             the grid goes on outside.
         offset: So many seconds later on the wall clock each slot begins; only of days and longer grains.
         ahead: A duration: a slot counts, as if it was over, so long before its end.
+        exclude: Slots that are none, as of `excluded_text`. The one before reaches to the next that is one, so that
+            slots abut; `stop` and `exact` tell its own time.
     """
 
     by: str
@@ -42,6 +45,7 @@ class TimePartition:
     end: int | None = None
     offset: int = 0
     ahead: str | None = None
+    exclude: str = ""
 
     # ----------------------------------------------------------------- the grain
 
@@ -75,7 +79,7 @@ class TimePartition:
     @property
     def precision(self) -> str:
         """How much of a local time tells a slot: one of `FIXED`, or ``minute``."""
-        return _grid(self.by, self.timezone, self.offset).precision
+        return self._grid.precision
 
     @property
     def has_dates(self) -> bool:
@@ -85,17 +89,17 @@ class TimePartition:
     @property
     def longest(self) -> Duration:
         """No slot is longer, on the wall clock."""
-        return _grid(self.by, self.timezone, self.offset).longest
+        return self._grid.longest
 
     # ----------------------------------------------------------------- edges of slots
 
     def floor(self, unix: int) -> int:
         """The start of the slot that holds that instant."""
-        return _grid(self.by, self.timezone, self.offset).floor(unix)
+        return self._grid.floor(unix)
 
     def next(self, unix: int) -> int:
         """The end of the slot that holds that instant."""
-        return _grid(self.by, self.timezone, self.offset).next(unix)
+        return self._grid.next(unix)
 
     def ceil(self, unix: int) -> int:
         """The first start of a slot at that instant or after."""
@@ -106,31 +110,50 @@ class TimePartition:
         """The start of the slot before the one that holds that instant."""
         return self.floor(self.floor(unix) - 1)
 
+    def stop(self, start: int) -> int:
+        """Where the slot with that start ends: at its `next`, or at what is excluded before that.
+
+        >>> TimePartition("day", "UTC", exclude="* * * * FRI,SAT").stop(0) // 86400
+        1
+        """
+        grid = self._grid
+        return grid.stop(start) if isinstance(grid, ExcludingGrid) else grid.next(start)
+
+    def exact(self, ranges: RangeSet) -> RangeSet:
+        """The time of ``ranges``, which are bounded, without what is excluded."""
+        grid = self._grid
+        return grid.exact(ranges) if isinstance(grid, ExcludingGrid) else ranges
+
+    def of_instant(self, unix: int) -> tuple[int, int] | None:
+        """The slot that holds an instant, as (start, end); None where it is excluded."""
+        grid = self._grid
+        return grid.of_instant(unix) if isinstance(grid, ExcludingGrid) else (grid.floor(unix), grid.next(unix))
+
     def local_start(self, start: int) -> datetime:
         """The wall-clock time, naive, at which the slot with that start begins.
 
         A day begins at 00:00 even where the clocks skip it.
         """
-        return local_datetime(_grid(self.by, self.timezone, self.offset).nominal(start))
+        return local_datetime(self._grid.nominal(start))
 
     def local_last(self, start: int) -> datetime:
         """What the wall clock shows, naive, in the last second of the slot with that start."""
-        last = self.next(start) - 1
+        last = self.stop(start) - 1
         return local_datetime(last + offsets(self.timezone).at(last))
 
     def dated(self, start: int) -> date:
         """The first local date of the slot with that start: what a column of dates holds."""
-        return local_date(_grid(self.by, self.timezone, self.offset).dated(start))
+        return local_date(self._grid.dated(start))
 
     def named(self, start: int) -> date:
         """The first day of what the key of the slot with that start names; the same but for an offset of days."""
-        return local_date(_grid(self.by, self.timezone, self.offset).named(start))
+        return local_date(self._grid.named(start))
 
     def of_name(self, day: date) -> tuple[int, int] | None:
         """The slot whose key names a day, or the week, month or year that holds it; None where there is none."""
         if day.year not in YEARS:
             return None
-        return _grid(self.by, self.timezone, self.offset).of_name(day_number(day))
+        return self._grid.of_name(day_number(day))
 
     def of_date(self, day: date) -> tuple[int, int] | None:
         """The slot that a local date tells, as (start, end); None where there is none, or a date tells none.
@@ -140,13 +163,13 @@ class TimePartition:
         """
         if day.year not in YEARS:
             return None
-        return _grid(self.by, self.timezone, self.offset).of_date(day_number(day))
+        return self._grid.of_date(day_number(day))
 
     def of_local(self, local: datetime) -> tuple[int, int] | None:
         """The slot that holds a naive local time, None where clocks skip it; all slots of a repeated one as one."""
         if local.year not in YEARS:
             return None
-        return _grid(self.by, self.timezone, self.offset).of_local(local_seconds(local))
+        return self._grid.of_local(local_seconds(local))
 
     def alike(self, start: int) -> tuple[int, int]:
         """The time of all slots with the local start of that one: of a repeated hour both, else the slot."""
@@ -164,12 +187,14 @@ class TimePartition:
             late: Where several hours have the same wall-clock time, or months end on the same day, whether the latest
                 result is meant; else the earliest.
         """
-        return _grid(self.by, self.timezone, self.offset).shift(edge, duration, late=late)
+        return self._grid.shift(edge, duration, late=late)
 
     # ----------------------------------------------------------------- what counts
 
     def due(self, edge: int) -> int:
         """When the slot that ends at ``edge`` counts: then, or so long before as slots are wanted ahead."""
+        if self.exclude:
+            edge = self.stop(self.floor(edge - 1))
         return edge if self.ahead is None else self.shift(edge, -Duration.parse(self.ahead))
 
     def counted(self, now: int) -> int:
@@ -178,9 +203,8 @@ class TimePartition:
         >>> TimePartition("day", "UTC", ahead="2d").counted(5 * 86400) // 86400
         7
         """
-        edge = self.floor(now)
         if self.ahead is None:
-            return edge
+            return self.finished(now)
         edge = self.floor(Duration.parse(self.ahead).add_to(now, self.timezone))
         while self.due(edge) > now:
             edge = self.previous(edge)
@@ -188,17 +212,22 @@ class TimePartition:
             edge = following
         return edge
 
+    def finished(self, now: int) -> int:
+        """The end of the last slot that is over at an instant."""
+        edge = self.floor(now)
+        return self.next(now) if self.exclude and self.stop(edge) <= now else edge
+
     # ----------------------------------------------------------------- sets of slots
 
     def same_grid(self, other: TimePartition) -> bool:
         """Whether the slots of both are the same."""
-        return (self.by, self.timezone, self.offset) == (other.by, other.timezone, other.offset)
+        return self._identity == other._identity
 
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""
         if self._cuts(ranges):
             return ranges
-        grid = _grid(self.by, self.timezone, self.offset)
+        grid, ranges = self._grid, self.exact(ranges)
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
@@ -219,27 +248,25 @@ class TimePartition:
         """The time of every slot that lies in one of the ranges wholly."""
         if self._cuts(ranges):
             return ranges
-        grid = _grid(self.by, self.timezone, self.offset)
+        grid = self._grid
         floor, following = grid.floor, grid.next
-        starts: list[int] = []
-        ends: list[int] = []
+        found: list[tuple[int, int]] = []
         for start, end in ranges.pairs():
-            low, high = start if floor(start) == start else following(start), floor(end)
+            low, high = start if floor(start) == start else following(start), self.finished(end)
             if low < high:
-                starts.append(low)
-                ends.append(high)
-        return RangeSet(tuple(starts), tuple(ends))
+                found.append((low, high))
+        return RangeSet.of(found)
 
     def _cuts(self, ranges: RangeSet) -> bool:
         """Whether all of the ranges begin and end at edges; of a single one, which most are, it is remembered."""
         if len(ranges.starts) == 1:
-            return _are_edges(self.by, self.timezone, self.offset, ranges.starts[0], ranges.ends[0])
-        grid = _grid(self.by, self.timezone, self.offset)
+            return _are_edges(*self._identity, ranges.starts[0], ranges.ends[0])
+        grid = self._grid
         return grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends)
 
     def slots(self, ranges: RangeSet) -> Iterator[tuple[int, int]]:
         """The slots that lie in one of the ranges wholly, as (start, end), oldest first."""
-        grid = _grid(self.by, self.timezone, self.offset)
+        grid = self._grid
         for start, high in self.inside(ranges).pairs():
             low = start
             for end in grid.edges(low, high):
@@ -248,7 +275,7 @@ class TimePartition:
 
     def count(self, ranges: RangeSet) -> int:
         """How many slots lie in one of the ranges wholly; takes time by ranges and clock changes, not by slots."""
-        grid = _grid(self.by, self.timezone, self.offset)
+        grid = self._grid
         return sum(grid.count(start, end) for start, end in self.inside(ranges).pairs())
 
     def split(self, ranges: RangeSet, most: int) -> list[RangeSet]:
@@ -260,7 +287,7 @@ class TimePartition:
         return next(self._chunks(ranges, most), RangeSet())
 
     def _chunks(self, ranges: RangeSet, most: int) -> Iterator[RangeSet]:
-        grid = _grid(self.by, self.timezone, self.offset)
+        grid = self._grid
         chunk: list[tuple[int, int]] = []
         room = most
         for start, high in self.inside(ranges).pairs():
@@ -288,7 +315,7 @@ class TimePartition:
         >>> TimePartition("hour", "America/New_York").key(1730610000)
         '2024-11-03T01-04:00'
         """
-        return _grid(self.by, self.timezone, self.offset).key(start)
+        return self._grid.key(start)
 
     def parse_key(self, text: str) -> tuple[int, int]:
         """The slot with that key, as (start, end).
@@ -296,7 +323,7 @@ class TimePartition:
         Raises:
             PartitionError: It is no key of this grain, the clocks skip it, or they repeat it and it lacks its offset.
         """
-        return _grid(self.by, self.timezone, self.offset).parse_key(text)
+        return self._grid.parse_key(text)
 
     def parse_keys(self, text: str) -> tuple[int, int]:
         """The time of ``KEY`` or ``A..B``, inclusive, as (start, end).
@@ -314,7 +341,7 @@ class TimePartition:
 
     def labels(self, ranges: RangeSet) -> list[str]:
         """The slots that lie in one of the ranges wholly: ``A..B`` of keys, inclusive, or ``A`` for a single slot."""
-        grid = _grid(self.by, self.timezone, self.offset)
+        grid = self._grid
         texts: list[str] = []
         for start, end in self.inside(ranges).pairs():
             last = grid.floor(end - 1)
@@ -323,22 +350,37 @@ class TimePartition:
 
     def keys(self, low: int, high: int) -> Iterator[str]:
         """The keys of the slots between two edges, oldest first."""
-        grid = _grid(self.by, self.timezone, self.offset)
+        grid = self._grid
         start = low
         for end in grid.edges(low, high):
             yield grid.key(start)
             start = end
 
+    @property
+    def _identity(self) -> tuple[str, str, int, str]:
+        """What tells its slots from those of others."""
+        return self.by, self.timezone, self.offset, self.exclude
+
+    @property
+    def _grid(self) -> Grid:
+        return _grid(*self._identity)
+
 
 @lru_cache(maxsize=1024)
-def _grid(by: str, timezone: str, offset: int) -> Grid:
+def _grid(by: str, timezone: str, offset: int, exclude: str) -> Grid:
     """The grid of a grain in a zone, shared by all partitions of that kind."""
+    plain = _plain(by, timezone, offset)
+    return ExcludingGrid(plain, exclude) if exclude else plain
+
+
+def _plain(by: str, timezone: str, offset: int) -> Plain:
+    """The grid without what is excluded."""
     if by not in FIXED:
         return CronGrid(by, timezone)
     return HourGrid(timezone) if by == "hour" else SliceGrid(by, timezone, offset)
 
 
 @lru_cache(maxsize=4096)
-def _are_edges(by: str, timezone: str, offset: int, start: int, end: int) -> bool:
+def _are_edges(by: str, timezone: str, offset: int, exclude: str, start: int, end: int) -> bool:
     """Whether one range begins and ends at edges."""
-    return _grid(by, timezone, offset).are_edges((start, end))
+    return _grid(by, timezone, offset, exclude).are_edges((start, end))

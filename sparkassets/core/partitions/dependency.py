@@ -145,6 +145,14 @@ class Dependency:
         """Those of ``blocks`` that need anything of the inlet, whether it is there or not."""
         return blocks & replace(self, there=None).down(self.inlet.known)
 
+    def hull(self, blocks: PartitionSet) -> PartitionSet:
+        """All from the first of ``blocks`` to the last, of each tuple, but for those that need nothing of the inlet.
+
+        Only what falls into excluded time of the inlet needs nothing.
+        """
+        whole, time = blocks.hull(), self.inlet.time
+        return whole if time is None or not time.exclude else whole & self.down(self.up(whole))
+
     def enough(self, blocks: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:
         """Those of ``blocks`` (whole partitions) that need at least ``least`` inlet partitions which lie in ``there``.
 
@@ -167,7 +175,8 @@ class Dependency:
             each = self.consumer.each(some)
             return PartitionSet.union([one for one in each if self.inlet.count(self.up(one) & whole) >= least])
         mapping, down, up = found
-        starts, ends = zip(*up.slots(whole.time), strict=True)
+        starts = [start for start, _ in up.slots(whole.time)]
+        ends = [up.stop(start) for start in starts]
         windows = ((block, mapping.window(*block, down=down)) for block in down.slots(some.time))
         return PartitionSet.of_time(
             block for block, (low, high) in windows if bisect_left(starts, high) - bisect_right(ends, low) >= least

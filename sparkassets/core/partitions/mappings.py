@@ -20,19 +20,19 @@ _BACK = 7 * 3600
 class Overlap:
     """A block needs the inlet partitions that overlap its time; so a day needs its 23, 24 or 25 hours."""
 
-    def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:  # noqa: ARG002 - as the others
+    def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
         """The time of which the block ``[start, end)`` needs the inlet partitions."""
-        return start, end
+        return start, down.stop(start) if down.exclude else end
 
     def up(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
         covered = down.cover(blocks)
-        return covered if down.same_grid(up) else up.cover(covered)
+        return covered if down.same_grid(up) else up.cover(down.exact(covered))
 
     def down(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The blocks that need an inlet partition which overlaps ``changed``."""
         covered = up.cover(changed)
-        return covered if down.same_grid(up) else down.cover(covered)
+        return covered if down.same_grid(up) else down.cover(up.exact(covered))
 
 
 @frozen
@@ -68,6 +68,7 @@ class WindowMapping:
 
     def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
         """The time of which the block ``[start, end)`` needs the inlet partitions; both ends ascend with the blocks."""
+        end = down.stop(start) if down.exclude else end
         low = down.shift(end if self.from_end else start, self.low)
         return low, max(down.shift(end, self.high, late=True), low + 1)
 
@@ -82,7 +83,7 @@ class WindowMapping:
 
     def down(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The blocks that need an inlet partition which overlaps ``changed``."""
-        return RangeSet.of(self._touched(down, start, end) for start, end in up.cover(changed).pairs())
+        return RangeSet.of(self._touched(down, start, end) for start, end in up.exact(up.cover(changed)).pairs())
 
     def _touched(self, down: TimePartition, start: int, end: int) -> tuple[int, int]:
         """The time of the blocks whose windows overlap ``[start, end)``; its end is its start where there is none."""
@@ -100,7 +101,9 @@ class WindowMapping:
 
     def _seamless(self, down: TimePartition) -> bool:
         """Whether the windows of neighbouring blocks surely touch."""
-        return _longest(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
+        return (
+            not down.exclude and _longest(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
+        )
 
 
 @frozen

@@ -311,6 +311,25 @@ class Partitioning:
             return parts.lift(lambda ranges: ranges if ranges == _ALWAYS else _NEVER, question="inside")
         return parts.lift(lambda ranges: open_ended(time.inside, ranges), question=("inside", time))
 
+    def exact(self, parts: PartitionSet) -> PartitionSet:
+        """The time of ``parts`` without what is excluded; a side that is open is left as it is."""
+        time = self.time
+        if time is None or not time.exclude:
+            return parts
+        return parts.lift(lambda ranges: open_ended(time.exact, ranges), question=("exact", time))
+
+    def interval(self, parts: PartitionSet) -> tuple[int, int] | None:
+        """From the start of the oldest partition of ``parts`` to the end of the newest, Unix seconds; None without.
+
+        >>> days = Partitioning(TimePartition("day", "UTC", exclude="* * * * FRI,SAT"))
+        >>> days.interval(days.parse("1969-12-31..1970-01-01"))
+        (-86400, 86400)
+        """
+        extent, time = parts.extent, self.time
+        if extent is None or time is None or not time.exclude:
+            return extent
+        return extent[0], time.stop(time.floor(extent[1] - 1))
+
     def can_list(self, parts: PartitionSet) -> bool:
         """Whether the partitions that lie in ``parts`` can be told one by one: they neither began nor end for ever.
 
@@ -518,7 +537,10 @@ class Partitioning:
     def last_over(self, now: int) -> PartitionSet:
         """The newest known partitions that are over at an instant, Unix seconds; not those that are ahead of it."""
         time = self.time
-        return self._of_known(_ALWAYS if time is None else RangeSet.span(time.previous(now), time.floor(now)))
+        if time is None:
+            return self._of_known(_ALWAYS)
+        end = time.finished(now)
+        return self._of_known(RangeSet.span(time.floor(end - 1), end))
 
     @remembered
     def newest(self, parts: PartitionSet) -> PartitionSet:

@@ -318,7 +318,7 @@ def _extremes(field: TimeField, start: int, partition: TimePartition) -> tuple[d
     if field.has_hours:
         return partition.local_start(start), partition.local_last(start)
     tells = partition.dated if field.has_days else partition.named
-    first, after = tells(start), tells(partition.next(start))
+    first, after = tells(start), tells(partition.stop(start))
     return datetime.combine(first, time()), datetime.combine(after, time()) - timedelta(days=1)
 
 

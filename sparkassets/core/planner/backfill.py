@@ -169,7 +169,7 @@ def _of_batch(
         blocks=blocks,
         schedule_date=context.now,
         reason=", ".join([f"backfill of {count}", *aligned.notes, *notes]),
-        interval=blocks.extent,
+        interval=asset.partitioning.interval(blocks),
         pins={**context.pins(asset, state, blocks), **aligned.pins},
         slot=slot,
     )

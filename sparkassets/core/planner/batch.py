@@ -124,7 +124,9 @@ def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> Planned
         blocks=blocks,
         schedule_date=candidate.schedule_date,
         reason=", ".join(reasons),
-        interval=candidate.interval if candidate.tick else context.interval(events, blocks),
+        interval=candidate.interval
+        if candidate.tick
+        else context.interval(events) or asset.partitioning.interval(blocks),
         cursor=candidate.cursor,
         pins={**context.pins(asset, state, blocks), **candidate.pins},
         consumption=uses.consumption if candidate.tick else _consumption(found, uses, blocks),

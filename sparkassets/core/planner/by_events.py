@@ -101,7 +101,7 @@ def _of_causes(context: PlanningContext, found: Causes) -> Candidate:
         reason=found.reason,
         since=found.since,
         newest=found.run_after,
-        interval=context.interval(found.events, EVERYTHING) or found.interval,
+        interval=context.interval(found.events) or found.interval,
         events=found.events,
     )
 

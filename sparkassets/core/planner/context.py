@@ -212,9 +212,9 @@ class PlanningContext:
             found |= {ref.seq: ref for ref in self.state.dataset(uri).recent if ref.seq > used or ref.seq in partly}
         return tuple(found[seq] for seq in sorted(found))
 
-    def interval(self, events: tuple[EventRef, ...], blocks: PartitionSet) -> tuple[int, int] | None:
-        """The data interval of a run caused by events, or else the span of its blocks."""
+    def interval(self, events: tuple[EventRef, ...]) -> tuple[int, int] | None:
+        """The data interval of a run caused by events; None where they tell none."""
         intervals = [ref.interval for ref in events if ref.interval is not None]
         if intervals:
             return min(start for start, _ in intervals), max(end for _, end in intervals)
-        return blocks.extent
+        return None

@@ -45,7 +45,7 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
         blocks=blocks,
         schedule_date=context.now,
         reason=", ".join([_reason(asset, blocks, lost), *shared[0].aligned.notes]),
-        interval=blocks.extent,
+        interval=asset.partitioning.interval(blocks),
         pins={**context.pins(asset, state, blocks), **shared[0].aligned.pins},
         rebuilds=True,
     )

@@ -46,13 +46,16 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
     needing = PartitionSet.union([parts for _, parts in telling])
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing) if missing else NOTHING
-    between = _between(telling) & bounds & _fillable(context, asset, telling)
+    between = _between(context, asset, telling) & bounds & _fillable(context, asset, telling)
     return Wanted((needing | between) - ahead, between - needing, ahead)
 
 
-def _between(telling: Sequence[tuple[InletSpec, PartitionSet]]) -> PartitionSet:
+def _between(
+    context: PlanningContext, asset: AssetSpec, telling: Sequence[tuple[InletSpec, PartitionSet]]
+) -> PartitionSet:
     """All from the first block to the last that needs something of an inlet; rows by values leave no gaps."""
-    return PartitionSet.union([parts.hull() for inlet, parts in telling if inlet.view is None])
+    mapped = ((context.dependency(asset, inlet), parts) for inlet, parts in telling if inlet.view is None)
+    return PartitionSet.union([need.hull(parts) for need, parts in mapped])
 
 
 def _fillable(

@@ -279,6 +279,20 @@ class PartitionMap(_Map):
     offset: Maybe[DurationText] = Field(
         default=None, description="Days and longer slots begin so much later on the wall clock; their keys stay."
     )
+    exclude: Maybe[
+        Annotated[
+            Annotated[str, Tag("<text>")]
+            | Annotated[
+                list[Annotated[str, Expected("a cron, a day or a calendar")]],
+                Field(json_schema_extra={"minItems": 1}),
+                Tag("<list>"),
+            ],
+            by_kind("a cron, a day such as 2025-12-24, a calendar such as DE or XNYS, or a list of these"),
+        ]
+    ] = Field(
+        default=None,
+        description="What is no partition: those whose keys are ticks of a cron, days, days that a calendar is closed.",
+    )
 
 
 def _kind_of_segments(value: object) -> str | None:

@@ -294,9 +294,10 @@ def _meets(need: Dependency) -> bool:
         return True
     if down.start is not None and up.end is not None:
         start = down.ceil(down.start)
-        if mapping.up(RangeSet.span(start, start + 1), down=down, up=up).first >= up.end:
+        needed = mapping.up(RangeSet.span(start, start + 1), down=down, up=up)
+        if needed and needed.first >= up.end:
             return False
     if down.end is not None and up.start is not None:
-        last = RangeSet.span(down.end - 1, down.end)
-        return up.floor(mapping.up(last, down=down, up=up).last - 1) >= up.start
+        needed = mapping.up(RangeSet.span(down.end - 1, down.end), down=down, up=up)
+        return not needed or up.floor(needed.last - 1) >= up.start
     return True

@@ -14,7 +14,6 @@ KEYS: Final = frozenset(
         "validations",
         "inlets.*.validations",
         "inlets.*.read.overlap",
-        "partition.exclude",
         "write.upsert",
         "write.publish",
         "state.catalog",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -11,6 +12,7 @@ from sparkassets.core.crons import CronError, CronFields, WallClockTicks, expand
 from sparkassets.core.instants import DAY, Duration, InstantError
 from sparkassets.core.partitions import FIXED, TimePartition
 from sparkassets.core.spec.document import At
+from sparkassets.core.spec.exclusions import excluded_slots
 from sparkassets.core.spec.files import AssetFile, PartitionMap, RegisteredMap, ScheduleMap
 from sparkassets.core.spec.times import Bounds, bounds
 from sparkassets.core.timetables import Timetable, TimetableError
@@ -57,7 +59,10 @@ def time_dimension(
     offset = _offset(at / "offset", written.offset, by) if written.offset is not None else 0
     column = written.column or field
     grain = by if written.by == AUTO else _grain(at / "by", by)
-    return TimePartition(grain, inner.timezone, column, inner.start, inner.end, offset, ahead)
+    time = TimePartition(grain, inner.timezone, column, inner.start, inner.end, offset, ahead)
+    if written.exclude is None:
+        return time
+    return replace(time, exclude=excluded_slots(at / "exclude", written.exclude, time))
 
 
 def automatic(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -> TimePartition | None:

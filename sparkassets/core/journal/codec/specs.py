@@ -23,7 +23,7 @@ from sparkassets.core.partitions import (
     WindowMapping,
 )
 
-_NEWER: Final = frozenset({"offset", "ahead"})
+_NEWER: Final = frozenset({"offset", "ahead", "exclude"})
 """What partitions by time may have that they did not always have: where it is not there, nothing is written."""
 
 

@@ -13,7 +13,7 @@ from sparkassets.core.journal.fold.moves import moved, renamed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
 
 
 def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
@@ -46,7 +46,23 @@ def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq
         renamed(work, entry.asset, old.spec.uri, spec.uri)
     if _stands_otherwise(old, spec):
         return moved(work, old, spec, seq)
-    return replace(work.assets[entry.asset], spec=spec)
+    return replace(_as_exact(work, work.assets[entry.asset], old.spec.partitioning, spec), spec=spec)
+
+
+def _as_exact(work: Workspace, asset: AssetState, before: Partitioning, spec: FoldSpec) -> AssetState:
+    """The asset where what slots were excluded is another: what was no slot was neither computed nor there."""
+    time, after = before.time, spec.partitioning
+    if time is None or not time.exclude or (after.time is not None and after.time.exclude == time.exclude):
+        return asset
+
+    def own(parts: PartitionSet) -> PartitionSet:
+        exact = before.exact(parts)
+        return exact | after.inside(exact) if after.time is not None else exact
+
+    if not work.has_others(spec.uri, asset.name):
+        dataset = work.dataset(spec.uri)
+        work.datasets[spec.uri] = replace(dataset, coverage=own(dataset.coverage), gone=own(dataset.gone))
+    return replace(asset, coverage=own(asset.coverage))
 
 
 def _stands_otherwise(old: AssetState, spec: FoldSpec) -> bool:

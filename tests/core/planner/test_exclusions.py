@@ -1,0 +1,108 @@
+"""What is due where days are excluded, from the YAML to the plan; and when what is excluded becomes another."""
+
+from tests.builders import at
+from tests.core.planner.test_grains_of_time import SOURCE, refolded, story
+from tests.core.spec.in_memory import compiled
+
+DAYS = "source: delta\npath: t\npartition: {{by: day, column: day, exclude: {}}}\n"
+WEEKENDS = "'* * * * SAT,SUN'"
+
+
+def test_a_month_is_due_when_its_trading_days_are_there():
+    told = story(
+        "2025-04-05",
+        trades=DAYS.format(f"[{WEEKENDS}, 2025-03-05]"),
+        months="inlets: [trades]\npartition: {by: month, column: month}\n",
+    )
+    told.observed("trades", "2025-03-03..2025-03-28")
+    assert told.due() == {}
+    told.observed("trades", "2025-03-31")
+    assert told.due() == {"months": ["2025-03"]}
+    told.run_all()
+    told.observed("trades", "2025-02-28")
+    assert told.due() == {}
+    told.observed("trades", "2025-03-17")
+    assert told.due() == {"months": ["2025-03"]}
+    assert refolded(told).assets == told.state.assets
+
+
+def test_working_days_need_their_hours_and_those_of_weekends_are_nobodys():
+    told = story(
+        "2025-03-03T12:00",
+        hours=SOURCE.format("h", "hour"),
+        days=f"inlets: [hours]\npartition: {{by: day, column: day, exclude: {WEEKENDS}}}\n",
+    )
+    told.observed("hours", "2025-02-27T00..2025-02-28T23")
+    assert told.due() == {"days": ["2025-02-27..2025-02-28"]}
+    assert told.plan().runs[0].interval == (at("2025-02-27"), at("2025-03-01"))
+    told.run_all()
+    told.observed("hours", "2025-03-01T00..2025-03-03T11")
+    assert told.due() == {}
+    told.now = "2025-03-04T00:00"
+    told.observed("hours", "2025-03-03T12..2025-03-03T23")
+    assert told.due() == {"days": ["2025-03-03"]}
+
+
+def test_a_friday_is_due_on_saturday():
+    told = story(
+        "2025-02-28T23:59",
+        report=f"schedule: '@daily'\npartition: {{by: day, column: day, start: 2025-02-27, exclude: {WEEKENDS}}}\n",
+    )
+    assert told.due() == {"report": ["2025-02-27"]}
+    told.now = "2025-03-01"
+    assert told.due() == {"report": ["2025-02-27..2025-02-28"]}
+    told.run_all()
+    told.now = "2025-03-03T23:59"
+    assert told.due() == {}
+    told.now = "2025-03-04"
+    assert told.due() == {"report": ["2025-03-03"]}
+
+
+def respecified(told, exclude):
+    """The project where another cron or day of `report` is excluded; nothing where it is empty."""
+    more = f", exclude: {exclude}" if exclude else ""
+    text = f"asset: report\nschedule: '@daily'\npartition: {{by: day, column: day, start: 2025-02-24{more}}}\n"
+    made = compiled({"report.yml": text, "report.sql": "SELECT 1 AS day"})
+    told.change(made.assets["report"])
+
+
+def test_what_was_excluded_is_missing_once_it_is_not_any_more():
+    told = story(
+        "2025-03-05",
+        report=f"schedule: '@daily'\npartition: {{by: day, column: day, start: 2025-02-24, exclude: {WEEKENDS}}}\n",
+    )
+    told.run_all()
+    respecified(told, "'* * * * SUN'")
+    told.now = "2025-03-06"
+    assert told.due() == {"report": ["2025-03-01", "2025-03-05"]}
+    told.run_all()
+    respecified(told, "")
+    told.now = "2025-03-07"
+    assert told.due() == {"report": ["2025-03-02", "2025-03-06"]}
+    respecified(told, f"[{WEEKENDS}, 2025-03-03]")
+    assert told.due() == {"report": ["2025-03-06"]}
+    respecified(told, "")
+    assert told.due() == {"report": ["2025-03-01..2025-03-03", "2025-03-06"]}
+    assert refolded(told).assets == told.state.assets
+
+
+def test_a_source_that_excludes_less_has_no_more_than_it_told():
+    told = story(
+        "2025-04-05",
+        trades=DAYS.format(WEEKENDS),
+        months="inlets: [trades]\npartition: {by: month, column: month}\n",
+    )
+    told.observed("trades", "2025-03-03..2025-03-31")
+    made = compiled(
+        {
+            "trades.yml": "asset: trades\n" + DAYS.format("'* * * * SUN'"),
+            "months.yml": "asset: months\ninlets: [trades]\npartition: {by: month, column: month}\n",
+            "months.sql": "SELECT * FROM {{ inlets.trades }}",
+        }
+    )
+    told.change(*made.assets.values())
+    assert told.due() == {}
+    told.observed("trades", "2025-03-01")
+    for day in ("08", "15", "22", "29"):
+        told.observed("trades", f"2025-03-{day}")
+    assert told.due() == {"months": ["2025-03"]}
