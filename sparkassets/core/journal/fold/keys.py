@@ -14,7 +14,7 @@ from sparkassets.core.journal.fold.removal import bereft
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.learned import added, has, without
 from sparkassets.core.journal.specs import FoldSpec
-from sparkassets.core.journal.state import AssetState, EventRef, LearnedKeys, Partly
+from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks, LearnedKeys, Partly
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
 from sparkassets.core.partitions.nearby import alike
 from sparkassets.core.partitions.segments import WHOLE
@@ -212,18 +212,17 @@ def _came_out(asset: AssetState, *, computed: bool) -> AssetState:
     def there(parts: PartitionSet) -> PartitionSet:
         return each(parts) if computed else parts - of_all(parts)
 
-    failed = (replace(item, blocks=item.blocks - of_all(item.blocks)) for item in asset.failed)
     return replace(
         asset,
         coverage=there(asset.coverage),
         made=tuple(replace(made, blocks=there(made.blocks)) for made in asset.made),
         marks=tuple(replace(mark, blocks=each(mark.blocks)) for mark in asset.marks),
-        stale={name: _marks(marks, each) for name, marks in asset.stale.items()},
-        kept={name: _marks(marks, each) for name, marks in asset.kept.items()},
+        stale=_marks(asset.stale, each),
+        kept=_marks(asset.kept, each),
         owed=each(asset.owed),
         gaps=each(asset.gaps),
         partly={key: _answering(items, each) for key, items in asset.partly.items()},
-        failed=tuple(item for item in failed if item.blocks),
+        failed=_failed(asset.failed),
         redo=tuple(replace(request, left=each(request.left)) for request in asset.redo),
     )
 
@@ -237,10 +236,20 @@ def _there(work: Workspace, before: AssetState, after: AssetState) -> None:
         work.datasets[uri] = replace(dataset, coverage=coverage)
 
 
-def _marks(marks: StampedPartitions, each: Callable[[PartitionSet], PartitionSet]) -> StampedPartitions:
-    made = StampedPartitions()
-    for parts, stamp in marks.items():
-        made = made.overlay(each(parts), stamp)
+def _failed(before: tuple[FailedBlocks, ...]) -> tuple[FailedBlocks, ...]:
+    """Without what failed as the whole of a dimension."""
+    failed = (replace(item, blocks=item.blocks - of_all(item.blocks)) for item in before)
+    return tuple(item for item in failed if item.blocks)
+
+
+def _marks(
+    before: Mapping[str, StampedPartitions], each: Callable[[PartitionSet], PartitionSet]
+) -> dict[str, StampedPartitions]:
+    made = {}
+    for name, marks in before.items():
+        made[name] = StampedPartitions()
+        for parts, stamp in marks.items():
+            made[name] = made[name].overlay(each(parts), stamp)
     return made
 
 
