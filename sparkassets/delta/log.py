@@ -6,7 +6,7 @@ The files' form is the Delta protocol's: https://github.com/delta-io/delta/blob/
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
@@ -100,6 +100,26 @@ class DeltaLog:
     def content(self, version: int) -> bytes | None:
         """That version's commit as it stands in the log; None where the log does not hold it."""
         return self._files.read(_name(version))
+
+    def told_back(self, version: int) -> Iterator[Mapping[str, Any]]:
+        """What the commits up to a version say of themselves, each with its ``version``, newest first while there.
+
+        deltalake's own history looks for the newest version once more when it has the commits, so that beside another
+        writer all of them get the number of a later one.
+
+        Raises:
+            SourceError: A commit cannot be read.
+        """
+        while version >= 0 and (content := self.content(version)) is not None:
+            yield {**self._info(version, content), "version": version}
+            version -= 1
+
+    def _info(self, version: int, content: bytes) -> Mapping[str, Any]:
+        try:
+            lines = (json.loads(line) for line in content.splitlines() if b'"commitInfo"' in line)
+            return next((dict(line["commitInfo"]) for line in lines if "commitInfo" in line), {})
+        except (ValueError, TypeError) as error:
+            raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error
 
     def checkpoint(self) -> int:
         """The version of the last checkpoint, -1 without one."""

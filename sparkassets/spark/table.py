@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.log import DeltaLog
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark.markers import is_fence
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _CHECK = "delta.constraints."
-_CLONED_FROM_NOWHERE = "integer `-1`"
-"""The version that a clone's first commit says it was written after."""
 _MISREAD = {"%": "an escape", "\\": "the end of a folder", "#": "the end of a path", "?": "the end of a path"}
 _MOST_FENCES = 64
 """A table with more commits than this is not asked whether they are all fences."""
@@ -57,10 +56,10 @@ def path_of(asset: AssetSpec) -> str:
 def table_of(asset: AssetSpec) -> TargetTable | None:
     """The asset's table, None when there is none."""
     table = open_table(path_of(asset))
-    return None if table is None else described(table)
+    return None if table is None else described(path_of(asset), table)
 
 
-def described(table: DeltaTable) -> TargetTable:
+def described(path: str, table: DeltaTable) -> TargetTable:
     """What the table is at the version that is loaded."""
     metadata = table.metadata()
     return TargetTable(
@@ -71,7 +70,7 @@ def described(table: DeltaTable) -> TargetTable:
         constraints=_constraints(metadata.configuration),
         clustered="clustering" in (table.protocol().writer_features or ()),
         widens=metadata.configuration.get("delta.enableTypeWidening") == "true",
-        bare=_is_bare(table),
+        bare=_is_bare(path, table),
     )
 
 
@@ -96,29 +95,17 @@ def open_table(path: str) -> DeltaTable | None:
         return None
 
 
-def newest_commits(table: DeltaTable, limit: int) -> Sequence[Mapping[str, Any]]:
-    """The newest commits, the newest first.
-
-    Of a shallow clone the oldest one is that of the cloning, which deltalake cannot parse.
-    """
-    from deltalake.exceptions import DeltaError
-
-    try:
-        return table.history(limit)
-    except DeltaError as error:
-        if _CLONED_FROM_NOWHERE not in str(error):
-            raise
-    later = table.history(min(limit, table.version())) if table.version() else []
-    return [*later, {"version": 0, "operation": "CLONE"}]
-
-
 def _constraints(properties: Mapping[str, str | None]) -> dict[str, str]:
     found = properties.items()
     return {key.removeprefix(_CHECK): text for key, text in found if key.startswith(_CHECK) and text is not None}
 
 
-def _is_bare(table: DeltaTable) -> bool:
-    if table.version() >= _MOST_FENCES or not is_fence(newest_commits(table, 1)[0]):
+def _is_bare(path: str, table: DeltaTable) -> bool:
+    if table.version() >= _MOST_FENCES:
         return False
-    commits = newest_commits(table, table.version() + 1)
-    return len(commits) == table.version() + 1 and all(map(is_fence, commits))
+    last = 0
+    for commit in DeltaLog(path).told_back(table.version()):
+        if not is_fence(commit):
+            return False
+        last = commit["version"] + 1
+    return last == 1

@@ -45,6 +45,8 @@ _VALUES: Final = """
 """
 _NOT_BARE: Final = _KEYWORDS | _UNITS | _TYPES | frozenset(_VALUES.split())
 """What a bare word may mean besides a name."""
+_ENDS: Final = re.compile(r"( ?;)+$")
+"""Semicolons after the statement."""
 _APART: Final = frozenset("(),=<>+*/.;[]%")
 """What is no part of a word, whatever stands beside it."""
 _OPENING: Final = re.compile(r"\{\{(-?)\s*+")
@@ -59,7 +61,7 @@ def normal_form(sql: str) -> str:
     >>> normal_form('select  Count(*) as n -- all\nFROM {{inlets.f}} where `a`="x"')
     "SELECT COUNT ( * ) AS n FROM {{ inlets.f }} WHERE a = 'x'"
     """
-    return "".join(_words(sql)).removesuffix(" ;")
+    return _ENDS.sub("", "".join(_words(sql)))
 
 
 def words(normal: str) -> list[str]:

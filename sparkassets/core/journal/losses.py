@@ -37,10 +37,20 @@ def _start_after(asset: AssetSpec, state: AssetState, found: Found) -> Mapping[s
     """The watermarks from which the asset goes on; None where it only adds, and a person has to decide on a loss."""
     if not found.is_loss or asset.write is None or asset.write.recomputable:
         return {} if found.lost.is_everything else state.watermarks
-    if asset.partitioning.is_partitioned and found.kind in ("gone", "restored"):
+    if asset.partitioning.is_partitioned and _is_gone_for_certain(found):
         return {}  # what is lost is missing, and appended again
-    if not isinstance(asset.strategy, LatestOnly) or not any(inlet.read for inlet in asset.inlets.values()):
+    if not _has_watermarks(asset):
         return None
     if found.kind == "gone":
         return {}
     return found.watermarks if found.kind == "restored" else None
+
+
+def _is_gone_for_certain(found: Found) -> bool:
+    """Whether no rows of what is lost are there any more, so that to append it again doubles none."""
+    return found.kind == "gone" or (found.kind == "restored" and not found.lost.is_everything)
+
+
+def _has_watermarks(asset: AssetSpec) -> bool:
+    """Whether it goes by what is read above a watermark."""
+    return isinstance(asset.strategy, LatestOnly) and any(inlet.read for inlet in asset.inlets.values())

@@ -66,7 +66,7 @@ class PathTarget:
         with self._workplace.entered(asset) as session:
             if table is not None:
                 self._enlist()
-                there = described(table)
+                there = described(path_of(asset), table)
                 by_spark.fence(session, asset, given_columns(there.schema), table=there, marker=marker)
                 return
             schema = self._new_schema(session, computation)
@@ -164,6 +164,6 @@ def _still(session: SparkSession, made: SparkComputation, table: DeltaTable | No
         raise CommitConflictError(f"{asset.name}: another writer {what} meanwhile")
     if table is None or (seen is not None and seen.version == table.version()):
         return seen
-    there = described(table)
+    there = described(path_of(asset), table)
     check_schema(session, made.order, made.schema, there)
     return there

@@ -6,16 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.log import DeltaLog
 from sparkassets.frozen import frozen
 from sparkassets.ports import Committed, HistoryGoneError
 from sparkassets.spark.markers import told
-from sparkassets.spark.table import newest_commits, open_table, path_of
+from sparkassets.spark.table import open_table, path_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-
-_FIRST_LOOK = 8
-_WIDER = 8
 
 
 @frozen
@@ -87,7 +85,7 @@ def _own(
         HistoryGoneError: The log begins before that, and some runs are ``sought`` still.
     """
     restored, version = False, table.version() + 1
-    for commit in _history(table):
+    for commit in DeltaLog(path_of(asset)).told_back(table.version()):
         version = commit["version"]
         if version <= stop:
             return
@@ -109,17 +107,6 @@ def _bound(table: DeltaTable, before: Moment | None, *, above: int) -> int:
     """The version up to which no commit is sought; -1 where all are."""
     same = before is not None and before.table_id == str(table.metadata().id)
     return before.version if before is not None and same and before.excludes(above) else -1
-
-
-def _history(table: DeltaTable) -> Iterator[Mapping[str, Any]]:
-    """Commits from the newest to the oldest that is still there; looks further back only when asked to."""
-    limit, given = _FIRST_LOOK, 0
-    while True:
-        commits = newest_commits(table, limit)
-        yield from commits[given:]
-        if len(commits) < limit:
-            return
-        given, limit = len(commits), limit * _WIDER
 
 
 def _committed(said: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> Committed:

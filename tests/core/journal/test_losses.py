@@ -425,3 +425,23 @@ def test_a_table_that_was_lost_before_its_asset_had_partitions_asks_for_no_more_
     story.change(source("s"), asset("a", schedule=timed("@daily")))
     assert story.due() == {"a": ["2025-01-31"]}
     assert asset_status(story.context(), story.project.assets["a"]).missing == 1
+
+
+def appended():
+    return ran(asset("a", "s", strategy=EveryInstance(), write=Append()))
+
+
+def test_partitions_that_were_appended_and_are_gone_for_certain_are_appended_again():
+    story = appended()
+    there = story.state.assets["a"].coverage
+    found(story, "a", GONE)
+    story.run_all()
+    assert story.state.assets["a"].coverage == there
+
+
+@pytest.mark.parametrize("what", [ANOTHER, replace(restored(), lost=EVERYTHING)])
+def test_partitions_whose_rows_may_be_there_still_are_not_appended_twice(what):
+    story = appended()
+    assert found(story, "a", what).stuck
+    assert story.due() == {}
+    assert story.waits("a") == [what.reason + STUCK]
