@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.pending import meant
+from sparkassets.core.planner.pending import listed, meant
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
@@ -115,8 +115,9 @@ def _made_of(context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec]
     needs = [(context.dependency(asset, inlet, also=changed), changed) for inlet, changed in pairs]
     if any(not needed.is_mapped or changed.is_everything for needed, changed in needs):
         return EVERYTHING
-    blocks = PartitionSet.union(needed.down(changed) for needed, changed in needs) & context.over(asset.partitioning)
-    return asset.partitioning.inside(blocks.clip(asset.start, asset.end))
+    found = PartitionSet.union(needed.down(changed) for needed, changed in needs)
+    blocks = listed(context, asset, context.state_of(asset), found)  # of an inlet that is read whole it is all time
+    return asset.partitioning.inside((blocks & context.over(asset.partitioning)).clip(asset.start, asset.end))
 
 
 def _reads(inlet: InletSpec, uris: set[str], reached: Reached) -> bool:

@@ -92,7 +92,12 @@ def meant(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks:
 
     Everything, which no key means, stays, and so does what is of a source.
     """
-    if blocks.is_everything or asset.source is not None or asset.partitioning.can_list(blocks):
+    return blocks if blocks.is_everything or asset.source is not None else listed(context, asset, state, blocks)
+
+
+def listed(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> PartitionSet:
+    """The blocks; of what is open in time those that are wanted or there."""
+    if asset.partitioning.can_list(blocks):
         return blocks
     found = pending(context, asset, state)
     return blocks & (found.wanted | found.later | asset.partitioning.inside(state.coverage))

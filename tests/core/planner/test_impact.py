@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import EVERYTHING, PartitionSet, WindowMapping
+from sparkassets.core.partitions import EVERYTHING, PartitionSet, Whole, WindowMapping
 from sparkassets.core.planner.impact import impact, impact_of
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, at, days, project, source, timed
@@ -42,6 +42,15 @@ def test_assets_without_partitions_are_reached_as_a_whole():
     waits = asset("waits", by=None, schedule="report")
     assets = (source("s"), asset("daily", "s"), asset("report", "daily", by=None), waits)
     assert reached(*assets, daily=days("2025-01-20")) == {"report": EVERYTHING, "waits": EVERYTHING}
+
+
+def test_of_an_inlet_that_is_read_whole_all_that_is_there_or_wanted_is_reached():
+    story = Story(project(source("s"), asset("share", InletSpec("s", "", Whole()))), now="2025-02-01")
+    story.observed("s", "2025-01-20..2025-01-22")
+    story.run_all()
+    there = story.state.assets["share"].coverage
+    assert there
+    assert impact(story.context(), {"s": days("2025-01-20")}) == {"share": there}
 
 
 def test_no_update_reaches_nothing():
