@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @click.command("partitions")
 @click.argument("asset", type=AssetName())
-@click.argument("action", type=click.Choice(["add", "remove"]), required=False, metavar="[add|remove")
-@click.argument("keys", nargs=-1, metavar="KEY…]")
+@click.argument("action", type=click.Choice(["add", "remove"]), required=False, metavar="[add|remove]")
+@click.argument("keys", nargs=-1, metavar="[KEY…]")
 @project_option
 @at_option
 @click.option("--all", "whole", is_flag=True, help="Also in a terminal that has no room for them all.")

@@ -154,13 +154,19 @@ def segment_entry(
         keys: Segments.
         column: Of the dimension.
         adds: Whether they are added.
+
+    Raises:
+        InputError: One that is to be removed is not known.
     """
+    there = next(each.keys for each in _effective(asset, known).segments if each.column == column)
     if adds:
-        there = next(each.keys for each in _effective(asset, known).segments if each.column == column)
         fresh = _others(keys, there)
         return SegmentEntry(asset.name, column, added=fresh) if fresh else None
     own = known.keys.get(column.lower()) if known is not None else None
     gone = _others(keys, own.removed if own is not None else ())
+    if unknown := _others(gone, there):
+        message = f"{unknown[0]!r} is no known segment of {column} of asset {asset.name!r}"
+        raise InputError(message, hint=did_you_mean(unknown[0], there))
     return SegmentEntry(asset.name, column, removed=gone) if gone else None
 
 

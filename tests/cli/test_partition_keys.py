@@ -1,0 +1,53 @@
+"""`partitions ASSET add|remove KEY…`: segments that a person tells a project of."""
+
+import pytest
+
+from sparkassets.cli import main
+
+FILES = {
+    "project.yml": "project: p\nassets: [.]\n",
+    "a.yml": """
+asset: orders
+source: true
+partition: {segments: runtime, column: shop}
+---
+asset: sales
+partition: {segments: runtime, column: shop}
+inlets: [orders]
+sql: SELECT shop, 1 AS n FROM {{ partitions }}
+""",
+}
+
+
+@pytest.fixture
+def shops(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    assert main(["partitions", "orders", "add", "berlin", "paris"]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("shops")
+def test_what_is_added_is_known_and_what_is_removed_is_not(asked):
+    assert asked("partitions", "orders", "add", "paris", "rome")["added"] == ["rome"]
+    assert asked("partitions", "orders", "remove", "paris")["removed"] == ["paris"]
+    assert asked("partitions", "orders", "remove", "paris")["removed"] == [], "it is removed already"
+    assert asked("partitions", "orders", "add", "paris")["added"] == ["paris"]
+
+
+@pytest.mark.usefixtures("shops")
+def test_a_segment_that_nobody_knows_cannot_be_removed(asked, said):
+    code, _, err = said("partitions", "orders", "remove", "berlin", "pariss")
+    assert (code, err) == (
+        2,
+        "error: 'pariss' is no known segment of shop of asset 'orders'\n  hint: did you mean 'paris'?\n",
+    )
+    assert asked("partitions", "orders", "remove", "berlin")["removed"] == ["berlin"], "nothing was, of both"
+
+
+@pytest.mark.usefixtures("shops")
+def test_another_action_is_refused(said):
+    code, _, err = said("partitions", "orders", "ad", "rome")
+    assert code == 2
+    assert "invalid value for '[add|remove]': 'ad' is not one of 'add', 'remove'" in err
