@@ -17,21 +17,23 @@ _OVER = "over budget: "
 
 
 def budgeted(case: Case, course: Course) -> Course:
-    """The step after the runs: without those that are over budget, for which consumers wait."""
+    """The step after the runs: without those that are over budget.
+
+    Consumers wait for what of them is missing or stale; what a person asked for once more is as it was.
+    """
     held = _held(case.context, case.asset, course.runs)
     if not held:
         return course
     blocks = PartitionSet.union(wait.blocks for _, wait in held)
     runs = tuple(run for run in course.runs if all(run is not other for other, _ in held))
-    return replace(
-        course,
-        runs=runs,
-        waiting=(*course.waiting, *(wait for _, wait in held)),
-        coming=course.coming - blocks,
-        blocked=course.blocked | blocks,
-        failure=course.failure
-        or f"{named_parts(case.asset.name, blocks, case.asset.partitioning)}, held by its budget",
+    left = replace(
+        course, runs=runs, waiting=(*course.waiting, *(wait for _, wait in held)), coming=course.coming - blocks
     )
+    awaited = blocks if case.pending is None else blocks & case.pending.due
+    if not awaited:
+        return left
+    failure = f"{named_parts(case.asset.name, awaited, case.asset.partitioning)}, held by its budget"
+    return replace(left, blocked=course.blocked | awaited, failure=course.failure or failure)
 
 
 def within_budget(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.planner.budget import within_budget
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.planner import plan
@@ -129,3 +130,15 @@ def test_planning_again_holds_what_planning_from_nothing_holds(volumes):
     for keys in ("2025-01-01", "2025-01-02..2025-01-03", "2025-01-04"):
         it.observed("s", keys)
         assert planner.plan(it.context(weigh=volumes.volume)) == plan(it.context(weigh=volumes.volume))
+
+
+def test_of_what_is_current_and_asked_for_again_nobody_waits_while_it_is_held(volumes):
+    it = Story(project(source("s"), source("t"), asset("a", "s", budget=SMALL), asset("b", "a", "t")), now="2025-02-01")
+    for name in "st":
+        it.observed(name, "2025-01-01..2025-01-02")
+    it.run_all()
+    both = it.state.assets["a"].coverage
+    it.add(BackfillEntry("a", both, both))
+    it.observed("t", "2025-01-01")
+    assert it.waits("a", weigh=volumes.volume) == [HELD]
+    assert it.due(weigh=volumes.volume) == {"b": ["2025-01-01"]}
