@@ -91,7 +91,7 @@ def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found:
         return _by_timetable(context, asset, schedule.timetable, state, found)
     if schedule.condition is None:
         manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
-        return _Asked(NOTHING, (manual,), open=False)
+        return _Asked(NOTHING, (manual,), None, Uses({}, everything(context, state)), open=False)
     if schedule.default:
         return _by_default(context, schedule.condition, state, found)
     times = ticks_of(context, schedule.condition, state)

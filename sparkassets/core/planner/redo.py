@@ -50,8 +50,19 @@ def redone(case: Case, course: Course, steps: Sequence[Step]) -> Course:
         elif left and not course.runs:
             course = _joined(course, _of_request(case, request, left, steps))
         else:
-            course = replace(course, coming=course.coming | left)
+            course = _later(case, course, request, left)
     return course
+
+
+def _later(case: Case, course: Course, request: RedoRequest, left: PartitionSet) -> Course:
+    """What of a request comes after the runs that come first."""
+    rest = left - PartitionSet.union(run.blocks for run in course.runs)
+    after = replace(course, coming=course.coming | left)
+    if not rest:
+        return after
+    count = plural(case.asset.partitioning.count(rest), "partition")
+    reason = f"left for the next runs: backfill of {count}, asked {case.context.when(request.at)}"
+    return replace(after, waiting=(*after.waiting, Waiting(case.asset.name, reason, None, rest)))
 
 
 def _joined(course: Course, found: Course) -> Course:

@@ -356,3 +356,24 @@ def test_partitions_side_by_side_are_asked_for_and_limited_likewise():
     told.add(*again.begin(told.context(gone=gone)))
     found = [told.keys("a", run.blocks) for run in told.plan(gone=gone).runs]
     assert found == [["2025-01-04"]]
+
+
+def test_of_a_manual_asset_what_the_next_driver_completes_is_up_to_date():
+    told = story(schedule="manual", computed=False)
+    it = Simulated(told)
+    work = Backfill(told.project.assets["a"], it.parse("2025-01-01"))
+    it.drive(work, kill_at=0)
+    it.drive(Tick())
+    assert it.done == {"2025-01-01": 1}
+    again = Backfill(told.project.assets["a"], it.parse("2025-01-01"))
+    again.begin(it.context())
+    assert again.plan(it.context()).runs == ()
+
+
+def test_what_comes_after_the_run_that_takes_over_is_named():
+    told = story(computed=True)
+    it = Simulated(told)
+    work = Backfill(told.project.assets["a"], it.parse("2025-01-01..2025-01-08"), force=True)
+    it.drive(work, kill_at=1)
+    waits = told.waits("a", gone=it.gone)
+    assert any(each.startswith("left for the next runs: backfill of ") for each in waits), waits
