@@ -8,12 +8,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
-from tests.depth import COUNT
+from tests.depth import COUNT, USUAL, examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from xdist.scheduler import LoadScopeScheduling
+
+# A run on a shared machine may be slow for reasons of its own; the budgets are benchmarks, not tests. A usual run looks
+# at the same examples each time, so that it fails for what was changed; one with FUZZ_COUNT looks elsewhere.
+settings.register_profile("sparkassets", deadline=None, max_examples=examples(60), derandomize=COUNT == USUAL)
+settings.load_profile("sparkassets")
 
 TOGETHER = re.compile(r".*/test_(demo|state_spark|registered_timetables|wheel)\.py")
 """Modules whose tests share what takes long to make: of several processes one has them all."""

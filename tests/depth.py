@@ -1,4 +1,4 @@
-"""How long the tests look for what is random: ``FUZZ_COUNT=2000`` looks ten times as long as a usual run."""
+"""How long the tests look for what is random: ``FUZZ_COUNT=2000`` looks ten times as long, and elsewhere."""
 
 from __future__ import annotations
 

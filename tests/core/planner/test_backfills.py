@@ -47,7 +47,8 @@ class Simulated:
         order: (Kind, blocks) of the runs that succeeded.
         gone: Claims whose driver was killed.
         came: The keys of all days that came.
-        waited: Of those that came in this invocation, how many backfill runs ended before each was computed.
+        waiting: Of those that came in this invocation, the ones that are not computed yet.
+        passed: How many backfill runs in a row ended while something waited.
         most: The most of all invocations.
     """
 
@@ -55,8 +56,9 @@ class Simulated:
     done: Counter = field(default_factory=Counter)
     order: list = field(default_factory=list)
     gone: list = field(default_factory=list)
-    waited: dict = field(default_factory=dict)
+    waiting: set = field(default_factory=set)
     came: set = field(default_factory=set)
+    passed: int = 0
     most: int = 0
     invocations: int = 0
 
@@ -66,7 +68,7 @@ class Simulated:
     def drive(self, work, *, kill_at=None, landed=False, arrivals=()):
         """Runs until nothing is due; ``arrivals`` says after which runs a new day comes; None when it was killed."""
         self.invocations += 1
-        self.waited = {}  # what is due by now is the schedule's own driver's
+        self.waiting, self.passed = set(), 0  # what is due by now is the schedule's own driver's
         if entries := work.begin(self.context()):
             self.story.add(*entries)
         for number in range(60):
@@ -102,9 +104,11 @@ class Simulated:
         if run.kind == "backfill" and adopted is None:
             after = self.story.state.assets["a"]
             assert (after.cursor, after.watermarks, after.ticks) == (before.cursor, before.watermarks, before.ticks)
-            for day in self.waited:
-                self.waited[day] += not self.done[day]
-                self.most = max(self.most, self.waited[day])
+            self.passed += bool(self.waiting)
+            self.most = max(self.most, self.passed)
+        else:
+            self.passed = 0
+        self.waiting.difference_update(self.done)
         work.ended(run, RunResult(run.request, run=f"r{claim}", status="success", seconds=0.0, adopted=adopted))
 
     def arrive(self):
@@ -113,8 +117,9 @@ class Simulated:
         self.story.now = f"2025-01-{day + 1:02}"
         key = f"2025-01-{day:02}"
         self.story.observed("s", key)
-        self.came.update(self.story.project.assets["a"].partitioning.keys(self.parse(key)))
-        self.waited |= dict.fromkeys(self.story.project.assets["a"].partitioning.keys(self.parse(key)), 0)
+        keys = set(self.story.project.assets["a"].partitioning.keys(self.parse(key)))
+        self.came |= keys
+        self.waiting |= keys
 
     def parse(self, text):
         return self.story.project.assets["a"].partitioning.parse(text)
