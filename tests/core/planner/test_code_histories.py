@@ -15,20 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.definitions import Definition
-from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.backfill import all_blocks, plan_backfill
 from sparkassets.core.planner.changes import code_changes
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.redefined import there_of
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source
 from tests.core.planner.test_products import KINDS, Block, blocks_of, inside, made
 from tests.depth import histories
+from tests.drivers import Drivers
 
 NAMES = ("one", "two")
 MODES = ("warn", "backfill", "ignore")
@@ -41,11 +41,12 @@ class Checkout:
         self.versions = versions
 
 
-class History:
+class History(Drivers):
     """A project of two assets, its journal, and two drivers with files of their own."""
 
+    most = 500
+
     def __init__(self, random: Random) -> None:
-        self.random = random
         kind, self.mode = random.choice(KINDS), random.choice(MODES)
         self.source = replace(source("s"), partitioning=kind)
         cap = random.choice([1, 2, 5, 1000])
@@ -53,12 +54,9 @@ class History:
         self.shape = [replace(asset(name, up, **own), partitioning=kind) for name, up in (("one", "s"), ("two", "one"))]
         self.checkouts = [Checkout({"one": 0, "two": 0}), Checkout({"one": 0, "two": 0})]
         self.at = 0
-        self.story = Story(self.project(), now="2025-01-06")
+        super().__init__(random, Story(self.project(), now="2025-01-06"))
         self.seen = {name: [0] for name in NAMES}  # versions by the order in which the journal heard of them
         self.by: dict[tuple[str, Block], int] = {}
-        self.planner = IncrementalPlanner(self.story.project)
-        self.gone: set[int] = set()
-        self.invocation = 0
 
     def specs(self) -> list[AssetSpec]:
         versions = self.checkouts[self.at].versions
@@ -92,37 +90,11 @@ class History:
         changed = PartitionSet.union(made(self.source.partitioning, each) for each in some)
         self.story.add(ObservedEntry("s", self.source.uri, changed))
 
-    def runs(self) -> list[PlannedRun]:
-        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
-        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
-        self.check()
-        return list({run.asset: run for run in reversed(found.runs)}.values())
-
-    def do(self, run: PlannedRun, outcome: str) -> None:
-        claim = self.story.claim(run, invocation=str(self.invocation))
-        if outcome == "run":
-            self.story.succeed(run.asset, claim)
-            number = self.checkouts[self.at].versions[run.asset]
-            for block in inside(self.story.project.assets[run.asset].partitioning, run.blocks):
-                self.by[run.asset, block] = number
-        elif outcome == "fail":
-            self.story.fail(run.asset, claim, invocation=str(self.invocation))
-        else:
-            self.gone.add(claim)
-
-    def rest(self) -> int:
-        """The driver goes on until nothing is due; how many runs that took."""
-        self.invocation += 1
-        states = self.story.state.assets
-        self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
-        count = 0
-        while runs := self.runs():
-            count += 1
-            assert count < 500, "never idle"
-            self.do(runs[0], "run")
-        return count
+    def succeed(self, run: PlannedRun, claim: int) -> None:
+        super().succeed(run, claim)
+        number = self.checkouts[self.at].versions[run.asset]
+        for block in inside(self.story.project.assets[run.asset].partitioning, run.blocks):
+            self.by[run.asset, block] = number
 
     def step(self) -> None:
         what = self.random.choice(["event", "run", "run", "run", "fail", "crash", "switch", "edit", "rest"])
@@ -137,14 +109,16 @@ class History:
                 self.rest()
             case _:
                 if runs := self.runs():
-                    self.do(self.random.choice(runs), what)
+                    self.end(self.random.choice(runs), what)
 
     # ------------------------------------------------------------------ what must hold
 
-    def check(self) -> None:
+    def check(self, context: PlanningContext, found: Plan) -> None:
+        self.check_code()
+
+    def check_code(self) -> None:
         """The journal knows by which code each block was computed, and people are told of what is of other code."""
-        context = self.story.context()
-        told = {change.asset: change for change in code_changes(context)}
+        told = {change.asset: change for change in code_changes(self.story.context())}
         for name in NAMES:
             spec, state = self.story.project.assets[name], self.story.state.assets[name]
             known = {
@@ -209,13 +183,13 @@ def test_a_backfill_of_all_makes_one_table_of_two(random, steps):
     for name in NAMES:
         spec = history.story.project.assets[name]
         for _ in range(100):
-            context = history.story.context(invocation=str(history.invocation), gone=frozenset(history.gone))
+            context = history.context()
             planned = plan_backfill(context, spec, all_blocks(context, spec), force=False, other_code=True)
             if not planned.runs:
                 break
-            history.do(planned.runs[0], "run")
+            history.end(planned.runs[0], "run")
         history.rest()
         own = history.checkouts[history.at].versions[name]
         assert {number for (asset_name, _), number in history.by.items() if asset_name == name} <= {own}
-    history.check()
+    history.check_code()
     assert not code_changes(history.story.context())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -128,13 +127,7 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
     for _ in range(steps):
         history.step()
     history.rest()
-    changed: dict[str, dict[Block, int]] = {name: {} for name in history.story.project.assets}
-    computed: dict[str, dict[Block, int]] = {name: {} for name in history.story.project.assets}
-    times: Counter[tuple[str, Block]] = Counter()
-    for seq, name, blocks, token in history.news():
-        changed[name] |= dict.fromkeys(blocks, seq)
-        computed[name] |= dict.fromkeys(blocks, token)
-        times.update((name, block) for block in blocks)
+    changed, computed, times = history.told()
     for name, spec in history.story.project.assets.items():
         for block in blocks_of(spec.partitioning) if spec.source is None else ():
             causes = {inlet: history.needed(spec, inlet, block) for inlet in spec.inlets}

@@ -37,7 +37,7 @@ class Marked(History):
         spec = self.story.project.assets[self.random.choice(["one", "two", "three"])]
         some = self.random.sample(blocks_of(spec.partitioning), self.random.randint(1, 3))
         blocks = PartitionSet.union(made(spec.partitioning, each) for each in some)
-        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        context = self.context()
         entry = mark(context, Marking(spec, blocks, self.random.choice(["done", "missing", "skip"]), "why", "ann"))
         if entry is not None:
             self.story.add(entry)

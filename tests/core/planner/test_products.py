@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
-from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ClaimEntry, ObservedEntry, SuccessEntry
 from sparkassets.core.partitions import (
     Partitioning,
@@ -26,14 +25,14 @@ from sparkassets.core.partitions import (
     TimePartition,
     WindowMapping,
 )
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.explain import explained
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, project, source
 from tests.depth import histories
+from tests.drivers import Drivers
 
 ZERO = at("2025-01-01")
 DAYS = TimePartition("day", "UTC", column="day")
@@ -68,17 +67,14 @@ def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Block]:
     return [block for block in blocks_of(partitioning) if parts.covers(made(partitioning, block))]
 
 
-class History:
+class History(Drivers):
     """A project, its journal, and drivers that fail and go."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
         sources = [replace(source(name), partitioning=random.choice(KINDS)) for name in ("s", "t")]
         assets = [self.another("one", "s", "t"), self.another("two", "one", "t"), self.another("three", "two", "one")]
-        self.story = Story(project(*sources, *assets), now="2025-01-06")
-        self.planner = IncrementalPlanner(self.story.project)
-        self.gone: set[int] = set()
-        self.invocation = 0
+        super().__init__(random, Story(project(*sources, *assets), now="2025-01-06"))
         self.asked: Counter[tuple[str, Block]] = Counter()
 
     def another(self, name: str, *others: str) -> AssetSpec:
@@ -91,12 +87,7 @@ class History:
 
     # ------------------------------------------------------------------ what happens
 
-    def runs(self) -> list[PlannedRun]:
-        """What can be claimed: the first run of each asset; checks what must hold at any time."""
-        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
-        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
+    def check(self, context: PlanningContext, found: Plan) -> None:
         for each in self.story.project.assets.values():
             explained(context, found, each)
         for run in found.runs:
@@ -106,7 +97,6 @@ class History:
             assert run.blocks or run.recovers
             assert partitioning.count(run.blocks) <= strategy.max_partitions_per_run
             assert partitioning.known.covers(run.blocks)
-        return list({run.asset: run for run in reversed(found.runs)}.values())
 
     def step(self) -> None:
         random, runs = self.random, self.runs()
@@ -116,14 +106,7 @@ class History:
         elif what == "invocation":
             self.invocation += 1
         elif runs:
-            run = random.choice(runs)
-            claim = self.story.claim(run, invocation=str(self.invocation))
-            if what == "run":
-                self.succeed(run, claim)
-            elif what == "fail":
-                self.story.fail(run.asset, claim, invocation=str(self.invocation))
-            else:
-                self.gone.add(claim)
+            self.end(random.choice(runs), what)
 
     def event(self, name: str) -> None:
         """Some partitions of a source changed."""
@@ -134,7 +117,7 @@ class History:
         self.touch(name, some)
 
     def succeed(self, run: PlannedRun, claim: int) -> None:
-        self.story.succeed(run.asset, claim)
+        super().succeed(run, claim)
         self.touch(run.asset, inside(self.story.project.assets[run.asset].partitioning, run.blocks))
 
     def touch(self, name: str, changed: list[Block]) -> None:
@@ -143,17 +126,6 @@ class History:
             if name in each.inlets and each.inlets[name].on_update == "rerun":
                 for block in blocks_of(each.partitioning):
                     self.asked[each.name, block] += bool(set(changed) & set(self.needed(each, name, block)))
-
-    def rest(self) -> None:
-        """Everything goes on without failures until nothing is due."""
-        self.invocation += 1
-        states = self.story.state.assets
-        self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
-        count = 0
-        while runs := self.runs():
-            count += 1
-            assert count < 600, "never idle"
-            self.succeed(runs[0], self.story.claim(runs[0], invocation=str(self.invocation)))
 
     # ------------------------------------------------------------------ the model
 
@@ -185,6 +157,17 @@ class History:
                 assert claims[entry.token].request.blocks == entry.blocks
                 yield each.seq, entry.asset, inside(self.partitioning(entry.asset), entry.blocks), entry.token
 
+    def told(self) -> tuple[dict[str, dict[Block, int]], dict[str, dict[Block, int]], Counter[tuple[str, Block]]]:
+        """When each partition changed last, up to what its newest rows were read, and how often it came."""
+        changed: dict[str, dict[Block, int]] = {name: {} for name in self.story.project.assets}
+        computed: dict[str, dict[Block, int]] = {name: {} for name in self.story.project.assets}
+        times: Counter[tuple[str, Block]] = Counter()
+        for seq, name, blocks, token in self.news():
+            changed[name] |= dict.fromkeys(blocks, seq)
+            computed[name] |= dict.fromkeys(blocks, token)
+            times.update((name, block) for block in blocks)
+        return changed, computed, times
+
     def partitioning(self, name: str) -> Partitioning:
         return self.story.project.assets[name].partitioning
 
@@ -196,13 +179,7 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
     for _ in range(steps):
         history.step()
     history.rest()
-    changed: dict[str, dict[Block, int]] = {name: {} for name in history.story.project.assets}
-    computed: dict[str, dict[Block, int]] = {name: {} for name in history.story.project.assets}
-    times: Counter[tuple[str, Block]] = Counter()
-    for seq, name, blocks, token in history.news():
-        changed[name] |= dict.fromkeys(blocks, seq)
-        computed[name] |= dict.fromkeys(blocks, token)
-        times.update((name, block) for block in blocks)
+    changed, computed, times = history.told()
     for name, spec in history.story.project.assets.items():
         if spec.source is not None:
             continue

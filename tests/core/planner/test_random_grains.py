@@ -13,19 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration, offsets
-from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ObservedEntry, SuccessEntry
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet, TimePartition, WindowMapping
 from sparkassets.core.planner.backfill import plan_backfill
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.explain import explained
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, project, source
 from tests.depth import histories
+from tests.drivers import Drivers
 
 ZONE = "Europe/Berlin"
 FIRST, NOW = at("2025-03-27T12:00"), at("2025-04-01T09:30")
@@ -73,22 +72,20 @@ def counts(spec: AssetSpec, slot: Slot, now: int) -> bool:
     return clock.boundary(end + clock.at(end) - ahead.days * DAY) - ahead.seconds <= now
 
 
-class History:
+class History(Drivers):
     """A project, its journal, and drivers that fail and go."""
 
     grains = GRAINS
+    most = 400
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self.ahead = random.choice([{}, {}, {"ahead": "36h"}])
         sources = [self.placed(source(name)) for name in ("s", "t")]
         assets = [self.another("one", "s", "t"), self.another("two", "one", "t"), self.another("three", "two", "one")]
-        self.story = Story(project(*sources, *assets))
+        super().__init__(random, Story(project(*sources, *assets)))
         self.now = FIRST + DAY
-        self.planner = IncrementalPlanner(self.story.project)
-        self.gone: set[int] = set()
         self.asked: set[tuple[str, Slot]] = set()
-        self.invocation = 0
 
     def placed(self, spec: AssetSpec) -> AssetSpec:
         time = TimePartition(timezone=ZONE, column="at", **(self.random.choice(self.grains) | self.ahead))
@@ -103,19 +100,16 @@ class History:
         strategy = DateRange(lookback, max_partitions_per_run=random.choice([2, 5, 1000]))
         return self.placed(asset(name, *inlets, strategy=strategy))
 
-    def runs(self) -> list[PlannedRun]:
-        """What can be claimed: the first run of each asset; checks what must hold at any time."""
+    def context(self) -> PlanningContext:
         self.story.now = f"{at_text(self.now)}"
-        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
-        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
+        return super().context()
+
+    def check(self, context: PlanningContext, found: Plan) -> None:
         for run in found.runs:
             spec = self.story.project.assets[run.asset]
             assert spec.partitioning.count(run.blocks) <= spec.strategy.max_partitions_per_run
             assert all(counts(spec, slot, self.now) for slot in computed_by(spec, run.blocks))
             explained(context, found, spec)
-        return list({run.asset: run for run in reversed(found.runs)}.values())
 
     def step(self) -> None:
         random, runs = self.random, self.runs()
@@ -130,14 +124,7 @@ class History:
         elif what == "backfill":
             runs = self.backfill(random.choice(["one", "two", "three"]))
         if runs and what in ("run", "fail", "crash", "backfill"):
-            run = random.choice(runs)
-            claim = self.story.claim(run, invocation=str(self.invocation))
-            if what in ("run", "backfill"):
-                self.story.succeed(run.asset, claim)
-            elif what == "fail":
-                self.story.fail(run.asset, claim, invocation=str(self.invocation))
-            else:
-                self.gone.add(claim)
+            self.end(random.choice(runs), "run" if what == "backfill" else what)
 
     def event(self, name: str) -> None:
         """Some slots of a source changed; also some that do not count yet."""
@@ -160,17 +147,9 @@ class History:
         except InputError:
             return []
 
-    def rest(self) -> None:
-        """Everything goes on without failures until nothing is due."""
+    def rest(self) -> int:
         self.now = NOW
-        self.invocation += 1
-        states = self.story.state.assets
-        self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
-        count = 0
-        while runs := self.runs():
-            count += 1
-            assert count < 400, "never idle"
-            self.story.succeed(runs[0].asset, self.story.claim(runs[0], invocation=str(self.invocation)))
+        return super().rest()
 
     def needed(self, consumer: AssetSpec, name: str, block: Slot) -> list[Slot]:
         """The slots of an inlet that a block needs, one after the other."""

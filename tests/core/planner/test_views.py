@@ -10,20 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
-from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ObservedEntry, PauseEntry, SuccessEntry, Viewed
 from sparkassets.core.journal.lineage import lineage
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, TimePartition, WindowMapping
 from sparkassets.core.planner.backfill import plan_backfill
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.explain import explained
 from sparkassets.core.planner.impact import impact
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.plan import Plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Require
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, days, project, source
 from tests.depth import histories
+from tests.drivers import Drivers
 
 ZERO = at("2025-01-06")
 """A Monday, on which day 0 begins."""
@@ -116,35 +115,27 @@ def test_lineage_goes_back_to_the_look_that_told_of_the_rows():
     assert [(each.kind, each.seq) for each in raw.origins] == [("source", seq)]
 
 
-class History:
+class History(Drivers):
     """A source whose rows come and go by day, and what is computed of them."""
 
     def __init__(self, random: Random) -> None:
-        self.random = random
         cap = DateRange(max_partitions_per_run=random.choice([1, 3, 1000]))
         self.lookback = random.choice([None, None, Duration.parse("2d")])
         window = random.choice([None, "2d", "3d"])
         self.back = {"daily": int(window[0]) if window else 1, "weekly": 7, "sums": 1}
-        self.story = story(
+        found = story(
             asset("daily", by_values("day", window), strategy=replace(cap, lookback=self.lookback)),
             asset("weekly", by_values("week"), by="week", strategy=cap),
             asset("sums", "daily"),
         )
-        self.planner = IncrementalPlanner(self.story.project)
-        self.invocation = 0
-        self.gone: set[int] = set()
+        super().__init__(random, found)
         self.ever: set[int] = set()
         self.changed: dict[int, int] = {}
         self.asked: Counter[tuple[str, int]] = Counter()
 
-    def runs(self) -> list[PlannedRun]:
-        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
-        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
+    def check(self, context: PlanningContext, found: Plan) -> None:
         for each in self.story.project.assets.values():
             explained(context, found, each)
-        return list({run.asset: run for run in reversed(found.runs)}.values())
 
     def step(self) -> None:
         likely = ["look", "look", "run", "run", "run", "fail", "crash", "invocation", "pause", "backfill"]
@@ -158,22 +149,15 @@ class History:
         elif what == "invocation":
             self.invocation += 1
         elif runs:
-            run = self.random.choice(runs)
-            claim = self.story.claim(run, invocation=str(self.invocation))
-            if what == "run":
-                self.story.succeed(run.asset, claim)
-            elif what == "fail":
-                self.story.fail(run.asset, claim, invocation=str(self.invocation))
-            else:
-                self.gone.add(claim)
+            self.end(self.random.choice(runs), what)
 
     def backfill(self, name: str) -> None:
         """Somebody asks for a few blocks, there or not."""
-        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        context = self.context()
         spec, first = self.story.project.assets[name], self.random.choice(self.blocks(name))
         asked = spec.partitioning.cover(span(first) | span(first + 1))
         for run in plan_backfill(context, spec, asked, force=self.random.random() < 0.5).runs[:1]:
-            self.story.succeed(name, self.story.claim(run, invocation=str(self.invocation)))
+            self.end(run, "run")
             for block in self.blocks(name):
                 self.asked[name, block] += run.blocks.overlaps(span(block))
 
@@ -201,17 +185,9 @@ class History:
             return set(range(block, block + 7))
         return set(range(block - self.back["daily"] + 1, block + 1))
 
-    def rest(self) -> None:
-        self.invocation += 1
+    def rest(self) -> int:
         self.story.add(PauseEntry("daily", paused=False))
-        states = self.story.state.assets
-        self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}
-        for _ in range(600):
-            runs = self.runs()
-            if not runs:
-                return
-            self.story.succeed(runs[0].asset, self.story.claim(runs[0], invocation=str(self.invocation)))
-        raise AssertionError("never idle")
+        return super().rest()
 
 
 def span(number: int) -> PartitionSet:
