@@ -1,6 +1,11 @@
 """Write modes: the words of the YAML, and what others ask of them."""
 
-from sparkassets.core.writes import WRITES, Append, Replace
+import pytest
+
+from sparkassets.core.writes import WRITES, Append, History, Replace, Upsert
+
+ALL = (Replace(), Append(), Upsert(("id",)))
+STRATEGIES = ("full_refresh", "date_range", "segments", "latest_only", "every_instance")
 
 
 def test_the_words_of_the_yaml_the_default_first():
@@ -9,7 +14,34 @@ def test_the_words_of_the_yaml_the_default_first():
 
 
 def test_what_only_adds_cannot_be_computed_again():
-    assert {write.name: (write.recomputable, write.only_adds) for write in WRITES.values()} == {
+    assert {write.name: (write.recomputable, write.only_adds) for write in ALL} == {
         "replace": (True, False),
         "append": (False, True),
+        "upsert": (True, False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("write", "partitioned", "taken"),
+    [
+        (Replace(), True, {"full_refresh", "date_range", "segments", "every_instance"}),
+        (Replace(), False, {"full_refresh", "date_range", "segments"}),
+        (Append(), True, {"latest_only", "every_instance"}),
+        (Upsert(("id",)), True, {"date_range", "segments", "latest_only", "every_instance"}),
+        (Upsert(("id",)), False, {"date_range", "segments", "latest_only", "every_instance"}),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_which_strategies_take_it(write, partitioned, taken):
+    assert {each for each in STRATEGIES if write.why_not(each, partitioned=partitioned) is None} == taken
+
+
+def test_options_are_of_the_code_but_not_how_long_deletions_are_remembered():
+    assert Replace().parts() == Append().parts() == {}
+    history = History("valid_from", "valid_to", "is_current")
+    assert Upsert(("id",), ("at",), "op = 'd'", history=history).parts() == {
+        "write.upsert.keys": ("id",),
+        "write.upsert.newest_by": ("at",),
+        "write.upsert.delete_when": "op = 'd'",
+        "write.upsert.history": ["valid_from", "valid_to", "is_current"],
     }

@@ -14,6 +14,8 @@ MOST_TEXT: Final = 20_000
 """Characters of a query that are kept, to tell what changed in it."""
 MOST_PARTS: Final = 100
 """Parts of a function that are kept by name, likewise."""
+VALUES: Final = ("params.", "write.")
+"""How the names of those parts begin that are values, not code."""
 _MOST_VALUE: Final = 200
 
 
@@ -24,7 +26,7 @@ class Definition:
     Attributes:
         id: Another one for whatever may come out otherwise.
         text: The normal form of its SQL; empty for a function, and for one that is too long to be kept.
-        parts: What else there is, by name: a function and what it calls by a digest, ``params.x`` as JSON.
+        parts: What else there is, by name: a function and what it calls by a digest, ``params.x`` and options as JSON.
     """
 
     id: str
@@ -38,6 +40,7 @@ class Definition:
         sql: str = "",
         code: Mapping[str, str] | None = None,
         params: Mapping[str, object] | None = None,
+        options: Mapping[str, object] | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> Definition:
         """The definition of a query, or of a function.
@@ -46,13 +49,15 @@ class Definition:
             sql: Its template.
             code: The function and what it calls, by their names: what `sparkassets.project` made of each.
             params: Its params.
+            options: What else decides which rows there are, by the names of the YAML.
             variables: Of the environment; their values are no part of it.
         """
         from sparkassets.core.definitions.normal import normal_form  # where a project is compiled; so the next
         from sparkassets.core.redaction import redact
 
         text = redact(normal_form(sql), variables=variables)
-        values = {f"params.{name}": redact(_json(value), variables=variables) for name, value in (params or {}).items()}
+        told_as = {**{f"params.{name}": value for name, value in (params or {}).items()}, **(options or {})}
+        values = {name: redact(_json(value), variables=variables) for name, value in told_as.items()}
         parts = dict(sorted({**(code or {}), **values}.items()))
         told = dict(list({name: _short(value) for name, value in parts.items()}.items())[:MOST_PARTS])
         return cls(digest(text, _json(parts)), text if len(text) <= MOST_TEXT else "", told)

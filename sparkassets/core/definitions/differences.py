@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from typing import Final
 
-from sparkassets.core.definitions.definition import Definition
+from sparkassets.core.definitions.definition import VALUES, Definition
 from sparkassets.core.definitions.normal import words
 
 MOST_LINES: Final = 10
@@ -43,7 +43,7 @@ def _of_parts(old: Definition, new: Definition) -> Iterator[str]:
         was, now = old.parts.get(name), new.parts.get(name)
         if was == now:
             continue
-        if not name.startswith("params."):
+        if not name.startswith(VALUES):
             yield f"- {name}" if now is None else f"+ {name}" if was is None else f"~ {name}"
             continue
         yield from (_short(f"{sign} {name}: {value}") for sign, value in (("-", was), ("+", now)) if value is not None)

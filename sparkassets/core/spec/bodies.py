@@ -15,6 +15,7 @@ from sparkassets.core.spec.model import PythonBody, SqlBody
 from sparkassets.core.spec.paths import beside, tidy
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.templating import Fault, Template, TemplateError
+from sparkassets.core.writes import Write
 from sparkassets.errors import Location, Problem
 from sparkassets.frozen import frozen
 
@@ -170,14 +171,15 @@ class Body:
     sql: SqlText | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
 
-    def definition(self, draft: AssetDraft) -> Definition | None:
-        """What a change of the asset's code, or of its params, is told by; None for what computes nothing."""
+    def definition(self, draft: AssetDraft, write: Write | None) -> Definition | None:
+        """What a change of the asset's code, params or write is told by; None for what computes nothing."""
         if self.compiled is None:
             return None
         sql, values = self.sql.template.text if self.sql is not None else "", draft.at.document.variables
         given = draft.keys.params
         params = given if isinstance(given, dict) else {str(number): each for number, each in enumerate(given)}
-        return Definition.of(sql=sql, code=self.parts, params=params, variables=values)
+        options = write.parts() if write is not None else {}
+        return Definition.of(sql=sql, code=self.parts, params=params, options=options, variables=values)
 
 
 def compile_body(

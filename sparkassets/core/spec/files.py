@@ -347,6 +347,63 @@ class StrategyMap(_Map):
     )
 
 
+class HistoryMap(_Map):
+    """Columns that a history adds."""
+
+    valid_from: Text = Field(
+        description="From when a row holds: a column of the result, else one that holds what `newest_by` says."
+    )
+    valid_to: Text = Field(description="Until when it held, which is NULL while it does; added.")
+    current: Text = Field(description="Whether it holds still; added.")
+
+
+class UpsertMap(_Map):
+    """Options of the write."""
+
+    keys: Annotated[
+        list[Annotated[str, Expected("the name of a column")]],
+        Field(json_schema_extra={"minItems": 1, "uniqueItems": True}),
+        a_list("a list of columns such as [id]"),
+    ] = Field(description="Columns whose values no two rows share; of a partition, beside those that hold it.")
+    newest_by: Maybe[
+        Annotated[
+            Annotated[Text, Tag("<text>")]
+            | Annotated[
+                list[Annotated[str, Expected("the name of a column")]],
+                Field(json_schema_extra={"minItems": 1, "uniqueItems": True}),
+                Tag("<list>"),
+            ],
+            by_kind("a column, or a list of columns"),
+        ]
+    ] = Field(
+        default=None,
+        description=(
+            "Column whose highest value tells which row of a key counts, within a run and against what is there: a "
+            "late row is ignored. A list is compared from left to right."
+        ),
+    )
+    delete_when: Maybe[Text] = Field(
+        default=None, description="A condition on the result's columns, in SQL; a row that fulfils it deletes its key."
+    )
+    keep_deletes: Maybe[DurationText] = Field(
+        default=None,
+        description="How long a deleted key is remembered, so that a late row does not bring it back; else for ever.",
+    )
+    history: Maybe[Annotated[HistoryMap, a_map("{valid_from: column, valid_to: column, current: column}")]] = Field(
+        default=None, description="Keeps what was: a row for each state of a key, with when it held."
+    )
+
+
+class WriteMap(_Map):
+    """A write with options."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    upsert: Maybe[Annotated[UpsertMap, a_map("{keys: [column]}")]] = Field(
+        default=None, description="Rows take the place of those with their keys, others come to what is there."
+    )
+
+
 def partition_map(value: object) -> type[BaseModel]:
     """What describes a dimension of partitions, by its keys."""
     if not isinstance(value, dict) or "by" in value:
@@ -460,9 +517,17 @@ class AssetFile(_Map):
             "with a `read`, else full_refresh."
         ),
     )
-    write: Maybe[Literal["replace", "append"]] = Field(
+    write: Maybe[
+        Annotated[
+            Annotated[Literal["replace", "append"], Tag("<text>")] | Annotated[WriteMap, Tag("<map>")],
+            by_kind("replace, append or {upsert: {keys: [column]}}"),
+        ]
+    ] = Field(
         default=None,
-        description="How rows land: instead of those of the run's blocks (or of all), or added; replace by default.",
+        description=(
+            "How rows land: instead of those of the run's blocks (or of all), added, or by their keys; replace by "
+            "default."
+        ),
     )
     schema_change: Literal["strict", "add_columns", "evolve"] = Field(
         default="strict",

@@ -129,7 +129,7 @@ def _compile(
         body=body.compiled,
         params=keys.params if isinstance(keys.params, dict) else {},
         fan=fan,
-        definition=body.definition(draft),
+        definition=body.definition(draft, write),
         on_code_change=keys.on_code_change,
         timezone=own.timezone,
         start=within.start,

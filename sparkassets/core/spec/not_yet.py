@@ -14,7 +14,6 @@ KEYS: Final = frozenset(
         "validations",
         "inlets.*.validations",
         "inlets.*.read.overlap",
-        "write.upsert",
         "write.publish",
         "state.catalog",
     }
@@ -22,7 +21,7 @@ KEYS: Final = frozenset(
 
 VALUES: Final = {
     "inlets.*.read": frozenset({"changes"}),
-    "write": frozenset({"upsert", "publish"}),
+    "write": frozenset({"publish"}),
 }
 
 

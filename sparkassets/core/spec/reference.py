@@ -29,6 +29,9 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`date_range` of a strategy": files.DateRangeMap,
     "`strategy` of segments alone as a map": files.SegmentStrategyMap,
     "`segments` of a strategy": files.SegmentOptionsMap,
+    "`write` as a map": files.WriteMap,
+    "`upsert` of a write": files.UpsertMap,
+    "`history` of an upsert": files.HistoryMap,
 }
 _HEAD: Final = """\
 # Every key

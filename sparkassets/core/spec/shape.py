@@ -32,6 +32,9 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[o
         "strategy": files.strategy_map,
         "strategy.date_range": files.DateRangeMap,
         "strategy.segments": files.SegmentOptionsMap,
+        "write": files.WriteMap,
+        "write.upsert": files.UpsertMap,
+        "write.upsert.history": files.HistoryMap,
     },
     files.ProjectFile: {"": files.ProjectFile, "defaults": files.DefaultsMap, "budget": files.BudgetMap},
 }
@@ -173,6 +176,8 @@ def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
         return "put it in quotes"
     if value is None and _general(path[:-1]) == "partition.segments":
         return "NULL is in no segment"
+    if value == "upsert" and path == ("write",):
+        return "write {upsert: {keys: [<column>]}}"
     return meant_by(value, FIXED) if _general(path) == "partition.by" and isinstance(value, str) else None
 
 

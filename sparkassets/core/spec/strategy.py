@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Literal
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.spec.document import At
@@ -11,30 +12,23 @@ from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import SegmentStrategyMap, StrategyMap
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.spec.time_dimension import is_timed
+from sparkassets.core.spec.writes import compile_write
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
-from sparkassets.core.writes import WRITES, Replace, Write
+from sparkassets.core.writes import WRITES, Upsert, Write
 
 Name = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
-
-_REFUSED: Final[Mapping[tuple[str, str], str]] = {
-    ("full_refresh", "append"): "every run would append all rows once more",
-    ("date_range", "append"): "a partition that is computed again would be there twice",
-    ("segments", "append"): "a segment that is computed again would be there twice",
-    ("latest_only", "replace"): "a run has only what is new and would destroy what is there",
-}
-"""Why a strategy does not go with a write."""
 
 
 def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> tuple[Strategy, Write]:
     """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft."""
     name = _name(draft, inlets)
+    write = compile_write(draft)
     if draft.sure("strategy", "partition", "inlets"):
         write_is_sure = draft.sure("write")
         _check_needs(draft, name, inlets)
         _check_schedule(draft, name, inlets, schedule)
         if write_is_sure:
-            _check_write(draft, name)
-    write = WRITES[draft.keys.write or Replace.name]
+            _check_write(draft, name, write)
     if draft.keys.unchanged == "skip" and write.only_adds:
         message = "'unchanged: skip' needs 'write: replace': what a run adds is always news"
         (draft.at / "unchanged").problem(message, hint="leave it out")
@@ -44,7 +38,7 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
         case "every_instance":
             return EveryInstance(), write
         case "latest_only":
-            return LatestOnly(), write
+            return LatestOnly(), _going_on(write)
         case "date_range":
             return _date_range(draft), write
         case "segments":
@@ -126,29 +120,29 @@ def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
         (draft.at / "schedule").problem("each partition is a run of its own: 'catchup' cannot be 'rollup'", hint=hint)
 
 
-def _check_write(draft: AssetDraft, name: Name) -> None:
-    write = draft.keys.write
-    if write is None and name == "latest_only":
+def _going_on(write: Write) -> Write:
+    """The write of runs that each begin where the last one ended: none of them has all rows."""
+    return replace(write, recomputable=False) if isinstance(write, Upsert) else write
+
+
+def _check_write(draft: AssetDraft, name: Name, write: Write) -> None:
+    """Refuses a write that would destroy or double history under the strategy, and to choose one where none is safe."""
+    partitioned = draft.partitioning.is_partitioned or not draft.sure("partition")
+    reason = write.why_not(name, partitioned=partitioned)
+    if reason is None:
+        return
+    fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=partitioned) is None)
+    hint = f"write 'write: {fitting}'"
+    if name == "every_instance":
+        hint += ", or give the asset a partition"
+    if draft.keys.write is None:
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
-        at.problem("strategy 'latest_only' needs its write to be given", hint="write 'write: append'")
-    elif name == "every_instance" and not draft.partitioning.is_partitioned and draft.sure("partition"):
-        _check_write_of_instances(draft, write)
-    elif write and (reason := _REFUSED.get((name, write))):
-        fitting = next(each for each in WRITES if (name, each) not in _REFUSED)
-        hint = f"write 'write: {fitting}'"
-        if draft.keys.strategy is None and name == "full_refresh":
-            hint += "; an inlet with 'read: {after: <column>}' makes it 'latest_only', which appends"
-        (draft.at / "write").problem(f"strategy {name!r} cannot {write!r}: {reason}", hint=hint)
-
-
-def _check_write_of_instances(draft: AssetDraft, write: str | None) -> None:
-    """Without partitions each run has all that the others wrote before it."""
-    hint = "write 'write: append', or give the asset a partition"
-    if write is None:
-        (draft.at / "strategy").problem("strategy 'every_instance' needs its write to be given", hint=hint)
-    elif write == Replace.name:
-        message = "strategy 'every_instance' cannot 'replace': every run would destroy what the runs before it wrote"
-        (draft.at / "write").problem(message, hint=hint)
+        at.problem(f"strategy {name!r} needs its write to be given", hint=hint)
+        return
+    if draft.keys.strategy is None and name == "full_refresh":
+        does = "appends" if write.only_adds else "goes on from there"
+        hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {does}"
+    (draft.at / "write").problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
 
 
 def _segments(draft: AssetDraft) -> Segments:

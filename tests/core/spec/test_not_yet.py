@@ -48,7 +48,7 @@ def test_words_for_keys(path, message):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("write", "upsert", "'write' cannot be 'upsert': it is not supported yet"),
+        ("write", "publish", "'write' cannot be 'publish': it is not supported yet"),
         ("inlets.*.read", "changes", "'read' cannot be 'changes': it is not supported yet"),
         ("write", "replace", None),
     ],
@@ -63,10 +63,11 @@ def test_the_schema_has_none_of_them():
         "": "AssetFile",
         "inlets.*": "InletMap",
         "inlets.*.read": "ReadMap",
+        "write": "WriteMap",
         "schedule": "ScheduleMap",
         "partition": "PartitionMap",
         "strategy": "StrategyMap",
     }
     for path in ASSET_KEYS:
         parent, _, key = path.rpartition(".")
-        assert parent == "write" or key not in definitions[maps[parent]]["properties"]
+        assert key not in definitions[maps[parent]]["properties"]

@@ -1,0 +1,89 @@
+"""How rows land, from the YAML: a word, or a map of one write with its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.files import HistoryMap, UpsertMap, WriteMap
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.writes import WRITES, History, Replace, Upsert, Write, is_hidden
+
+
+def compile_write(draft: AssetDraft) -> Write:
+    """The write, `Replace` where none is given; what is wrong with its options becomes problems of the draft."""
+    given, at = draft.keys.write, draft.at / "write"
+    if isinstance(given, WriteMap):
+        if given.upsert is not None:
+            (at / "upsert").key_problem("the key 'upsert' of 'write' is not supported yet")
+            return _upsert(draft, given.upsert, at / "upsert")
+        if draft.sure("write"):
+            at.problem("'write' is a map without a write; expected {upsert: {keys: [<column>]}}")
+        return Replace()
+    return WRITES[given or Replace.name]
+
+
+def _upsert(draft: AssetDraft, given: UpsertMap, at: At) -> Upsert:
+    newest = given.newest_by
+    newest_by = () if newest is None else (newest,) if isinstance(newest, str) else tuple(newest)
+    _check_columns(draft, given.keys, at / "keys", stored=True)
+    _check_columns(draft, newest_by, at / "newest_by", stored=False)
+    if given.delete_when is not None and not given.delete_when.strip():
+        (at / "delete_when").problem("'delete_when' is empty; expected a condition such as \"op = 'd'\"")
+    kept = _kept(given, at / "keep_deletes")
+    for dimension in draft.partitioning.columns:
+        if is_hidden(dimension):
+            message = f"an upsert stores no column whose name begins with '_', such as the partition's {dimension!r}"
+            (draft.at / "partition").problem(message, hint="give the column another name")
+    history = _history(given.history, given, at / "history", newest_by) if given.history is not None else None
+    return Upsert(tuple(given.keys), newest_by, given.delete_when, kept, history)
+
+
+def _check_columns(draft: AssetDraft, names: Sequence[str], at: At, *, stored: bool) -> None:
+    """Refuses no columns, one that is there twice or not declared, and where they are ``stored`` a hidden one."""
+    if not names and at.exists:
+        at.problem(f"{at.path[-1]!r} is an empty list; expected a column")
+    seen: dict[str, str] = {}
+    declared = {name.lower() for name in draft.keys.columns}
+    for number, name in enumerate(names):
+        place = at / number if isinstance(_value(at), list) else at
+        if name.lower() in seen:
+            place.problem(f"the column {name!r} is there twice")
+        elif stored and is_hidden(name):
+            place.problem(f"the key {name!r} begins with '_', and such columns are not stored", hint="rename it")
+        elif declared and not is_hidden(name) and name.lower() not in declared:
+            place.problem(f"'columns' has no {name!r}", hint=did_you_mean(name, draft.keys.columns))
+        seen[name.lower()] = name
+
+
+def _value(at: At) -> object:
+    value: object = at.document.data
+    for step in at.path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _kept(given: UpsertMap, at: At) -> Duration | None:
+    if given.keep_deletes is None:
+        return None
+    found = Duration.parse(given.keep_deletes)
+    if min(found.months, found.days, found.seconds) < 0 or found == Duration.parse("0s"):
+        at.problem(f"'keep_deletes' is {given.keep_deletes!r}; expected a duration of more than 0")
+    if given.newest_by is None:
+        at.key_problem("'keep_deletes' needs 'newest_by': without it no row is late, and nothing is remembered")
+    return found
+
+
+def _history(given: HistoryMap, upsert: UpsertMap, at: At, newest_by: Sequence[str]) -> History:
+    seen = {name.lower(): "a key" for name in upsert.keys}
+    for key, name in (("valid_from", given.valid_from), ("valid_to", given.valid_to), ("current", given.current)):
+        if is_hidden(name):
+            (at / key).problem(f"the column {name!r} begins with '_', and such columns are not stored")
+        elif name.lower() in seen:
+            (at / key).problem(f"the column {name!r} is {seen[name.lower()]}, too; expected another name")
+        seen.setdefault(name.lower(), f"{key!r}")
+    if len(newest_by) > 1:
+        at.problem("a history goes by one column of time, but 'newest_by' is a list", hint="name one column")
+    return History(given.valid_from, given.valid_to, given.current)

@@ -1,0 +1,29 @@
+"""``append``: a run's rows come to those that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkassets.frozen import frozen
+
+
+@frozen
+class Append:
+    """A run's rows come to those that are there; the attributes and methods say what those of `Replace` do."""
+
+    name = "append"
+    recomputable = False
+    only_adds = True
+
+    def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
+        """Why a strategy does not go with it."""
+        del partitioned  # what is there stays in any case
+        return {
+            "full_refresh": "every run would append all rows once more",
+            "date_range": "a partition that is computed again would be there twice",
+            "segments": "a segment that is computed again would be there twice",
+        }.get(strategy)
+
+    def parts(self) -> Mapping[str, object]:
+        """Nothing."""
+        return {}
