@@ -34,6 +34,7 @@ STATUS_STYLES = {
     "replanned": "yellow",
     "stale": "yellow",
     "missing": "yellow",
+    "requested": "yellow",
     "running": "cyan",
     "open": "dim",
     "kept": "yellow",

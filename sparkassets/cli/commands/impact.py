@@ -55,8 +55,8 @@ class _Tree:
     def root(self) -> Node:
         found = self._found
         head = named_parts(found.asset, found.blocks, self._project.assets[found.asset].partitioning)
-        below = self._below(found.asset)
-        return Node(head, None, below or (Node("nothing reads it"),))
+        nothing = "nothing reads it" if found.blocks else "no partition of it is wanted or there"
+        return Node(head, None, self._below(found.asset) or (Node(nothing),))
 
     def _below(self, name: str) -> tuple[Node, ...]:
         return tuple(self._node(reach) for reach in self._found.reaches if name in reach.through)

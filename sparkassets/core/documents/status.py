@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
     from sparkassets.core.spec.model import ProjectSpec
 
-COUNTS = ("current", "kept", "stale", "missing", "failed", "skipped")
+COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "skipped")
 """Statuses of partitions that are counted."""
+FIRST = ("failed", "missing", "stale", "requested", "current", "skipped")
+"""Those of which an asset is a case, what asks for more first."""
 
 
 def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def standing(status: AssetStatus) -> tuple[str, str]:
     if status.error:
         return told or "failed", "failed"
     if told:
-        return told, next(name for name in ("failed", "missing", "stale", "current", "skipped") if counted[name])
+        return told, next(name for name in FIRST if counted[name])
     if status.last_at is None:
         return "never", "never"
     return ("there" if status.last_run is None else "success"), "success"

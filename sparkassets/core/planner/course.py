@@ -87,6 +87,7 @@ class Course:
         waiting: Why not the rest.
         coming, blocked, failure: As in `Decision`.
         runs: What came of the candidates.
+        later: What is to come upstream is for these, which are not over.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -97,6 +98,7 @@ class Course:
     blocked: PartitionSet = NOTHING
     failure: str = ""
     runs: tuple[PlannedRun, ...] = ()
+    later: PartitionSet = NOTHING
 
     @property
     def blocks(self) -> PartitionSet:

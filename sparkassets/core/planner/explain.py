@@ -5,7 +5,7 @@ from __future__ import annotations
 from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING, Newest, PartitionSet, Whole
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Newest, PartitionSet, Whole
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
 from sparkassets.core.planner.kept import kept, without
@@ -16,6 +16,7 @@ from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.readiness import readiness
 from sparkassets.core.planner.redefined import others, own_id, there_of
+from sparkassets.core.planner.redo import left_of, requested
 from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.skipped import by_mark, without_all
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
@@ -50,11 +51,9 @@ def explain(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet = E
 
 def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet = EVERYTHING) -> Node:
     """The same of what was planned with that context."""
-    runs = [run for run in found.runs if run.asset == asset.name]
-    waiting = [item for item in found.waiting if item.asset == asset.name]
     state = context.state_of(asset)
     blocks = meant(context, asset, state, blocks)
-    children = [*_runs(asset, runs), *(_wait(context, asset, item) for item in waiting)]
+    runs, children = _planned(context, found, asset, blocks)
     if asset.source is not None:
         return Node(asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state)))
     children += [Node(note, holds=None) for note in of_table(context, asset, state)]
@@ -63,17 +62,40 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
         children.append(_partitions(context, asset, state, blocks))
     children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
     children += [*_code(context, asset, state), _history(context, state)]
-    return Node(asset.name, bool(runs), tuple(children))
+    return Node(asset.name, runs, tuple(children))
 
 
-def _runs(asset: AssetSpec, runs: list[PlannedRun]) -> list[Node]:
-    told = []
-    for run in runs[:RUNS_SHOWN]:
+def _planned(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet) -> tuple[bool, list[Node]]:
+    """Whether some of the blocks run, and what is planned of them, or keeps them from running."""
+    asked = asset.source is None and not blocks.is_everything
+    later = blocks - context.over(asset.partitioning) if asked else NOTHING
+    told = _runs(asset, [run for run in found.runs if run.asset == asset.name], blocks - later)
+    waiting = [item for item in found.waiting if item.asset == asset.name and item.blocks.overlaps(blocks - later)]
+    return bool(told), [*told, *(_wait(context, asset, item) for item in waiting), *_not_over(context, asset, later)]
+
+
+def _runs(asset: AssetSpec, runs: list[PlannedRun], blocks: PartitionSet) -> list[Node]:
+    """The runs of the asset that are about some of the blocks, and how many more there are of these."""
+    told, own = [], [run for run in runs if _is_about(run, blocks)]
+    for run in own[:RUNS_SHOWN]:
         when = named_parts("runs now" if run is runs[0] or run.slot else "runs then", run.blocks, asset.partitioning)
         told.append(Node(f"{when}: {run.reason}", holds=True))
-    if runs[RUNS_SHOWN:]:
-        told.append(Node(f"{plural(len(runs) - RUNS_SHOWN, 'more run')} after that", holds=True))
+    if own[RUNS_SHOWN:]:
+        told.append(Node(f"{plural(len(own) - RUNS_SHOWN, 'more run')} after that", holds=True))
     return told
+
+
+def _is_about(run: PlannedRun, blocks: PartitionSet) -> bool:
+    """Whether a run computes some of the blocks; one that only settles what never ended is about everything."""
+    return blocks.is_everything or run.blocks.overlaps(blocks)
+
+
+def _not_over(context: PlanningContext, asset: AssetSpec, later: PartitionSet) -> list[Node]:
+    """That some of what was asked about is not over."""
+    if not later:
+        return []
+    at = context.when(asset.partitioning.first_over(later) or context.now)
+    return [Node(f"{prefixed(later, asset.partitioning)}not over before {at}", holds=False)]
 
 
 def _wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> Node:
@@ -166,8 +188,8 @@ def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
 def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> Node:
     partitioning = asset.partitioning
     found, have = pending(context, asset, state), partitioning.inside(state.coverage)
-    unlisted = partitioning.unknown(have)
-    current = have - unlisted - found.all_stale - found.skipped
+    unlisted, again = partitioning.unknown(have), requested(context, asset, state) - found.due
+    current = have - unlisted - found.all_stale - found.skipped - again
     shown = found.wanted | have if blocks.is_everything else blocks
     rows = [
         ("current", current, None),
@@ -181,6 +203,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
             for name, stale in found.stale.items()
         ),
         ("stale, its code changed", found.redefined, True),
+        *_requested(context, asset, state, again),
         ("not over yet", found.later, None),
         ("not listed any more", unlisted, None),
         *_marked(context, asset, state, found, current),
@@ -196,6 +219,14 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
         if item.blocks & shown and not item.blocks.is_everything
     ]
     return Node("partitions", None, tuple(children) or (Node("none is wanted yet"),))
+
+
+def _requested(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, again: PartitionSet
+) -> list[tuple[str, PartitionSet, bool | None]]:
+    """What backfills ask for again, and when they were asked."""
+    left = [(each.at, left_of(context, asset, each) & again) for each in state.redo]
+    return [(f"requested (backfill asked {context.when(at)})", parts, True) for at, parts in left]
 
 
 def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.pending import listed, meant
 from sparkassets.core.planner.wording import listing
@@ -24,6 +25,7 @@ class Reach:
         computed: Those of them that are there.
         through: The assets by which it is reached.
         stays: Why it is not computed again by itself, so that nothing after it is reached either; empty where it is.
+            Also why nothing of it is touched: then the blocks are those that are not over, or none.
     """
 
     asset: str
@@ -87,7 +89,24 @@ def _of_asset(context: PlanningContext, asset: AssetSpec, reached: Reached) -> l
     rest = _left(context, asset, through, reached) - blocks
     again = _reach(context, asset, blocks, _names(context, asset, causes, reached))
     stays = _reach(context, asset, rest, _names(context, asset, through, reached), _stays(asset, causes))
-    return [reach for reach in (again, stays) if reach.blocks]
+    found = [reach for reach in (again, stays) if reach.blocks]
+    return found or _beyond(context, asset, through, reached)
+
+
+def _beyond(context: PlanningContext, asset: AssetSpec, through: list[InletSpec], reached: Reached) -> list[Reach]:
+    """Why nothing is reached of an asset that reads what is: its blocks are not over, or need other partitions."""
+    if not through or not any(reached[inlet.name] for inlet in through if inlet.name in reached):
+        return []
+    names = _names(context, asset, through, reached)
+    touched = asset.partitioning.inside(_touched(context, asset, through, reached))
+    if later := (touched - context.over(asset.partitioning)) & within(asset):
+        at = asset.partitioning.first_over(later)
+        return [_reach(context, asset, later, names, f"not over before {context.when(at or context.now)}")]
+    if touched:
+        return [_reach(context, asset, touched, names, "outside its start and end")]
+    by_newest = all(context.dependency(asset, inlet).goes_by_newest for inlet in through)
+    why = "reads only the newest partition (partitions: latest)" if by_newest else "no partition of it needs these"
+    return [_reach(context, asset, NOTHING, names, why)]
 
 
 def _rerun(context: PlanningContext, asset: AssetSpec, causes: list[InletSpec], reached: Reached) -> PartitionSet:
@@ -110,14 +129,22 @@ def _left(context: PlanningContext, asset: AssetSpec, through: list[InletSpec], 
 
 
 def _made_of(context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: Reached) -> PartitionSet:
+    """The blocks that need what is reached of the inlets, of those that are over and within the asset's bounds."""
+    blocks = _touched(context, asset, inlets, reached)
+    if blocks.is_everything:
+        return blocks
+    return asset.partitioning.inside((blocks & context.over(asset.partitioning)).clip(asset.start, asset.end))
+
+
+def _touched(context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: Reached) -> PartitionSet:
+    """The blocks that need what is reached of the inlets; everything where which ones cannot be told."""
     changes = [EVERYTHING if inlet.view is not None else reached.get(inlet.name, EVERYTHING) for inlet in inlets]
     pairs = zip(inlets, changes, strict=True)
     needs = [(context.dependency(asset, inlet, also=changed), changed) for inlet, changed in pairs]
     if any(not needed.is_mapped or changed.is_everything for needed, changed in needs):
         return EVERYTHING
     found = PartitionSet.union(needed.down(changed) for needed, changed in needs)
-    blocks = listed(context, asset, context.state_of(asset), found)  # of an inlet that is read whole it is all time
-    return asset.partitioning.inside((blocks & context.over(asset.partitioning)).clip(asset.start, asset.end))
+    return listed(context, asset, context.state_of(asset), found)  # of an inlet that is read whole it is all time
 
 
 def _reads(inlet: InletSpec, uris: set[str], reached: Reached) -> bool:

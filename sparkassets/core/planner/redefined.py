@@ -13,7 +13,7 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 def others(asset: AssetSpec, state: AssetState) -> tuple[Made, ...]:
-    """What is there by each definition that is not the asset's, in the order in which these came.
+    """What is there by each definition that is not the asset's, in the order in which these came; not what is skipped.
 
     Of what only is added to, nothing once a run with the asset's own has succeeded: the rest stays as it is.
     """
@@ -21,7 +21,7 @@ def others(asset: AssetSpec, state: AssetState) -> tuple[Made, ...]:
     found = [each for each in state.made if each.definition.id != own]
     if not own or not found or (not _recomputable(asset) and _newest(state).definition.id == own):
         return ()
-    there = (replace(each, blocks=there_of(asset, state, each)) for each in found)
+    there = (replace(each, blocks=there_of(asset, state, each) - state.skipped) for each in found)
     return tuple(each for each in there if each.blocks)
 
 

@@ -23,6 +23,11 @@ def left_of(context: PlanningContext, asset: AssetSpec, request: RedoRequest) ->
     return left - busy(context, asset, context.state_of(asset))
 
 
+def requested(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What somebody asked to be computed again and no run has computed yet."""
+    return PartitionSet.union(left_of(context, asset, each) for each in state.redo)
+
+
 def open_request(asset: AssetSpec, state: AssetState, asked: PartitionSet) -> RedoRequest | None:
     """The request of exactly these blocks; None where nothing is left of it that the asset still has."""
     found = next((each for each in state.redo if each.asked == asked), None)

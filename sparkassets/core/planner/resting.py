@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.kept import kept, without
-from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.skipped import skipped
 from sparkassets.core.planner.wanted import lacks_the_newest, left_out, mapped_inlets
@@ -17,7 +17,7 @@ def resting(case: Case, course: Course) -> Course:
     if found is None:
         return course
     waiting = [*course.waiting, *left_out(case.context, case.asset, found.wanted | found.later)]
-    waiting += _later(case, found)
+    waiting += _later(case, found.later | course.later)
     if not course.runs and not waiting:
         waiting.append(_up_to_date(case))
     waiting += lacks_the_newest(case.context, case.asset, found.ahead)
@@ -29,13 +29,13 @@ def resting(case: Case, course: Course) -> Course:
     return course.saying(tuple(waiting))
 
 
-def _later(case: Case, found: Pending) -> list[Waiting]:
-    if not found.later:
+def _later(case: Case, later: PartitionSet) -> list[Waiting]:
+    if not later:
         return []
     partitioning = case.asset.partitioning
-    first, at = next(partitioning.keys(found.later)), partitioning.first_over(found.later)
+    first, at = next(partitioning.keys(later)), partitioning.first_over(later)
     reason = f"{first} is not over before {case.context.when(at or case.context.now)}"
-    return [Waiting(case.asset.name, reason, at, found.later, quiet=True)]
+    return [Waiting(case.asset.name, reason, at, later, quiet=True)]
 
 
 def _up_to_date(case: Case) -> Waiting:

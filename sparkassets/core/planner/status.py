@@ -15,17 +15,18 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.kept import kept
 from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
-from sparkassets.core.planner.pending import pending
+from sparkassets.core.planner.pending import Pending, pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planner import decision_of
 from sparkassets.core.planner.redefined import notice
+from sparkassets.core.planner.redo import requested
 from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.planner.wording import prefixed
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
 PartitionStatus = Literal[
-    "current", "stale", "missing", "failed", "running", "there", "open", "kept", "unlisted", "skipped"
+    "current", "stale", "missing", "failed", "running", "there", "open", "kept", "unlisted", "skipped", "requested"
 ]
 
 
@@ -43,6 +44,7 @@ class AssetStatus:
         told: The first of them for people, with ``*`` for all segments, without those that are not listed any more.
         current, stale, missing, failed: Numbers of partitions; 0 without partitions.
         kept: How many of the current ones keep rows whose input was removed.
+        requested: How many somebody asked to be computed again (`backfill --force`), and no run has yet.
         skipped: How many are not wanted, as somebody said so.
         last_run, last_at: The newest success; for a source the newest event, without a run.
         error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
@@ -64,6 +66,7 @@ class AssetStatus:
     failed: int = 0
     kept: int = 0
     skipped: int = 0
+    requested: int = 0
     last_run: str | None = None
     last_at: int | None = None
     rows: int | None = None
@@ -75,7 +78,8 @@ class AssetStatus:
     told: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
-        numbers = {name: getattr(self, name) for name in ("current", "stale", "missing", "failed", "skipped")}
+        names = ("current", "stale", "missing", "requested", "failed", "skipped")
+        numbers = {name: getattr(self, name) for name in names}
         counts = [f"{count} {name}" for name, count in numbers.items() if count]
         moments = {"last": self.last_at, "next": self.next_at}
         times = [f"{word} {zoned(instant(at), 'UTC')}" for word, at in moments.items() if at is not None]
@@ -152,14 +156,17 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
         return {}
     count, found = asset.partitioning.count, pending(context, asset, state)
     have = asset.partitioning.inside(state.coverage)
-    current = have - asset.partitioning.unknown(have) - found.all_stale - found.skipped
+    again = requested(context, asset, state) - found.due
+    failed = _failed(found, state, again)
+    current = have - asset.partitioning.unknown(have) - found.all_stale - found.skipped - again
     return {
         "current": count(current),
         "stale": count(found.all_stale - state.failed_blocks),
         "missing": count(found.missing - state.failed_blocks),
-        "failed": count(state.failed_blocks & found.due),
+        "failed": count(failed),
         "kept": count(_kept(context, asset, current)),
-        "skipped": count(found.skipped),
+        "skipped": count(found.skipped - again),
+        "requested": count(again - failed),
     }
 
 
@@ -198,7 +205,9 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     found, have = pending(context, asset, state), asset.partitioning.inside(state.coverage)
     ours = [link.entry.blocks for link in context.live(state) if link.token >= state.placed]
     yield "running", PartitionSet.union(blocks for blocks in ours if not blocks.is_everything)
-    yield "failed", state.failed_blocks & found.due  # what failed by lookback alone is as it was
+    again = requested(context, asset, state) - found.due
+    yield "failed", _failed(found, state, again)
+    yield "requested", again
     yield "skipped", found.skipped
     yield "missing", found.missing
     yield "stale", found.all_stale
@@ -206,6 +215,11 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     yield "kept", _kept(context, asset, have)
     yield "current", have
     yield "open", found.later
+
+
+def _failed(found: Pending, state: AssetState, again: PartitionSet) -> PartitionSet:
+    """What failed of that which is due or asked for ``again``; what failed by lookback alone is as it was."""
+    return state.failed_blocks & (found.due | again)
 
 
 def _kept(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:

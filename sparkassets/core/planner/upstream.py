@@ -27,12 +27,14 @@ class UpstreamWaits:
         coming: What they read comes in this invocation; due by now or not.
         blocked: What they read cannot come, because something failed.
         failure: The sentence of that failure.
+        later: Those that would wait for either if they were over.
     """
 
     coming: PartitionSet
     blocked: PartitionSet
     waiting: tuple[Waiting, ...]
     failure: str
+    later: PartitionSet
 
 
 def upstream(case: Case, course: Course) -> Course:
@@ -43,7 +45,7 @@ def upstream(case: Case, course: Course) -> Course:
 def _blocks(case: Case, course: Course, found: Pending) -> Course:
     waits = upstream_waits(case.context, case.asset, found.wanted)
     if not waits.waiting:
-        return course
+        return replace(course, later=waits.later) if waits.later else course
     coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & course.blocks
     return replace(
         course,
@@ -54,6 +56,7 @@ def _blocks(case: Case, course: Course, found: Pending) -> Course:
         coming=coming,
         blocked=course.blocked | waits.blocked,
         failure=course.failure or waits.failure,
+        later=waits.later,
     )
 
 
@@ -76,34 +79,43 @@ def _runs(case: Case, course: Course) -> Course:
 
 def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
     """Which blocks wait for an upstream run, and which are behind a failure; ``wanted`` stands for all of them."""
-    coming, blocked, failure = NOTHING, NOTHING, ""
+    coming, blocked, later, failure = NOTHING, NOTHING, NOTHING, ""
     waiting: list[Waiting] = []
+    over = context.over(asset.partitioning)  # what is not over waits for that before all
     for inlet in asset.inlets.values():
         before = context.decided.get(inlet.name)
         if before is None or inlet.on_update == "ignore" or not (before.coming or before.blocked):
             continue
         failed = before.blocked if inlet.view is None else NOTHING  # which values it would have brought is not known
         behind = (_down(context, asset, inlet, failed, wanted) & context.allowed(asset)) - blocked
-        if behind:
-            blocked, failure = blocked | behind, failure or before.failure
-            waiting.append(Waiting(asset.name, f"waits for {before.failure}", None, behind))
-        later = _later(context, asset, inlet, before.coming, wanted) - coming - blocked
-        if later:
-            coming = coming | later
-            waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, later))
-    return UpstreamWaits(coming, blocked, tuple(waiting), failure)
+        if able := behind & over:
+            blocked, failure = blocked | able, failure or before.failure
+            waiting.append(Waiting(asset.name, f"waits for {before.failure}", None, able))
+        after = _down(context, asset, inlet, before.coming, wanted) & context.allowed(asset)
+        able = _complete(context, asset, inlet, before.coming, after & over) - coming - blocked
+        if able:
+            coming = coming | able
+            waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, able))
+        later = later | _begun((behind | after) - over, asset, before)
+    return UpstreamWaits(coming, blocked, tuple(waiting), failure, later)
 
 
-def _later(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, wanted: PartitionSet
+def _complete(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, blocks: PartitionSet
 ) -> PartitionSet:
-    """The blocks that will be wanted once ``coming`` has come, but for those that need still more of the inlet."""
-    blocks = _down(context, asset, inlet, coming, wanted) & context.allowed(asset)
+    """Those of the blocks that will be wanted once ``coming`` has come: not those that need still more of the inlet."""
     needed = context.dependency(asset, inlet)
     if not blocks or coming.is_everything or not needed.is_mapped or inlet.view is not None:
         return blocks
     newest = max(parts.last for parts in (coming, context.dataset(inlet).coverage) if parts)
     return blocks - needed.down(required(context, asset, inlet, blocks).clip(newest, None))
+
+
+def _begun(later: PartitionSet, asset: AssetSpec, before: Decision) -> PartitionSet:
+    """Those of the blocks that begin before the newest of what comes or failed before them."""
+    if not later or before.coming.is_everything or before.blocked.is_everything:
+        return later
+    return later - asset.partitioning.between((before.coming | before.blocked).last, None)
 
 
 def _down(

@@ -177,6 +177,7 @@ def test_a_status(story):
         "kept": 0,
         "stale": 0,
         "missing": 2,
+        "requested": 0,
         "failed": 0,
         "skipped": 0,
     }
@@ -217,6 +218,7 @@ STATUS = AssetStatus("delays", "date_range", "")
         ({"current": 1204, "stale": 1, "missing": 2}, "1,204 current, 1 stale, 2 missing", "missing"),
         ({"current": 1, "stale": 1, "missing": 2, "failed": 1}, "1 current, 1 stale, 2 missing, 1 failed", "failed"),
         ({"current": 2, "kept": 1}, "2 current, 1 kept", "current"),
+        ({"current": 2, "requested": 1, "skipped": 1}, "2 current, 1 requested, 1 skipped", "requested"),
         ({"error": "boom"}, "failed", "failed"),
         ({"error": "boom", "current": 1}, "1 current", "failed"),
         ({"error": "boom", "paused": True}, "paused", "paused"),

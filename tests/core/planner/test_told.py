@@ -1,0 +1,165 @@
+"""What `status`, `partitions`, `explain` and `impact` say is what the plan does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.definitions import Definition
+from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.requests import BackfillEntry
+from sparkassets.core.partitions import NOTHING, Newest
+from sparkassets.core.planner.backfill import all_blocks, plan_backfill
+from sparkassets.core.planner.changes import code_changes
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.impact import impact_of
+from sparkassets.core.planner.status import asset_status, stretches
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.strategies import DateRange
+from tests.builders import Story, asset, at, days, project, source
+
+
+def grid(story: Story, name: str) -> dict[str, str]:
+    """Label to status."""
+    spec = story.context().asset(name)
+    return {spec.partitioning.labels(parts)[0]: status for parts, status in stretches(story.context(), spec)}
+
+
+def explained(story: Story, name: str, key: str | None = None) -> str:
+    spec = story.context().asset(name)
+    return repr(explain(story.context(), spec, *([spec.partitioning.parse(key)] if key else [])))
+
+
+class TestARequestedBackfill:
+    def story(self, *asked: str, **more: bool) -> Story:
+        story = Story(project(source("s"), asset("a", "s")), now="2025-01-10")
+        story.observed("s", "2025-01-01..2025-01-04")
+        story.run_all()
+        story.add(BackfillEntry("a", days(*asked), days(*asked), **more))
+        return story
+
+    def test_is_no_current_partition(self):
+        story = self.story("2025-01-02..2025-01-03")
+        assert grid(story, "a") == {
+            "2025-01-01": "current",
+            "2025-01-02..2025-01-03": "requested",
+            "2025-01-04": "current",
+        }
+        status = asset_status(story.context(), story.project.assets["a"])
+        assert (status.current, status.requested) == (2, 2)
+        told = explained(story, "a")
+        assert "+ 2 partitions requested (backfill asked 2025-01-01T00:00Z): 2025-01-02..2025-01-03" in told
+        assert "2 partitions current: 2025-01-01, 2025-01-04" in told
+        story.run_all()
+        assert grid(story, "a") == {"2025-01-01..2025-01-04": "current"}
+
+    def test_of_so_many_runs_alone_is_told_too(self):
+        assert grid(self.story("2025-01-04", limited=True), "a")["2025-01-04"] == "requested"
+
+    def test_that_failed_is_failed(self):
+        story = self.story("2025-01-02..2025-01-03")
+        story.fail("a", story.claim(story.plan().runs[0]))
+        assert grid(story, "a")["2025-01-02..2025-01-03"] == "failed"
+        status = asset_status(story.context(), story.project.assets["a"])
+        assert (status.current, status.requested, status.failed) == (2, 0, 2)
+
+    def test_what_is_stale_anyway_is_stale_and_what_was_skipped_is_computed(self):
+        story = self.story("2025-01-02..2025-01-03")
+        story.add(MarkEntry("a", "a", "skip", days("2025-01-04"), "why", "ann"))
+        story.add(BackfillEntry("a", days("2025-01-04"), days("2025-01-04")))
+        story.observed("s", "2025-01-02")
+        assert grid(story, "a") == {
+            "2025-01-01": "current",
+            "2025-01-02": "stale",
+            "2025-01-03..2025-01-04": "requested",
+        }
+        assert asset_status(story.context(), story.project.assets["a"]).skipped == 0
+
+
+def test_what_is_skipped_is_no_partition_of_changed_code():
+    old, new = Definition.of(sql="SELECT 1 AS x", params={}), Definition.of(sql="SELECT 2 AS x", params={})
+    spec = asset("a", "s", definition=old, on_code_change="warn")
+    story = Story(project(source("s"), spec), now="2025-01-10")
+    story.observed("s", "2025-01-01..2025-01-04")
+    story.run_all()
+    story.change(source("s"), replace(spec, definition=new))
+    story.add(MarkEntry("a", "a", "skip", days("2025-01-02"), "why", "ann"))
+    context, own = story.context(), story.project.assets["a"]
+    (change,) = code_changes(context)
+    (run,) = plan_backfill(context, own, all_blocks(context, own), force=False, other_code=True).runs
+    assert change.blocks == run.blocks == days("2025-01-01", "2025-01-03..2025-01-04")
+    (note,) = asset_status(context, own).notes
+    assert note.startswith("2025-01-01, 2025-01-03..2025-01-04: the code changed")
+    story.add(MarkEntry("a", "a", "skip", days("2025-01-01..2025-01-04"), "why", "ann"))
+    assert code_changes(story.context()) == ()
+
+
+class TestAWeekThatIsNotOver:
+    def story(self) -> Story:
+        story = Story(project(source("s"), asset("daily", "s"), asset("weekly", "daily", by="week")), now="2025-01-09")
+        story.observed("s", "2024-12-30..2025-01-07")
+        return story
+
+    def test_waits_for_its_end_whatever_comes_or_failed_before_it(self):
+        story = self.story()
+        said = "2025-W02 is not over before 2025-01-13T00:00Z"
+        assert story.waits("weekly") == ["waits for daily 2024-12-30..2025-01-07, which runs first", said]
+        (run,) = (each for each in story.plan().runs if each.asset == "daily")
+        story.fail("daily", story.claim(run))
+        failed = "waits for daily 2024-12-30..2025-01-07, which failed"
+        assert story.waits("weekly", invocation="i") == [failed, said]
+        by_reason = {item.reason: story.keys(item.asset, item.blocks) for item in story.plan(invocation="i").waiting}
+        assert (by_reason[failed], by_reason[said]) == (["2025-W01"], ["2025-W02"])
+
+    def test_is_explained_by_that_alone(self):
+        story = self.story()
+        story.run("daily")
+        assert explained(story, "weekly", "2025-W01").startswith("+ weekly\n  + runs now 2025-W01: ")
+        assert explained(story, "weekly", "2025-W02..2025-W03").splitlines()[:2] == [
+            "- weekly",
+            "  - 2025-W02..2025-W03: not over before 2025-01-13T00:00Z",
+        ]
+
+    def test_a_partition_is_explained_by_its_own_run(self):
+        story = Story(project(source("s"), asset("a", "s", strategy=DateRange(max_partitions_per_run=1))))
+        story.observed("s", "2025-01-01..2025-01-03")
+        assert explained(story, "a", "2025-01-01").startswith("+ a\n  + runs now 2025-01-01: 1 partition missing")
+        assert explained(story, "a", "2025-01-03").splitlines()[:2] == [
+            "- a",
+            "  - 2025-01-02..2025-01-03: left for the next run: more than max_partitions_per_run (1)",
+        ]
+        story.run_all()
+        assert explained(story, "a", "2025-01-03").startswith("- a\n  up to date since a-8\n")
+
+
+class TestImpactOfWhatIsRead:
+    """Who reads it is told although nothing of theirs is touched now."""
+
+    def told(self, *assets: AssetSpec, key: str, now: str = "2025-01-09") -> list[tuple[str, list[str], str]]:
+        story = Story(project(source("s"), *assets), now=now)
+        story.observed("s", "2025-01-01..2025-01-07")
+        found = impact_of(story.context(), story.project.assets["s"], days(key))
+        return [(each.asset, story.keys(each.asset, each.blocks), each.stays) for each in found.reaches]
+
+    def test_a_block_that_is_not_over(self):
+        weekly, after = asset("weekly", "s", by="week"), asset("after", "weekly", by="week")
+        said = "not over before 2025-01-13T00:00Z"
+        assert self.told(weekly, after, key="2025-01-07") == [("weekly", ["2025-W02"], said)]
+        both = self.told(weekly, key="2025-01-05..2025-01-07")
+        assert both == [("weekly", ["2025-W01"], "")]
+
+    def test_a_partition_that_is_not_the_latest(self):
+        latest = asset("model", InletSpec("s", "", Newest()), by=None, segments={"region": ("de", "nl")})
+        said = "reads only the newest partition (partitions: latest)"
+        assert self.told(latest, key="2025-01-05") == [("model", [], said)]
+        assert self.told(latest, key="2025-01-07") == [("model", ["de", "nl"], "")]
+
+    def test_a_block_outside_the_bounds(self):
+        late = asset("late", "s", start=at("2025-01-06"))
+        assert self.told(late, key="2025-01-05") == [("late", ["2025-01-05"], "outside its start and end")]
+
+    def test_no_partition_at_all(self):
+        assert self.told(asset("a", "s"), key="2025-01-20") == [
+            ("a", ["2025-01-20"], "not over before 2025-01-21T00:00Z")
+        ]
+        story = Story(project(source("s"), asset("a", "s")))
+        assert impact_of(story.context(), story.project.assets["s"], NOTHING).reaches == ()
