@@ -147,6 +147,7 @@ class Looking(Opened):
         from sparkassets.core.planner.status import asset_status
 
         context = self._context(at=at)
+        plan(context)
         return [asset_status(context, asset) for asset in context.project.assets.values()]
 
     def partitions(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:

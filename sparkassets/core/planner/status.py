@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.conditions import Condition, alone
@@ -11,7 +11,7 @@ from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.kept import kept
 from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
@@ -113,13 +113,20 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     )
 
 
+def decision(context: PlanningContext, asset: AssetSpec) -> Decision:
+    """What is decided for the asset; where a plan was made with the context, by that."""
+    if asset.name not in context.decided:
+        context.decided[asset.name] = decision_of(context, asset)
+    return context.decided[asset.name]
+
+
 def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
     """What of the asset its budget holds back."""
     if asset.budget is None:
         return ()
     from sparkassets.core.planner.budget import is_held
 
-    waiting = decision_of(replace(context, decided={}), asset).waiting
+    waiting = decision(context, asset).waiting
     return tuple(prefixed(wait.blocks, asset.partitioning) + wait.reason for wait in waiting if is_held(wait))
 
 
@@ -162,7 +169,7 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
     return {
         "current": count(current),
         "stale": count(found.all_stale - state.failed_blocks),
-        "missing": count(found.missing - state.failed_blocks),
+        "missing": count((found.missing | _coming(context, asset, have)) - state.failed_blocks),
         "failed": count(failed),
         "kept": count(_kept(context, asset, current)),
         "skipped": count(found.skipped - again),
@@ -209,7 +216,7 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     yield "failed", _failed(found, state, again)
     yield "requested", again
     yield "skipped", found.skipped
-    yield "missing", found.missing
+    yield "missing", found.missing | _coming(context, asset, have)
     yield "stale", found.all_stale
     yield "unlisted", asset.partitioning.unknown(have)
     yield "kept", _kept(context, asset, have)
@@ -220,6 +227,12 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
 def _failed(found: Pending, state: AssetState, again: PartitionSet) -> PartitionSet:
     """What failed of that which is due or asked for ``again``; what failed by lookback alone is as it was."""
     return state.failed_blocks & (found.due | again)
+
+
+def _coming(context: PlanningContext, asset: AssetSpec, have: PartitionSet) -> PartitionSet:
+    """What is not there and comes after what runs first, so that the plan names it although nobody wants it yet."""
+    coming = decision(context, asset).coming
+    return NOTHING if coming.is_everything else asset.partitioning.inside(coming) - have
 
 
 def _kept(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:

@@ -163,3 +163,29 @@ class TestImpactOfWhatIsRead:
         ]
         story = Story(project(source("s"), asset("a", "s")))
         assert impact_of(story.context(), story.project.assets["s"], NOTHING).reaches == ()
+
+
+class TestWhatComesAfterWhatRunsFirst:
+    """Nobody wants it before it comes upstream, but the plan names it, and so does the grid."""
+
+    def test_a_key_that_an_inlet_has_from_now_on(self):
+        down = asset("down", "up", by=None, segments={"shop": ("berlin", "paris")})
+        story = Story(project(source("s"), asset("up", "s", by=None, segments={"shop": ("berlin",)}), down))
+        story.observed("s", "2025-01-01")
+        story.run_all()
+        assert grid(story, "down") == {"berlin": "current"}
+        story.change(source("s"), asset("up", "s", by=None, segments={"shop": ("berlin", "paris")}), down)
+        assert story.waits("down") == ["waits for up paris, which runs first"]
+        assert grid(story, "down") == {"berlin": "current", "paris": "missing"}
+        status = asset_status(story.context(), story.project.assets["down"])
+        assert (status.current, status.missing) == (1, 1)
+
+    def test_a_day(self):
+        story = Story(project(source("s"), asset("a", "s"), asset("b", "a")))
+        story.observed("s", "2025-01-01..2025-01-02")
+        assert grid(story, "b") == {"2025-01-01..2025-01-02": "missing"}
+        story.run("a")
+        assert grid(story, "b") == {"2025-01-01..2025-01-02": "missing"}
+        story.run("b")
+        story.observed("s", "2025-01-01")
+        assert grid(story, "b") == {"2025-01-01..2025-01-02": "current"}
