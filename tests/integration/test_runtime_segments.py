@@ -139,3 +139,25 @@ def test_a_function_adds_one_that_is_computed_next(spark, folder):
     write(folder, [("a", 2)])
     assert ran(project.run(spark)) == [("energy_model", ("a",), "success")]
     assert project.partitions("energy_model") == [("a", "current"), ("z", "unlisted")]
+
+
+@pytest.mark.parametrize("mode", ["append", "replace"])
+def test_a_run_for_each_that_is_known(spark, folder, mode):
+    write(folder, [("a", 1), ("b", 5)])
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(
+        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nstrategy: every_instance\n"
+        "write: MODE\npartition: {segments: runtime, column: customer_id}\n"
+        "sql: |\n  SELECT r.customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} r JOIN {{ partitions }} p\n"
+        "  ON p.customer_id IS NULL OR r.customer_id = p.customer_id GROUP BY ALL\n".replace("MODE", mode)
+    )
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
+    write(folder, [("a", 2), ("c", 1), ("d", 1)])
+    project.add_partitions("energy_model", "c", "d")
+    assert project.remove_partitions("energy_model", "b") == ["b"]
+    each = [("energy_model", (key,), "success") for key in (["c", "d"] if mode == "append" else ["a", "c", "d"])]
+    assert sorted(ran(project.run(spark))) == each
+    changed = 1.0 if mode == "append" else 3.0
+    assert rows(folder, "energy_model") == [("a", changed), ("b", 5.0), ("c", 1.0), ("d", 1.0)]
+    assert project.run(spark).runs == ()

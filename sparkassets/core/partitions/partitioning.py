@@ -258,8 +258,34 @@ class Partitioning:
         times: dict[Segment, RangeSet] = {}
         for segment, ranges in parts.apart:
             each = (found[i] if key == WHOLE else (key,) for i, key in enumerate(segment))
-            times |= dict.fromkeys(product(*each), ranges)
+            for made in product(*each):
+                times[made] = times[made] | ranges if made in times else ranges
         return PartitionSet.by_segment(times, parts.time)
+
+    def meet(self, parts: PartitionSet, others: PartitionSet) -> bool:
+        """Whether something may be in both: the whole of a dimension may hold each of its segments.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", (WHOLE,), is_open=True),))
+        >>> stores.meet(stores.known, stores.parse("b", recorded=True))
+        True
+        """
+        if parts.overlaps(others):
+            return True
+        rows = [(one, other) for one in parts.apart for other in others.apart] if self.is_open else []
+        return any(
+            all(key == same or WHOLE in (key, same) for key, same in zip(one, other, strict=True))
+            and time.overlaps(others_time)
+            for (one, time), (other, others_time) in rows
+        )
+
+    def told_now(self, parts: PartitionSet) -> PartitionSet:
+        """``parts``, of which the whole of a dimension is of those of its segments that are known by now.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", ("a", "b"), is_open=True),))
+        >>> stores.labels(stores.told_now(PartitionSet.by_segment({(WHOLE,): _ALWAYS})))
+        ['a', 'b']
+        """
+        return self.came_out(parts, {each.column: each.keys for each in self.segments}) if self.is_open else parts
 
     def admits(self, parts: PartitionSet) -> PartitionSet:
         """What of ``parts`` may be of it: tuples whose segments are listed, in the dimensions that are not open.

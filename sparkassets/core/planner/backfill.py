@@ -58,7 +58,7 @@ def plan_backfill(
     waiting += [*running(context, asset, state), *gated.waiting, *_behind(asset, state, gated.ready)]
     waiting += [wait for group in shared for wait in group.aligned.waiting]
     runs: list[PlannedRun] = []
-    slots = Slots(state, held(context, state))
+    slots = Slots(asset.partitioning, state, held(context, state))
     for group in shared[::order]:
         if not group.aligned.waiting:
             batches, said = _batches(context, asset, state, group.blocks, slots=slots, order=order)

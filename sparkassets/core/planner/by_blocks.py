@@ -72,7 +72,7 @@ def _rescued(context: PlanningContext, asset: AssetSpec, state: AssetState) -> P
     if state.chain[-1].entry.request.rebuilds:
         return NOTHING  # of a rebuild the table is as it was; who wants it rebuilt asks again
     begun = state.chain[-1].entry.blocks - state.settled_since(state.chain[-1].token)
-    return asset.partitioning.cover(begun) & asset.partitioning.known
+    return asset.partitioning.cover(asset.partitioning.told_now(begun)) & asset.partitioning.known
 
 
 def _redone(asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet:

@@ -26,7 +26,7 @@ def instances(case: Case, course: Course, found: Pending) -> Course:
     context, asset, state = case.context, case.asset, case.state
     coming = course.coming | course.blocks | busy(context, asset, state)
     waiting = (*course.waiting, *running(context, asset, state))
-    lone, slots = alone(asset, state), Slots(state, held(context, state))
+    lone, slots = alone(asset, state), Slots(asset.partitioning, state, held(context, state))
     if lone and context.live(state):
         said = (Waiting(asset.name, f"waits for the run before: {lone}", None, course.blocks),) if course.blocks else ()
         return replace(course, waiting=(*waiting, *said), coming=coming)
@@ -50,8 +50,7 @@ def share_out(
         if slot is not None:
             planned.append((block, slot))
             continue
-        reason = f"waits until {listing(slots.unsettled(block))} is settled, which never ended"
-        waiting.append(Waiting(asset.name, reason, None, block))
+        waiting.append(Waiting(asset.name, slots.waits_for(block), None, block))
     said = PartitionSet.union([*(block for block, _ in planned), *(each.blocks for each in waiting)])
     if left := ready - said:
         reason = f"left for the next runs: {lone or f'a plan names {most} of them'}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from sparkassets.core.journal.state import AssetState, ClaimState
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import listing
@@ -45,7 +45,8 @@ def busy(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Parti
     if not side_by_side(asset):
         return NOTHING
     live = {link.slot for link in context.live(state)}
-    return PartitionSet.union(link.entry.blocks for link in state.chain if link.slot in live)
+    blocks = PartitionSet.union(link.entry.blocks for link in state.chain if link.slot in live)
+    return asset.partitioning.told_now(blocks)
 
 
 def goes_beside(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
@@ -81,7 +82,7 @@ def left_behind(context: PlanningContext, asset: AssetSpec, state: AssetState) -
     slots = held(context, state)
     newest = [chain[-1] for slot, chain in state.chains.items() if slot not in slots]
     begun = (link.entry.blocks - state.settled_since(link.token) for link in newest if not is_whole(link, state))
-    blocks = PartitionSet.union(begun)
+    blocks = asset.partitioning.told_now(PartitionSet.union(begun))
     again = NOTHING if asset.write is None or asset.write.recomputable else state.coverage
     return (asset.partitioning.cover(blocks) & asset.partitioning.known) - again
 
@@ -91,10 +92,12 @@ class Slots:
     """Gives each run of a plan its slot.
 
     Attributes:
+        partitioning: Of the asset as it is now.
         held: Those that no run may take over.
         taken: Those that a run of the plan has.
     """
 
+    partitioning: Partitioning
     state: AssetState
     held: set[int]
     taken: set[int] = field(default_factory=set)
@@ -112,17 +115,21 @@ class Slots:
         self.taken.add(slot)
         return slot
 
-    def unsettled(self, blocks: PartitionSet) -> list[str]:
-        """The runs that overlap ``blocks`` and are not settled."""
-        chains = (chain for chain in self.state.chains.values() if self._overlaps(chain, blocks))
-        return [link.entry.run for chain in chains for link in chain]
+    def waits_for(self, blocks: PartitionSet) -> str:
+        """Why a run of ``blocks`` has to wait, which has no slot."""
+        chains = [chain for chain in self.state.chains.values() if self._overlaps(chain, blocks)]
+        runs = listing([link.entry.run for chain in chains for link in chain])
+        lives = any(chain[-1].slot in self.held and chain[-1].status == "open" for chain in chains)
+        return (
+            f"waits for {runs}, which may compute it" if lives else f"waits until {runs} is settled, which never ended"
+        )
 
     def left(self) -> list[int]:
         """The slots of runs that never ended, which no run of the plan takes over."""
         return [slot for slot in self.state.chains if slot not in self.held | self.taken]
 
     def _overlaps(self, chain: Iterable[ClaimState], blocks: PartitionSet) -> bool:
-        return any(is_whole(link, self.state) or link.entry.blocks.overlaps(blocks) for link in chain)
+        return any(is_whole(link, self.state) or self.partitioning.meet(link.entry.blocks, blocks) for link in chain)
 
 
 def settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slots: Iterable[int]) -> list[PlannedRun]:

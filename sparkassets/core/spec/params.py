@@ -35,9 +35,11 @@ def compile_fan(draft: AssetDraft, strategy: Strategy | None) -> Fan | None:
 
 def _fan(draft: AssetDraft, at: At, given: list[dict[str, Any]]) -> Fan | None:
     segments = draft.partitioning.segments
-    places = tuple(i for i, each in enumerate(segments) if all(each.column in one for one in given))
+    listed = [i for i, each in enumerate(segments) if not each.is_open]
+    places = tuple(i for i in listed if all(segments[i].column in one for one in given))
     if not places:
-        at.problem("no segment tells which of these params a run has: none has its column's name in all", hint=_HINT)
+        message = "no listed segment tells which of these params a run has: none has its column's name in all"
+        at.problem(message, hint=_HINT)
         return None
     named = [segments[place] for place in places]
     found: dict[tuple[str, ...], Mapping[str, object]] = {}

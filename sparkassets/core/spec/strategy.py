@@ -111,10 +111,7 @@ def _check_partition(draft: AssetDraft, at: At, name: Name) -> None:
 
 
 def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
-    """Refuses what spans several instances, where each partition is one, and segments that nobody lists."""
-    if any(each.is_open for each in draft.partitioning.segments):
-        message = "strategy 'every_instance' of segments that come to be known at run time is not supported yet"
-        (draft.at / "strategy").problem(message, hint="list them: {segments: [<key>, …], column: <column>}")
+    """Refuses what spans several instances, where each partition is one."""
     if schedule.timetable is not None and schedule.timetable.catchup == "rollup":
         hint = "write catchup: all, or latest; strategy 'date_range' computes many partitions in one run"
         (draft.at / "schedule").problem("each partition is a run of its own: 'catchup' cannot be 'rollup'", hint=hint)

@@ -82,3 +82,30 @@ def test_keys_are_told_without_changing_the_grid(keys, more):
     assert wider.known == PartitionSet.by_segment(
         dict.fromkeys(product(REGIONS, sorted({*keys, *more})), EVERYTHING.time)
     )
+
+
+@st.composite
+def of_some(draw):
+    """Partitions of which some are the whole of the open dimension, or of a key of it."""
+    tuples = draw(st.lists(st.tuples(st.sampled_from(REGIONS), st.sampled_from(["a", "b", WHOLE])), unique=True))
+    return PartitionSet.by_segment({segment: draw(times) for segment in tuples})
+
+
+@given(of_some(), of_some(), customers)
+def test_what_may_be_in_both_and_what_is_of_known_ones(one, other, keys):
+    known = partitioning(keys, by_time=True, listed_first=True)
+
+    def slots(parts):
+        pool = {region: [*"abcd", *keys] for region in REGIONS}
+        return {
+            (region, key, day)
+            for (region, own), ranges in parts.apart
+            for key in (pool[region] if own == WHOLE else [own])
+            for day in (-1, 0, 1, 2, 3)
+            if ranges.overlaps(RangeSet.span(day * 86_400, (day + 1) * 86_400))
+        }
+
+    assert known.meet(one, other) == bool(slots(one) & slots(other)) == known.meet(other, one)
+    times = [(segment, ranges) for segment, ranges in one.apart if segment[1] != WHOLE]
+    wholes = [((region, key), ranges) for (region, own), ranges in one.apart if own == WHOLE for key in keys or [WHOLE]]
+    assert known.told_now(one) == PartitionSet.union(PartitionSet.by_segment(dict([each])) for each in times + wholes)

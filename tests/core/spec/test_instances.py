@@ -107,7 +107,7 @@ def test_a_list_of_params_has_one_for_each_segment():
         ),
         (
             f"{MODELS}params: [{{x: 1}}, {{x: 2}}]\n",
-            "a.yml:6:9: no segment tells which of these params a run has: none has its column's name in all",
+            "a.yml:6:9: no listed segment tells which of these params a run has: none has its column's name in all",
         ),
         (f"{MODELS}params: []\n", "a.yml:6:9: the list of params is empty, so that nothing would run"),
         (
@@ -127,12 +127,16 @@ def test_what_all_params_have_may_be_used():
     assert errors(files).splitlines()[0] == "a.sql:1:38: unknown parameter 'x'; 'params' has no such key"
 
 
-def test_segments_that_nobody_lists_are_refused():
-    text = "partition: {segments: runtime, column: region}\nstrategy: every_instance\nwrite: append\n"
+def test_segments_may_come_to_be_known():
+    made = asset_of("inlets: [flights]\npartition: {segments: runtime, column: region}\nstrategy: every_instance\n")
+    assert (made.strategy, made.partitioning.is_open) == (EveryInstance(), True)
+
+
+def test_params_tell_no_segments_that_nobody_lists():
+    text = "partition: {segments: runtime, column: region}\nstrategy: every_instance\nparams: [{region: a}]\n"
     files = {"a.yml": f"asset: a\n{text}", "a.sql": "SELECT *", "flights.yml": FLIGHTS}
-    assert errors(files).startswith(
-        "a.yml:3:11: strategy 'every_instance' of segments that come to be known at run time is not supported yet"
-    )
+    told = "a.yml:4:9: no listed segment tells which of these params a run has: none has its column's name in all"
+    assert errors(files).partition("\n")[0] == told
 
 
 def test_none_is_aligned_to_runs_side_by_side():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
-from sparkassets.core.journal.entries import Numbered, SegmentEntry
+from sparkassets.core.journal.entries import Numbered, SegmentEntry, SuccessEntry
 from sparkassets.core.journal.fold.removal import bereft
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.learned import added, has, without
@@ -113,6 +113,20 @@ def of_all(parts: PartitionSet) -> PartitionSet:
 def counted(partitioning: Partitioning, blocks: PartitionSet) -> PartitionSet:
     """What a run has computed: the whole of a dimension is nothing more where its segments are known by now."""
     return blocks - of_all(blocks) if partitioning.is_open and not partitioning.has_whole else blocks
+
+
+def came_out_late(work: Workspace, before: AssetState, entry: SuccessEntry) -> None:
+    """A run of all segments ended after some came to be known: what came meanwhile was told of those alone.
+
+    So whatever came makes all that came out of it stale. ``before`` is the asset before its success.
+    """
+    claim = before.claim(entry.token)
+    if claim is None or not of_all(claim.blocks) or before.spec.partitioning.has_whole:
+        return
+    for inlet in before.spec.inlets:
+        newest = work.dataset(inlet.uri).seq
+        if inlet.on_update != "ignore" and newest > entry.token:
+            work.mark(entry.asset, inlet, entry.blocks, seq=newest)
 
 
 # --------------------------------------------------------------------- of one asset

@@ -88,6 +88,7 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     if entry.token < asset.placed:  # it wrote where the asset was before
         work.assets[entry.asset] = replace(asset, chain=asset.without_chain(entry.recorder))
         return
+    before = asset
     if entry.keys:
         asset = _learned(work, asset, entry, numbered.seq)
     if (replaced := replaced_under(asset, entry)) is not None:
@@ -97,8 +98,12 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     datasets.publish(work, numbered)
     if entry.unchanged:
         datasets.confirmed(work, entry.uri, at=unix(numbered.at))
-    if again := asset.redone_since(entry.token) & entry.blocks:
-        datasets.withdraw(work, entry.asset, entry.uri, again)
+    for gone in (
+        asset.redone_since(entry.token) & entry.blocks,
+        entry.blocks - keys.counted(asset.spec.partitioning, entry.blocks),
+    ):
+        datasets.withdraw(work, entry.asset, entry.uri, gone)
+    keys.came_out_late(work, before, entry)
     for uri in asset.spec.named:
         consumption.forget(work, uri)
     if entry.blocks.is_everything and after.failed:

@@ -1,0 +1,370 @@
+"""``every_instance`` over segments that come to be known: of all segments first, then a run for each known key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.journal.codec import decode, encode, from_row
+from sparkassets.core.journal.entries import FailureEntry, ObservedEntry, SegmentEntry, SuccessEntry
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.partitions.segments import WHOLE
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.strategies import DateRange, EveryInstance
+from sparkassets.core.writes import Append, Replace
+from tests.builders import Story, asset, project, source, timed
+from tests.depth import histories
+
+RUNTIME = {"customer": "runtime"}
+
+
+def told(story: Story, name: str, *, adds: tuple[str, ...] = (), removes: tuple[str, ...] = ()) -> int:
+    return story.add(SegmentEntry(name, "customer", adds, removes))
+
+
+def keys(story: Story, runs: tuple[PlannedRun, ...]) -> list[str]:
+    return [key for run in runs for key in story.keys(run.asset, run.blocks)]
+
+
+class TestKnown:
+    @pytest.fixture
+    def story(self):
+        """Customers that the source tells, and what is made of each, of which two are there."""
+        model = asset("model", "s", segments=RUNTIME, strategy=EveryInstance(), write=Append())
+        made = Story(project(source("s", segments=RUNTIME), model), now="2025-01-03T01:00")
+        made.observed("s", "2025-01-01,a")
+        made.run_all()
+        return made
+
+    def test_each_is_a_run_beside_the_others(self, story):
+        story.observed("s", "2025-01-02,a", "2025-01-02,b", "2025-01-02,c")
+        runs = story.plan().runs
+        assert keys(story, runs) == ["2025-01-02,a", "2025-01-02,b", "2025-01-02,c"]
+        assert [run.slot for run in runs] == [1, 2, 3]
+
+    def test_one_that_comes_while_others_run_gets_its_own(self, story):
+        story.observed("s", "2025-01-02,a", "2025-01-02,b")
+        tokens = [story.claim(run) for run in story.plan().runs]
+        story.observed("s", "2025-01-02,c")
+        (run,) = story.plan().runs
+        assert (keys(story, (run,)), run.slot) == (["2025-01-02,c"], 3)
+        for token in tokens:
+            story.succeed("model", token)
+        assert story.due() == {"model": ["2025-01-02,c"]}
+
+    def test_a_removed_one_gets_none(self, story):
+        story.observed("s", "2025-01-02,a", "2025-01-02,b")
+        told(story, "s", removes=("b",))
+        assert keys(story, story.plan().runs) == ["2025-01-02,a"]
+
+    def test_by_a_timetable_each_gets_its_interval(self):
+        model = asset("model", "s", segments=RUNTIME, strategy=EveryInstance(), schedule=timed("@daily"))
+        story = Story(project(source("s", segments=RUNTIME), model), now="2025-01-02T01:00")
+        story.observed("s", "2025-01-01,a")
+        story.run_all()
+        story.observed("s", "2025-01-01,b", "2025-01-02,a", "2025-01-02,b")
+        assert keys(story, story.plan().runs) == ["2025-01-01,b"]
+        story.now = "2025-01-03T01:00"
+        assert keys(story, story.plan().runs) == ["2025-01-01,b", "2025-01-02,a", "2025-01-02,b"]
+
+
+class TestOfNoneKnown:
+    @pytest.fixture
+    def story(self):
+        """Days whose customers only the rows tell."""
+        model = asset("model", "s", segments=RUNTIME, strategy=EveryInstance())
+        made = Story(project(source("s"), model, asset("total", "model")), now="2025-01-04T01:00")
+        made.observed("s", "2025-01-01..2025-01-03")
+        return made
+
+    def came_out(self, story, token, *customers):
+        link = story.state.assets["model"].link(token)
+        learned = {"customer": customers} if customers else {}
+        blocks = story.context().asset("model").partitioning.came_out(link.entry.blocks, learned)
+        return story.add(SuccessEntry("model", "model", link.entry.run, token, token, blocks, "t", 1, keys=learned))
+
+    def test_a_run_of_everything_of_the_oldest_day_tells_them(self, story):
+        (run,) = story.plan().runs
+        assert keys(story, (run,)) == ["2025-01-01,*"]
+        self.came_out(story, story.claim(run), "a", "b")
+        assert keys(story, story.plan(select=["model"]).runs) == [
+            "2025-01-02,a",
+            "2025-01-02,b",
+            "2025-01-03,a",
+            "2025-01-03,b",
+        ]
+
+    def test_a_key_that_is_added_while_it_runs_waits_for_it(self, story):
+        token = story.claim(story.plan().runs[0])
+        self.came_out(story, token)
+        runs = story.plan(select=["model"]).runs
+        assert keys(story, runs) == ["2025-01-02,*", "2025-01-03,*"]
+        token = story.claim(runs[0])
+        told(story, "model", adds=("x",))
+        found = story.plan(select=["model"])
+        assert keys(story, found.runs) == ["2025-01-01,x", "2025-01-03,x"]
+        assert found.waiting[0].reason == f"running: model-{token} since 2025-01-01T00:00Z by test"
+        self.came_out(story, token, "a", "x")
+        assert keys(story, story.plan(select=["model"]).runs) == [
+            "2025-01-01,a",
+            "2025-01-01,x",
+            "2025-01-03,a",
+            "2025-01-03,x",
+        ]
+
+    def test_nothing_came_out_for_the_key_that_was_added(self, story):
+        token = story.claim(story.plan().runs[0])
+        told(story, "model", adds=("x",))
+        self.came_out(story, token)
+        assert keys(story, story.plan(select=["model"]).runs)[0] == "2025-01-01,x"
+        dataset = story.state.dataset("model")
+        assert dataset.coverage == PartitionSet(), "the whole of a dimension whose keys are known is nothing"
+        assert story.waits("total")[0].startswith("waits for")
+
+    def test_what_came_while_it_ran_makes_all_that_came_out_stale(self, story):
+        token = story.claim(story.plan().runs[0])
+        told(story, "model", adds=("x",))
+        story.observed("s", "2025-01-01")
+        self.came_out(story, token, "a", "x")
+        assert keys(story, story.plan(select=["model"]).runs)[:2] == ["2025-01-01,a", "2025-01-01,x"]
+
+    def test_by_its_driver_left_behind_it_is_taken_over_by_a_key_of_it(self, story):
+        self.came_out(story, story.claim(story.plan().runs[0]))
+        token = story.claim(story.plan(select=["model"]).runs[0])
+        told(story, "model", adds=("x", "y"))
+        runs = story.plan(select=["model"], gone=[token]).runs
+        taking = [run for run in runs if run.recovers]
+        assert (keys(story, tuple(taking)), taking[0].recovers) == (["2025-01-02,x"], (f"model-{token}",))
+        assert "2025-01-02,y" not in keys(story, runs)
+
+
+def test_beside_listed_segments_what_came_meanwhile_is_not_lost_either():
+    listed = {"region": ("de", "nl")}
+    model = asset("model", "s", segments={**listed, **RUNTIME}, strategy=EveryInstance())
+    story = Story(project(source("s", segments=listed), model), now="2025-01-04T01:00")
+    story.observed("s", "2025-01-01,de")
+    token = story.claim(story.plan().runs[0])
+    told(story, "model", adds=("x",))
+    story.observed("s", "2025-01-01,de")
+    link = story.state.assets["model"].link(token)
+    blocks = story.context().asset("model").partitioning.came_out(link.entry.blocks, {"customer": ("a", "x")})
+    head = ("model", "model", link.entry.run, token, token, blocks, "t", 1)
+    story.add(SuccessEntry(*head, keys={"customer": ("a", "x")}))
+    assert keys(story, story.plan().runs) == ["2025-01-01,de,a", "2025-01-01,de,x"]
+
+
+# ---------------------------------------------------------------------- random histories
+
+
+@dataclass
+class Alive:
+    """A run that a driver has claimed, with what the source held then."""
+
+    token: int
+    run: PlannedRun
+    rows: dict[int, dict[str, int]]
+    landed: bool = False
+    tells: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class History:
+    """Drivers beside each other, keys that come and go, and a table that tells what landed in it."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.appends = random.random() < 0.4
+        strategy = DateRange() if not self.appends and random.random() < 0.25 else EveryInstance()
+        write = Append() if self.appends else Replace()
+        model = asset("model", "s", segments=RUNTIME, strategy=strategy, write=write)
+        self.story = Story(
+            project(source("s"), model, asset("each", "model", segments=RUNTIME)), now="2025-01-05T01:00"
+        )
+        self.planner = IncrementalPlanner(self.story.project)
+        self.truth: dict[int, dict[str, int]] = {}
+        self.table: list[tuple[int, str, int]] = []
+        self.made: dict[tuple[int, str], int | None] = {}
+        self.live: list[Alive] = []
+        self.over: list[Alive] = []
+        self.invocation = 0
+
+    @property
+    def partitioning(self):
+        return self.story.context().asset("model").partitioning
+
+    def slots(self, blocks: PartitionSet) -> list[tuple[int, str]]:
+        return [(start // 86400, key) for start, _, (key,) in self.partitioning.slots(blocks)]
+
+    def plan(self) -> list[PlannedRun]:
+        gone = frozenset(each.token for each in self.over)
+        context = self.story.context(invocation=str(self.invocation), gone=gone)
+        found = plan(context)
+        assert self.planner.plan(replace(context, decided={})) == found
+        assert decode(encode(self.story.state), journal_id="journal") == self.story.state
+        return [run for run in found.runs if run.asset == "model"]
+
+    def claim(self, run: PlannedRun) -> None:
+        mine = self.slots(run.blocks)
+        for link in self.story.state.assets["model"].chain:
+            theirs = self.slots(link.entry.blocks)
+            meet = any(
+                day == other and (WHOLE in (key, same) or key == same) for day, key in mine for other, same in theirs
+            )
+            assert link.slot == run.slot or not meet
+            assert link.slot != run.slot or link.entry.run in run.recovers
+        token = self.story.claim(run, invocation=str(self.invocation))
+        rows = {day: dict(some) for day, some in self.truth.items()}
+        self.live.append(Alive(token, run, rows))
+
+    def step(self) -> None:
+        some = [
+            "event",
+            "event",
+            "add",
+            "remove",
+            "claim",
+            "claim",
+            "claim",
+            "land",
+            "record",
+            "record",
+            "fail",
+            "crash",
+        ]
+        if any(WHOLE in key for each in self.live for _, key in self.slots(each.run.blocks)):
+            some = [
+                "event",
+                "add",
+                "land",
+                "record",
+                "crash",
+            ]  # what happens beside a run of all, of which there are few
+        what = self.random.choice(some)
+        if what == "event":
+            self.event()
+        elif what in ("add", "remove"):
+            if not self.live and self.partitioning.has_whole:
+                return  # else hardly any history has a run of all
+            key = self.random.choice("abcd")
+            told(self.story, "model", **{f"{what}s": (key,)})
+        elif what == "claim":
+            if runs := self.plan():
+                self.claim(self.random.choice(runs))
+        elif self.live:
+            each = self.random.choice(self.live)
+            {"land": self.land, "record": self.record, "fail": self.fail, "crash": self.crash}[what](each)
+
+    def event(self) -> None:
+        day = self.random.randrange(20089, 20092)
+        some = self.truth.setdefault(day, {})
+        seq = self.story.add(ObservedEntry("s", "x-s", PartitionSet.span(day * 86400, (day + 1) * 86400)))
+        some |= dict.fromkeys(self.random.sample("abcd", self.random.randrange(3)), seq)
+
+    def crash(self, each: Alive) -> None:
+        self.live.remove(each)
+        self.over.append(each)
+
+    def chain(self, each: Alive) -> list[Alive]:
+        chain = self.story.state.assets["model"].chains[each.run.slot]
+        tokens = {link.token for link in chain}
+        return [other for other in self.over if other.token in tokens and other.token < each.token]
+
+    def land(self, each: Alive) -> None:
+        if each.landed or not each.run.blocks or any(other.landed for other in self.chain(each)):
+            return
+        each.landed = True
+        slots, tells = self.slots(each.run.blocks), set()
+        for day, key in slots:
+            rows = each.rows.get(day, {})
+            mine = rows if key == WHOLE else {key: rows[key]} if key in rows else {}
+            if not self.appends:
+                self.table = [row for row in self.table if row[0] != day or key not in (WHOLE, row[1])]
+            self.table += [(day, customer, seq) for customer, seq in mine.items()]
+            self.made |= {(day, customer): mine.get(customer) for customer in ("abcd" if key == WHOLE else key)}
+            tells |= {*mine} if key == WHOLE else set()
+        each.tells = {"customer": tuple(sorted(tells))} if tells else {}
+
+    def record(self, each: Alive) -> None:
+        found = next((other for other in self.chain(each) if other.landed), None)
+        if found is None and not each.run.blocks:
+            self.fail(each)
+            return
+        self.land(each)
+        done = found or each
+        link = self.story.state.assets["model"].link(done.token)
+        assert link is not None
+        blocks = self.partitioning.came_out(link.entry.blocks, done.tells)
+        self.leave(each)
+        head = ("model", "model", link.entry.run, done.token, each.token, blocks)
+        self.story.add(SuccessEntry(*head, "t", 1, pins=link.entry.request.pins, keys=done.tells))
+
+    def fail(self, each: Alive) -> None:
+        if each.landed or any(other.landed for other in self.chain(each)):
+            self.record(each)
+            return
+        fenced = self.random.random() < 0.7
+        link = self.story.state.assets["model"].link(each.token)
+        assert link is not None
+        if fenced:
+            self.leave(each)
+        else:
+            self.crash(each)
+        head = ("model", link.entry.run, each.token, link.entry.blocks, "error", "boom", str(self.invocation))
+        self.story.add(FailureEntry(*head, fenced=fenced))
+        self.invocation += self.random.random() < 0.5
+
+    def leave(self, each: Alive) -> None:
+        before = self.chain(each)
+        self.over = [other for other in self.over if other not in before]
+        self.live.remove(each)
+
+    def finish(self) -> None:
+        self.over += self.live
+        self.live = []
+        self.invocation += 1
+        for _ in range(200):
+            if runs := self.plan():
+                self.claim(runs[0])
+                self.record(self.live[0])
+            elif self.story.state.assets["model"].chain or self.story.state.assets["model"].failed:
+                self.invocation += 1  # what failed is tried again
+            else:
+                break
+        assert not self.plan()
+
+    def check(self) -> None:
+        state = self.story.state.assets["model"]
+        assert state.chain == ()
+        known, there = self.partitioning.segments[0].keys, self.story.state.dataset("model").coverage
+        times = Counter((day, key) for day, key, _ in self.table)
+        assert max(times.values(), default=0) <= 1, "appended twice"
+        for day, rows in self.truth.items():
+            for key in known:
+                block = PartitionSet.of_slots([((key,), (day * 86400, (day + 1) * 86400))])
+                assert state.coverage.covers(block), "not computed"
+                assert there.covers(block)
+                if key != WHOLE:
+                    assert times[day, key] == (self.made[day, key] is not None)
+                    assert self.appends or self.made[day, key] == rows.get(key), "older than what it is made of"
+        if known != (WHOLE,):
+            assert not any(WHOLE in segment for segment, _ in there.apart), "the whole of what has keys"
+        entries = [from_row(row) for row in self.story.rows]
+        assert fold(State("journal"), entries, commit=self.story.state.commit) == self.story.state
+
+
+@given(st.randoms(use_true_random=False), st.integers(10, 80))
+@histories(60)
+def test_whatever_keys_come_and_go_each_known_one_is_there_once(random, steps):
+    history = History(random)
+    for _ in range(steps):
+        history.step()
+    history.finish()
+    history.check()
