@@ -139,12 +139,12 @@ class ExcludingGrid:
     def exact(self, ranges: RangeSet) -> RangeSet:
         """The time of ``ranges`` that is not of slots which are left out; they are bounded."""
         pieces: list[tuple[int, int]] = []
-        done = -(1 << 63)
+        fresh = -(1 << 63)
         for start, end in ranges.pairs():
-            first = max(done, self._plain.floor(start) >> self._bits)
-            for done in range(first, (end >> self._bits) + 1):
-                pieces += self._stretch(done)[1]
-            done += 1
+            first, after = max(fresh, self._plain.floor(start) >> self._bits), (end >> self._bits) + 1
+            for number in range(first, after):
+                pieces += self._stretch(number)[1]
+            fresh = after
         return RangeSet.of(pieces) & ranges
 
     def nominal(self, start: int) -> int:

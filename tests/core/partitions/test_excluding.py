@@ -108,6 +108,16 @@ def test_sets_of_time_are_covered_by_the_slots_that_they_touch_and_hold_those_th
     assert partition.cover(touched) == partition.inside(touched) == partition.cover(some)
 
 
+@given(excluding(), st.lists(st.integers(0, 800), min_size=1, max_size=6))
+def test_the_time_of_ranges_far_apart_is_that_of_each(drawn, steps):
+    partition, _, when = drawn
+    length = LENGTHS[partition.by]
+    some = RangeSet.of((when + step * 5 * length, when + (step * 5 + 3) * length) for step in steps)
+    each = [RangeSet.span(*pair) for pair in some.pairs()]
+    assert partition.exact(some) == RangeSet.union([partition.exact(one) for one in each])
+    assert partition.cover(some) == RangeSet.union([partition.cover(one) for one in each])
+
+
 @given(excluding(), st.integers(0, 40))
 def test_a_slot_is_over_when_its_own_time_is(drawn, step):
     partition, plain, when = drawn
