@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ from sparkassets.core.partitions.matching import Link
 from sparkassets.core.partitions.partitioning import Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.segments import SegmentPartition, tuples
-from sparkassets.core.partitions.sets import PartitionSet
+from sparkassets.core.partitions.sets import PartitionSet, united
 
 _NEVER = RangeSet()
 
@@ -55,25 +54,23 @@ def _led(parts: PartitionSet, have: Partitioning, want: Partitioning, link: Link
     """The parts with the keys of one dimension replaced by those that they lead to; what leads nowhere is left out."""
     keys, at = link.keys or {}, link.have
     apart = dict(parts.apart)
-    found: defaultdict[Segment, list[RangeSet]] = defaultdict(list)
-    for segment in {*tuples(have.segments), *apart}:
-        time = apart.get(segment, parts.time)
-        for key in keys.get(segment[at], ()) if time else ():
-            found[*segment[:at], key, *segment[at + 1 :]].append(time)
+    times = ((segment, apart.get(segment, parts.time)) for segment in {*tuples(have.segments), *apart})
+    made = united(
+        ((*segment[:at], key, *segment[at + 1 :]), time)
+        for segment, time in times
+        if time
+        for key in keys.get(segment[at], ())
+    )
     reached = sorted({key for others in keys.values() for key in others})
     dimension = SegmentPartition(want.segments[link.want].column, tuple(reached))
     segments = (*have.segments[:at], dimension, *have.segments[at + 1 :])
-    made = {segment: RangeSet.union(times) for segment, times in found.items()}
     return PartitionSet.by_segment(made), replace(have, segments=segments)
 
 
 def _united(parts: PartitionSet, have: Partitioning, order: Sequence[int]) -> Mapping[Segment, RangeSet]:
     """The time of all known tuples that agree in those columns, together."""
-    found: defaultdict[Segment, list[RangeSet]] = defaultdict(list)
     apart = dict(parts.apart)
-    for segment in tuples(have.segments):
-        found[_picked(segment, order)].append(apart.get(segment, parts.time))
-    return {segment: RangeSet.union(times) for segment, times in found.items()}
+    return united((_picked(segment, order), apart.get(segment, parts.time)) for segment in tuples(have.segments))
 
 
 def _picked(segment: Segment, order: Sequence[int]) -> Segment:

@@ -21,7 +21,7 @@ from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.remembered import MANY, remembered
 from sparkassets.core.partitions.segments import ALL, WHOLE, SegmentPartition, among, encoded, tuples
-from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet, united
 from sparkassets.frozen import frozen
 
 _ALWAYS = EVERYTHING.time
@@ -235,11 +235,8 @@ class Partitioning:
         kept = [i for i in range(len(self.segments)) if i not in wholes]
         at = self.time_at - sum(i < self.time_at for i in wholes)
         less = Partitioning(self.time, tuple(self.segments[i] for i in kept), at if self.time else 0)
-        times: dict[Segment, list[RangeSet]] = {}
-        for segment, ranges in parts.apart:
-            times.setdefault(tuple(segment[i] for i in kept), []).append(ranges)
-        united = {segment: RangeSet.union(ranges) for segment, ranges in times.items()}
-        return less, PartitionSet.by_segment(united) if kept else PartitionSet(united[()])
+        times = united((tuple(segment[i] for i in kept), ranges) for segment, ranges in parts.apart)
+        return less, PartitionSet.by_segment(times) if kept else PartitionSet(times[()])
 
     def came_out(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
         """``parts`` once the segments of the dimensions of which they are the whole are known.
@@ -255,11 +252,11 @@ class Partitioning:
         if all(WHOLE not in segment for segment, _ in parts.apart):
             return parts
         found = [tuple(sorted(keys.get(each.column, ()))) or (WHOLE,) for each in self.segments]
-        times: dict[Segment, RangeSet] = {}
-        for segment, ranges in parts.apart:
-            each = (found[i] if key == WHOLE else (key,) for i, key in enumerate(segment))
-            for made in product(*each):
-                times[made] = times[made] | ranges if made in times else ranges
+        times = united(
+            (each, ranges)
+            for segment, ranges in parts.apart
+            for each in product(*(found[i] if key == WHOLE else (key,) for i, key in enumerate(segment)))
+        )
         return PartitionSet.by_segment(times, parts.time)
 
     def meet(self, parts: PartitionSet, others: PartitionSet) -> bool:

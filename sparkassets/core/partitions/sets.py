@@ -310,6 +310,18 @@ _NEARBY = Nearby()
 _DISTINCT = Distinct()
 
 
+def united(times: Iterable[tuple[Segment, RangeSet]]) -> dict[Segment, RangeSet]:
+    """The time of each tuple, which may be told several times.
+
+    >>> united([(("nl",), RangeSet.span(5, 7)), (("nl",), RangeSet.span(7, 9))])
+    {('nl',): RangeSet(starts=(5,), ends=(9,))}
+    """
+    found: defaultdict[Segment, list[RangeSet]] = defaultdict(list)
+    for segment, time in times:
+        found[segment].append(time)
+    return {segment: RangeSet.union(some) for segment, some in found.items()}
+
+
 def _stretch(time: RangeSet) -> RangeSet:
     """All time from its first to its last."""
     return RangeSet.span(time.first, time.last) if len(time) > 1 else time

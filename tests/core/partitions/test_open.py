@@ -51,6 +51,27 @@ def test_what_comes_out_is_each_segment_with_the_time_of_all(case, keys):
     assert whole.open_segments(found) == {"customer": set(keys)}
 
 
+@given(st.dictionaries(st.tuples(*[st.sampled_from([WHOLE, "a", "b"])] * 2), times), customers, customers)
+def test_what_comes_out_of_several_wholes_has_the_time_of_each(values, regions, keys):
+    dimensions = (
+        SegmentPartition("region", (WHOLE,), is_open=True),
+        SegmentPartition("customer", (WHOLE,), is_open=True),
+    )
+    found = Partitioning(DAY, dimensions).came_out(
+        PartitionSet.by_segment(values), {"region": regions, "customer": keys}
+    )
+    for segment in product(*([*dict.fromkeys([*some, "a", "b", WHOLE])] for some in (regions, keys))):
+        expected = [
+            time
+            for parts, time in values.items()
+            if all(
+                key in (some or [WHOLE]) if part == WHOLE else key == part
+                for part, key, some in zip(parts, segment, (regions, keys), strict=True)
+            )
+        ]
+        assert found.at(segment) == RangeSet.union(expected)
+
+
 @given(of_all())
 def test_rows_are_told_by_what_is_left(case):
     whole, parts = case
