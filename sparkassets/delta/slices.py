@@ -85,17 +85,22 @@ class TableFiles:
         files = self.files
         if parts.is_everything or not parts:
             return Slices(inside=tuple(files)) if parts else Slices(outside=tuple(files))
+        apart, rest = partitioning.told_apart(parts)
+        if apart is not partitioning:  # rows without a segment may be among those of the whole
+            found = self.sliced(rest, partitioning=apart)
+            return Slices(mixed=(*found.inside, *found.mixed), outside=found.outside)
         told = self._tell(parts, partitioning)
         if told is None:
             return Slices(mixed=tuple(files))
         holding = _Holding(parts, told.told)
-        found: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
+        held: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
         for file, part in zip(files, told.parts, strict=True):
-            found[holding.of(part, file.partition.get(told.folder) if told.folder else None)].append(file)
-        return Slices(tuple(found[True]), tuple(found[None]), tuple(found[False]))
+            held[holding.of(part, file.partition.get(told.folder) if told.folder else None)].append(file)
+        return Slices(tuple(held[True]), tuple(held[None]), tuple(held[False]))
 
     def holding(self, parts: PartitionSet, *, partitioning: Partitioning) -> list[LiveFile]:
         """Those that `sliced` has inside or mixed, in no order; takes time by what lies near ``parts``."""
+        partitioning, parts = partitioning.told_apart(parts)
         told = self._tell(parts, partitioning) if parts.extent is not None else None
         if told is None or parts.extent is None:
             found = self.sliced(parts, partitioning=partitioning)

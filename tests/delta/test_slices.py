@@ -25,6 +25,7 @@ from sparkassets.core.partitions import (
     TimePartition,
     segment_of,
 )
+from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.delta.live import flat_adds, live_files, log_text
 from sparkassets.delta.log import DeltaLog
 from sparkassets.delta.slices import TableFiles, sliced, touching
@@ -285,6 +286,23 @@ def test_where_no_column_tells_the_partition_any_file_may_hold_it(path, column):
 def test_the_case_of_a_column_does_not_matter(path):
     upper = Partitioning(TimePartition("day", "UTC", column="DAY"))
     assert counts(sliced(save(path, days(1)), DAYS.parse("2013-01-01"), partitioning=upper)) == [1, 0, 0]
+
+
+@pytest.mark.parametrize("folders", [["p"], None])
+def test_a_file_of_any_segment_may_hold_the_whole_of_a_dimension_on_its_days(path, folders):
+    for day, segment in ((1, "a"), (1, None), (2, "b")):
+        data = pa.table({"day": days(day), "p": pa.array([segment], pa.string())})
+        write_deltalake(path, data, mode="append", partition_by=folders)
+    table = DeltaTable(path)
+    whole = Partitioning(DAYS.time, (SegmentPartition("p", (WHOLE,), is_open=True),))
+    parts = whole.parse("2013-01-01,*")
+    found = sliced(table, parts, partitioning=whole)
+    assert counts(found) == [0, 2, 1]
+    assert sorted(TableFiles.of(table).holding(parts, partitioning=whole), key=lambda file: file.path) == sorted(
+        found.mixed, key=lambda file: file.path
+    )
+    touches = touching(table, parts, partitioning=whole, found=found)
+    assert [touches(file) for commit in DeltaLog(path).after(-1) for file in commit.files] == [True, True, False]
 
 
 def test_without_statistics_a_file_may_hold_any_partition(path):

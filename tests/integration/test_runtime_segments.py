@@ -8,6 +8,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
+from sparkassets.core.partitions import NOTHING
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "07_model_per_customer"
 FIT = """
@@ -42,7 +43,7 @@ def write(folder, rows, **more):
 
 def rows(folder, asset):
     table = pa.table(DeltaTable(folder / "warehouse" / asset).scan())
-    return sorted(tuple(row.values()) for row in table.to_pylist())
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
 
 
 def ran(summary):
@@ -90,6 +91,37 @@ def test_a_run_of_everything_makes_known_what_comes_out(spark, folder):
     project.add_partitions("energy_model", "c")
     assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
     assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0), ("c", 1.0)]
+
+
+POSITIVE = (
+    "asset: energy_model\ninlets: {readings: {on_update: rerun}}\n"
+    "partition: {segments: runtime, column: customer_id}\n"
+    "sql: SELECT customer_id, kwh FROM {{ inlets.readings }} WHERE kwh > 0\n"
+)
+
+
+def test_what_comes_out_first_of_a_later_run_of_everything_is_no_block_that_stays(spark, folder):
+    write(folder, [("a", -1)])
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(POSITIVE)
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
+    write(folder, [("a", 1)])
+    (result,) = project.run(spark).runs
+    assert (result.partitions, result.unchanged) == (("*",), NOTHING)
+    assert rows(folder, "energy_model") == [("a", 1.0)]
+
+
+def test_a_run_of_everything_takes_the_place_of_all_rows_with_a_segment(spark, folder):
+    write(folder, [("a", 1), ("b", 2)])
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(POSITIVE)
+    there = pa.table({"customer_id": ["a", "z", None], "kwh": [5.0, 6.0, 7.0]})
+    write_deltalake(folder / "warehouse" / "energy_model", there)
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
+    assert rows(folder, "energy_model") == [("a", 1.0), ("b", 2.0), (None, 7.0)]
+    assert project.partitions("energy_model") == [("a", "current"), ("b", "current")]
 
 
 def test_rows_of_others_fail_a_run_of_some(spark, folder):

@@ -74,7 +74,8 @@ def after_commit(session: SparkSession, order: RunOrder, found: Committed) -> Pa
 
 def _has_blocks(order: RunOrder) -> bool:
     """Whether the run is of blocks that are known before it, and of nothing besides."""
-    return not order.rebuilds and order.blocks.is_everything is not order.asset.partitioning.is_partitioned
+    known = not order.rebuilds and not order.finds_segments
+    return known and order.blocks.is_everything is not order.asset.partitioning.is_partitioned
 
 
 def _of_as_many_rows(blocks: PartitionSet, groups: Sequence[Group]) -> PartitionSet:
