@@ -6,6 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparkassets.app.backfilling import BackfillRequest
+    from sparkassets.authoring import (
+        Asset,
+        AssetFunction,
+        PartitionAtRuntime,
+        PartitionByInterval,
+        PartitionByProduct,
+        PartitionBySequence,
+        asset,
+    )
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.timetables import Slot
@@ -21,12 +30,24 @@ if TYPE_CHECKING:
     )
     from sparkassets.ports import JournalCommit, Sink
     from sparkassets.runtime.progress import Progress, RunFailedError
+    from sparkassets.spark.context import Context
     from sparkassets.wiring import Project
 
+    def get_current_context() -> Context:
+        """As of `sparkassets.authoring`."""
+
+
 __all__ = [
+    "Asset",
+    "AssetFunction",
     "BackfillRequest",
+    "Context",
     "InputError",
     "JournalCommit",
+    "PartitionAtRuntime",
+    "PartitionByInterval",
+    "PartitionByProduct",
+    "PartitionBySequence",
     "Plan",
     "PlannedRun",
     "Progress",
@@ -44,12 +65,21 @@ __all__ = [
     "StateError",
     "Summary",
     "Waiting",
+    "asset",
+    "get_current_context",
 ]
 
 _LAZY = {
+    "Asset": "sparkassets.authoring.names",
+    "AssetFunction": "sparkassets.authoring.declarations",
     "BackfillRequest": "sparkassets.app.backfilling",
+    "Context": "sparkassets.spark.context",
     "InputError": "sparkassets.errors",
     "JournalCommit": "sparkassets.ports",
+    "PartitionAtRuntime": "sparkassets.authoring.partitions",
+    "PartitionByInterval": "sparkassets.authoring.partitions",
+    "PartitionByProduct": "sparkassets.authoring.partitions",
+    "PartitionBySequence": "sparkassets.authoring.partitions",
     "Plan": "sparkassets.core.planner.plan",
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",
@@ -67,6 +97,8 @@ _LAZY = {
     "StateError": "sparkassets.errors",
     "Summary": "sparkassets.core.results",
     "Waiting": "sparkassets.core.planner.plan",
+    "asset": "sparkassets.authoring.declarations",
+    "get_current_context": "sparkassets.authoring.current",
 }
 
 

@@ -7,20 +7,15 @@ is not reached do not count. Where a name is made up as the code runs, all of it
 from __future__ import annotations
 
 import ast
-import builtins
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Final
 
 from sparkassets.core.definitions.definition import digest
+from sparkassets.project.module_names import FUNCTIONS, WHOLE, ModuleNames, Part, imported_in, parsed
 
-Part = tuple[str, str]
-"""A module and a name in it; ``*`` is all of the module."""
-
+DECLARING: Final = frozenset({("sparkassets", "asset"), ("sparkassets", "multi_asset")})
+"""What declares assets."""
 _DYNAMIC: Final = frozenset({"globals", "eval", "exec", "__import__", "vars", "import_module"})
-_WHOLE: Final = "*"
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Calls:
@@ -32,7 +27,7 @@ class Calls:
 
     def __init__(self, source: Callable[[str], tuple[str, bool] | None]) -> None:
         self._source = source
-        self._modules: dict[str, _Module | None] = {}
+        self._modules: dict[str, ModuleNames | None] = {}
 
     def of(self, module: str, function: str) -> dict[str, str]:
         """Digests of all that the function is made of, by ``module:name``."""
@@ -59,15 +54,15 @@ class Calls:
         module = self._module(name)
         if module is None:
             return "", []
-        if own == _WHOLE:
+        if own == WHOLE:
             return digest(_dump(module.tree)), [*self._named(module, module.tree.body)]
-        nodes = module.bound.get(own, [])
+        nodes = [_undeclared(each, module) for each in module.bound.get(own, [])]
         found = [each for each in self._imported(module, own) if self._module(each[0]) is not None]
         outside = () if found else module.imports.get(own, ())
         told = digest(*map(_dump, nodes), *outside) if nodes or outside else ""
         return told, [*found, *self._named(module, nodes)]
 
-    def _imported(self, module: _Module, name: str) -> Iterator[Part]:
+    def _imported(self, module: ModuleNames, name: str) -> Iterator[Part]:
         """The part that a name of a module stands for, where it was imported."""
         if name in module.imports:
             yield self._target(module.imports[name])
@@ -80,25 +75,27 @@ class Calls:
     def _target(self, found: Part) -> Part:
         """The part that an import means: a name of a module, or all of one that is a module itself."""
         owner, name = found
-        if name == _WHOLE:
+        if name == WHOLE:
             return found
         inner = self._module(owner)
         if inner is not None and (name in inner.bound or name in inner.imports):
             return found
-        return (f"{owner}.{name}", _WHOLE) if self._module(f"{owner}.{name}") is not None else found
+        return (f"{owner}.{name}", WHOLE) if self._module(f"{owner}.{name}") is not None else found
 
-    def _named(self, module: _Module, nodes: list[ast.stmt]) -> Iterator[Part]:
+    def _named(self, module: ModuleNames, nodes: list[ast.stmt]) -> Iterator[Part]:
         """The parts that statements of a module name."""
         for top in nodes:
-            local = dict(_imports(top, module))
-            taken: set[int] = set()
+            local = dict(imported_in(top, module))
+            taken = _arguments_in(top)
             for node in ast.walk(top):
                 if isinstance(node, ast.Attribute) and id(node) not in taken:
                     yield from self._member(module, local, node, taken)
                 elif isinstance(node, ast.Name) and id(node) not in taken:
                     yield from self._name(module, local, node.id)
 
-    def _member(self, module: _Module, local: dict[str, Part], node: ast.Attribute, taken: set[int]) -> Iterator[Part]:
+    def _member(
+        self, module: ModuleNames, local: dict[str, Part], node: ast.Attribute, taken: set[int]
+    ) -> Iterator[Part]:
         """The part that ``a.b.c`` names, where ``a`` is a module of the project."""
         steps, inner = [node.attr], node.value
         chain: list[ast.AST] = [node]
@@ -107,12 +104,12 @@ class Calls:
             chain.append(inner)
             inner = inner.value
         if steps[0] in _DYNAMIC:
-            yield module.name, _WHOLE
+            yield module.name, WHOLE
         if not isinstance(inner, ast.Name):
             return
         at = local.get(inner.id) or module.imports.get(inner.id)
         owner, own = self._target(at) if at is not None else ("", "")
-        if own != _WHOLE or self._module(owner) is None:
+        if own != WHOLE or self._module(owner) is None:
             return
         taken.update(id(each) for each in [*chain, inner])
         for step in reversed(steps):
@@ -120,11 +117,11 @@ class Calls:
                 yield owner, step
                 return
             owner = f"{owner}.{step}"
-        yield owner, _WHOLE
+        yield owner, WHOLE
 
-    def _name(self, module: _Module, local: dict[str, Part], name: str) -> Iterator[Part]:
+    def _name(self, module: ModuleNames, local: dict[str, Part], name: str) -> Iterator[Part]:
         if name in _DYNAMIC:
-            yield module.name, _WHOLE
+            yield module.name, WHOLE
         elif name in local:
             yield self._target(local[name])
         elif name in module.bound or name in module.imports:
@@ -132,100 +129,51 @@ class Calls:
         else:
             yield from self._imported(module, name)
 
-    def _module(self, name: str) -> _Module | None:
+    def _module(self, name: str) -> ModuleNames | None:
         if name not in self._modules:
             found = self._source(name)
-            self._modules[name] = _parsed(name, *found) if found is not None else None
+            self._modules[name] = parsed(name, found[0], is_package=found[1]) if found is not None else None
         return self._modules[name]
 
 
-class _Module:
-    """The names of a module's top level.
-
-    Attributes:
-        is_package: Whether names relative to it are its own.
-    """
-
-    def __init__(self, name: str, tree: ast.Module, *, is_package: bool) -> None:
-        self.name = name
-        self.tree = tree
-        self.is_package = is_package
-
-    @cached_property
-    def bound(self) -> dict[str, list[ast.stmt]]:
-        """The statements that make what each name stands for, or do something with it as the module is imported."""
-        found: dict[str, list[ast.stmt]] = defaultdict(list)
-        for node in self.tree.body:
-            for name in dict.fromkeys(_touched(node)):
-                found[name].append(node)
-        return dict(found)
-
-    @cached_property
-    def imports(self) -> dict[str, Part]:
-        """What names stand for that are imported as the module is."""
-        plain = [node for node in self.tree.body if not isinstance(node, (*_FUNCTIONS, ast.ClassDef))]
-        return {name: part for node in plain for name, part in _imports(node, self)}
-
-    @cached_property
-    def stars(self) -> list[str]:
-        """The modules of which all names were imported."""
-        found = (node for node in self.tree.body if isinstance(node, ast.ImportFrom))
-        return [_absolute(node, self) for node in found if any(each.name == _WHOLE for each in node.names)]
+def _undeclared(node: ast.stmt, module: ModuleNames) -> ast.stmt:
+    """A function without what declares it as an asset, which is no part of its code."""
+    if not isinstance(node, FUNCTIONS):
+        return node
+    code = [each for each in node.decorator_list if not _declares(each, module)]
+    if len(code) == len(node.decorator_list):
+        return node
+    return type(node)(**{**dict(ast.iter_fields(node)), "decorator_list": code})
 
 
-def _parsed(name: str, text: str, is_package: bool) -> _Module | None:  # noqa: FBT001  as the port gives it
-    try:
-        return _Module(name, ast.parse(text), is_package=is_package)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def _declares(node: ast.expr, module: ModuleNames) -> bool:
+    match node.func if isinstance(node, ast.Call) else node:
+        case ast.Name(id=name):
+            return module.imports.get(name) in DECLARING
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            owner, own = module.imports.get(name, ("", ""))
+            return own == WHOLE and (owner, attr) in DECLARING
+    return False
 
 
-def _touched(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement of the top level makes or changes."""
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Import() | ast.ImportFrom():
-            return
-        case ast.Expr(value=ast.Constant()):
-            return
-        case ast.Assign(targets=targets) if all(isinstance(each, ast.Name) for each in targets):
-            yield from (each.id for each in targets if isinstance(each, ast.Name))
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            yield name
-        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
-            return
-        case _:
-            inner = list(ast.walk(node))
-            yield from (each.id for each in inner if isinstance(each, ast.Name) and not hasattr(builtins, each.id))
-            yield from (each.name for each in inner if isinstance(each, (*_FUNCTIONS, ast.ClassDef)))
-            yield from (
-                alias.asname or alias.name.partition(".")[0]
-                for each in inner
-                if isinstance(each, ast.Import | ast.ImportFrom)
-                for alias in each.names
-            )
+def _arguments_in(top: ast.stmt) -> set[int]:
+    """The nodes in a function's body that name its own arguments, whatever else the module has of these names."""
+    if not isinstance(top, FUNCTIONS):
+        return set()
+    given = top.args
+    plain = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    names = {each.arg for each in plain}
+    inner = (node for statement in top.body for node in ast.walk(statement))
+    return {id(each) for node in inner for each in _naming(node, names)}
 
 
-def _imports(top: ast.AST, module: _Module) -> Iterator[tuple[str, Part]]:
-    """What names stand for that are imported anywhere in a statement."""
-    for node in ast.walk(top):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.partition(".")[0]
-                yield (alias.asname, (alias.name, _WHOLE)) if alias.asname else (first, (first, _WHOLE))
-        elif isinstance(node, ast.ImportFrom):
-            owner = _absolute(node, module)
-            yield from ((alias.asname or alias.name, (owner, alias.name)) for alias in node.names if alias.name != "*")
-
-
-def _absolute(node: ast.ImportFrom, module: _Module) -> str:
-    """The dotted name of the module that is imported from."""
-    if not node.level:
-        return node.module or ""
-    steps = module.name.split(".")
-    base = steps[: len(steps) - node.level + module.is_package]
-    return ".".join([*base, *filter(None, [node.module])])
+def _naming(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
+    """The node, if it is one of the names or leads from one to its attributes."""
+    inner = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    if isinstance(inner, ast.Name) and inner.id in names:
+        yield node
 
 
 def _dump(node: ast.AST) -> str:
@@ -254,7 +202,7 @@ def _value(value: object) -> str:
 
 
 def _undocumented(node: ast.AST, body: list[ast.stmt]) -> list[ast.stmt]:
-    documented = isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Module)) and body
+    documented = isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)) and body
     if documented and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         return body[1:] if isinstance(body[0].value.value, str) else body
     return body

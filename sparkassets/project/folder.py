@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from tokenize import detect_encoding
 
 from sparkassets.core.spec.asset_file import read_asset_files
-from sparkassets.core.spec.bodies import Module, WantedModule, WantedSql, is_allowed, wanted
+from sparkassets.core.spec.bodies import Function, Module, WantedModule, WantedSql, is_allowed, wanted
 from sparkassets.core.spec.columns import Tables
 from sparkassets.core.spec.document import SourceFile
 from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
@@ -19,6 +19,14 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.errors import Location, Problem, SpecError
 from sparkassets.project.calls import Calls
+from sparkassets.project.declared import (
+    Declared,
+    DeclaredAssets,
+    Imported,
+    PythonFile,
+    declared_assets,
+    import_modules,
+)
 from sparkassets.project.functions import read_module
 from sparkassets.project.installed import Installed
 from sparkassets.project.traces import PROJECT_FILE, Trace
@@ -44,10 +52,40 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
         raise SpecError(reader.problems)
     project = read_project_file(project_file, root=str(root), environment=env)
     asset_files = [file for path in _asset_paths(project, reader) if (file := reader.file(path))]
-    assets = read_asset_files(asset_files, project=project, environment=env)
-    sql, modules = _code(project, assets, reader)
-    assets = AssetFiles(assets.drafts, assets.unreadable, (*assets.problems, *reader.problems))
-    return compile_project(project, assets, sql=sql, modules=modules, timetables=Installed(trace), tables=tables)
+    declared = _declared(project, reader, env)
+    assets = read_asset_files(
+        asset_files, project=project, environment=env, declared=[each.document for each in declared.assets]
+    )
+    by_document = {id(each.document): each for each in declared.assets}
+    found = ((draft.name, by_document.get(id(draft.at.document))) for draft in assets.drafts.values())
+    own = {name: each for name, each in found if each is not None and each.function is not None}
+    sql, modules, functions = _code(project, assets, reader, own)
+    unreadable = assets.unreadable | (declared.unreadable - assets.drafts.keys())
+    assets = AssetFiles(assets.drafts, unreadable, (*assets.problems, *reader.problems, *declared.problems))
+    return compile_project(
+        project,
+        assets,
+        sql=sql,
+        modules=modules,
+        timetables=Installed(trace),
+        tables=tables,
+        declared=functions,
+    )
+
+
+def _declared(project: ProjectDraft, reader: _Reader, env: Mapping[str, str]) -> DeclaredAssets:
+    """The assets that modules of the allowed packages declare."""
+
+    def imported(modules: Sequence[PythonFile]) -> Imported:
+        result = import_modules(modules, env)
+        for name in result.variables:
+            env.get(name)  # a compiled project is good for as long as it is the same
+        for file in result.files:
+            reader.python(Path(file))
+        return result
+
+    files = _python_files(project, reader)
+    return declared_assets(files, imported, environment=env) if files else DeclaredAssets(())
 
 
 class _Reader:
@@ -93,6 +131,12 @@ class _Reader:
             self._refuse(path, Problem(Location(_label(path), line, column), message))
             return None
         return SourceFile(_label(path), Path(os.path.relpath(path, self.root)).as_posix(), text)
+
+    def declaring(self, path: Path) -> SourceFile | None:
+        """A module that may declare assets; None of what no author has written, for all its bytes."""
+        if self.python(path) is not None:
+            return self.file(path, is_python=True)
+        return None
 
     def python(self, path: Path) -> str | None:
         """The text of a module that is only looked into; None where it cannot be read."""
@@ -149,14 +193,45 @@ def _yaml_files(folder: Path, names: list[str], reader: _Reader, *, deep: bool) 
             yield folder / name
 
 
+def _python_files(project: ProjectDraft, reader: _Reader) -> dict[str, PythonFile]:
+    """The modules of the allowed packages by their dotted names; of two with one name that in the project's folder."""
+    found: dict[str, PythonFile] = {}
+    for package in project.keys.python:
+        for base in (reader.root, reader.root.parent):
+            place = base / package.replace(".", "/")
+            paths = [place.with_name(f"{place.name}.py"), *_module_paths(place, reader)]
+            for path in paths:
+                name = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
+                if name not in found and (file := reader.declaring(path)) is not None:
+                    found[name] = PythonFile(name, file, str(base), is_package=path.name == "__init__.py")
+    return found
+
+
+def _module_paths(folder: Path, reader: _Reader) -> Iterator[Path]:
+    """The modules in a package and in those below it, by name within a folder."""
+    for name in reader.names(folder) or []:
+        if name.endswith("/"):
+            below = folder / name
+            leads_back = below.is_symlink() and folder.resolve().is_relative_to(below.resolve())
+            if name[:-1].isidentifier() and name != "__pycache__/" and not leads_back:
+                yield from _module_paths(below, reader)
+        elif name.endswith(".py") and name[:-3].isidentifier():
+            yield folder / name
+
+
 def _code(
-    project: ProjectDraft, assets: AssetFiles, reader: _Reader
-) -> tuple[dict[str, SourceFile | None], dict[str, Module]]:
-    """The SQL files and the modules that the assets want, as far as they exist; None for SQL that cannot be read."""
+    project: ProjectDraft, assets: AssetFiles, reader: _Reader, declared: Mapping[str, Declared]
+) -> tuple[dict[str, SourceFile | None], dict[str, Module], dict[str, Function]]:
+    """The SQL files and the modules that the assets want, as far as they exist, and the functions that declare assets.
+
+    Of SQL that cannot be read there is None.
+    """
     sql: dict[str, SourceFile | None] = {}
     modules: dict[str, Module] = {}
     functions: list[tuple[str, str]] = []
     for draft in assets.drafts.values():
+        if draft.name in declared:
+            continue
         match wanted(draft, project):
             case WantedSql(paths):
                 sql |= _first(paths, reader)
@@ -168,7 +243,13 @@ def _code(
     for name, function in functions:
         if name in modules:
             modules[name] = _with_parts(modules[name], function, calls.of(name, function))
-    return sql, modules
+    own: dict[str, Function] = {}
+    for asset, each in declared.items():
+        if each.function is not None:
+            modules.setdefault(each.module.name, Module(each.module.file, each.module.search_path))
+            parts = {name: told for code in each.code for name, told in calls.of(*code).items()}
+            own[asset] = replace(each.function, parts=parts)
+    return sql, modules, own
 
 
 def _with_parts(module: Module, function: str, parts: Mapping[str, str]) -> Module:

@@ -15,23 +15,40 @@ def read_module(file: SourceFile, *, search_path: str) -> Module:
         file: The module's source.
         search_path: Absolute folder that must be on ``sys.path`` to import it.
     """
-    try:
-        tree = ast.parse(file.text)
-    except SyntaxError as error:
-        return Module(file, search_path, broken=(error.lineno or 1, error.offset or 1, error.msg))
-    except ValueError as error:
-        return Module(file, search_path, broken=(1, 1, str(error)))
-    except (RecursionError, MemoryError):  # Python's parser says either of what overflows its stack
-        return Module(file, search_path, broken=(1, 1, "it is nested too deep"))
+    tree = parse(file.text)
+    if tree is None:
+        return Module(file, search_path, broken=broken_in(file))
     functions = {
-        node.name: _function(node, file)
+        node.name: function_at(node, file)
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     return Module(file, search_path, functions)
 
 
-def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -> Function:
+def parse(text: str) -> ast.Module | None:
+    """The module; None of what is no Python."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def broken_in(file: SourceFile) -> tuple[int, int, str]:
+    """Line, column and message of what is no Python."""
+    try:
+        ast.parse(file.text)
+    except SyntaxError as error:
+        return error.lineno or 1, error.offset or 1, error.msg
+    except ValueError as error:
+        return 1, 1, str(error)
+    except (RecursionError, MemoryError):  # Python's parser says either of what overflows its stack
+        pass
+    return 1, 1, "it is nested too deep"
+
+
+def function_at(node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, *, elsewhere: bool = False) -> Function:
+    """What is known of a function; whether it may stand elsewhere than in the module that it is found by."""
     given = node.args
     plain = [_argument(each, file) for each in [*given.posonlyargs, *given.args, *given.kwonlyargs]]
     collecting = [_argument(each, file, collects=True) for each in (given.vararg, given.kwarg) if each]
@@ -40,6 +57,7 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) ->
         column=_column(node, file),
         arguments=(*plain, *collecting),
         is_async=isinstance(node, ast.AsyncFunctionDef),
+        file=file if elsewhere else None,
     )
 
 

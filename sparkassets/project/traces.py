@@ -72,7 +72,7 @@ class Trace:
             _ABSENT if names is None else _digest("\n".join(names).encode(errors="surrogateescape"))
         )
         self.seen += len(names or ())
-        if self.seen > MOST_NAMES:
+        if names and self.seen > MOST_NAMES:
             raise OSError(errno.E2BIG, f"the folders of the project hold more than {MOST_NAMES:,} files")
         return names
 

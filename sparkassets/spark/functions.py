@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.authoring import current, function_of
+from sparkassets.authoring.packages import import_from
 from sparkassets.core.extras import check_extra
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.errors import InputError, RunError, SparkAssetsError, said
@@ -59,14 +58,15 @@ def run_function(
     Raises:
         RunError: It is not there or not allowed, it raised, or it returned something else than a DataFrame.
     """
-    function = _load(body, allowed)
+    function = _load(body, allowed, asset)
     ship(session, body.module.partition(".")[0], folder=body.search_path)
     given: dict[str, Any] = {**inlets, "context": context, "spark": session}
     arguments = {name: given[name] for name in body.arguments if name in given}
     try:
-        result = function(**arguments)
-        if inspect.isgenerator(result):
-            result = _last_rows(result, context, place=f"{body.location}: {asset}: {body.module}:{body.function}")
+        with current(context):
+            result = function(**arguments)
+            if inspect.isgenerator(result):
+                result = _last_rows(result, context, place=f"{body.location}: {asset}: {body.module}:{body.function}")
     except SparkAssetsError:
         raise
     except BaseException as error:
@@ -132,7 +132,7 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str)
         raise RunError(f"{body.location}: {asset}: context.extra: {error.args[0]}", hint=error.hint) from None
 
 
-def _load(body: PythonBody, allowed: Collection[str]) -> Callable[..., DataFrame]:
+def _load(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..., DataFrame]:
     package = body.module.partition(".")[0]
     if not any(body.module == each or body.module.startswith(f"{each}.") for each in allowed):
         raise RunError(
@@ -140,7 +140,7 @@ def _load(body: PythonBody, allowed: Collection[str]) -> Callable[..., DataFrame
             hint=f"the project allows {', '.join(allowed) or 'none'}; see 'python' in project.yml",
         )
     module = _import(body, package)
-    function = getattr(module, body.function, None)
+    function = function_of(body.module, asset) or getattr(module, body.function, None)
     if not callable(function):
         raise RunError(f"{body.location}: {body.module} has no function {body.function!r}")
     found: Callable[..., DataFrame] = function
@@ -151,52 +151,13 @@ def _import(body: PythonBody, package: str) -> ModuleType:
     """The function's module, of the package in the project's folder whatever other package of that name there is."""
     with _IMPORTING:
         try:
-            if not _is_loaded(package, body.search_path):
-                _load_package(package, body.search_path)
-            module = importlib.import_module(body.module)
+            module = import_from(body.module, body.search_path)
         except BaseException as error:
             made = _raised(error, body, what=f"{body.module} cannot be imported")
             made.retryable = made.of_data = False
             raise made from error
         _pickle_by_value(sys.modules[package])
         return module
-
-
-def _is_loaded(package: str, folder: str) -> bool:
-    """Whether the package that was imported is the one in ``folder``."""
-    loaded = sys.modules.get(package)
-    if loaded is None:
-        return False
-    first = next(iter(getattr(loaded, "__path__", ())), None) or loaded.__file__ or ""
-    own = Path(folder, package)
-    return Path(first).resolve() in (own.resolve(), own.with_suffix(".py").resolve())
-
-
-def _load_package(package: str, folder: str) -> None:
-    """Loads the package from ``folder`` alone, as one with an ``__init__.py`` anywhere hides those without.
-
-    Raises:
-        ModuleNotFoundError: It is not there.
-    """
-    if folder in sys.path:
-        sys.path.remove(folder)
-    sys.path.insert(0, folder)
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
-        del sys.modules[name]
-    importlib.invalidate_caches()
-    spec = PathFinder.find_spec(package, [folder])
-    if spec is None:
-        raise ModuleNotFoundError(f"No module named {package!r} in {folder}", name=package)
-    if spec.submodule_search_locations is not None:
-        spec.submodule_search_locations = list(spec.submodule_search_locations)  # else it follows `sys.path`
-    sys.modules[package] = module_from_spec(spec)
-    if spec.loader is None:
-        return
-    try:
-        spec.loader.exec_module(sys.modules[package])
-    except BaseException:
-        del sys.modules[package]
-        raise
 
 
 def _pickle_by_value(package: ModuleType) -> None:

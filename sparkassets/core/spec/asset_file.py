@@ -29,12 +29,17 @@ _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=]")
 
 
 def read_asset_files(
-    files: Sequence[SourceFile], *, project: ProjectDraft, environment: Mapping[str, str]
+    files: Sequence[SourceFile],
+    *,
+    project: ProjectDraft,
+    environment: Mapping[str, str],
+    declared: Sequence[Document] = (),
 ) -> AssetFiles:
-    """The assets of all files; drafts carry their own problems."""
+    """The assets of all files, and those that Python declares; drafts carry their own problems."""
     drafts: dict[str, AssetDraft] = {}
     unreadable: set[str] = set()
     problems: list[Problem] = []
+    documents: list[Document] = []
     for file in files:
         composed = compose(file.text)
         if broken := composed.broken:
@@ -42,18 +47,17 @@ def read_asset_files(
             problems.append(
                 file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
             )
-        for root in composed.roots:
-            document = _document(file, root, problems)
-            if document is None:
-                continue
-            draft = _draft(document, project, environment)
-            if draft.sure("asset") and draft.name not in drafts:
-                drafts[draft.name] = draft
-                continue
-            if draft.sure("asset"):
-                first = (drafts[draft.name].at / "asset").location
-                (draft.at / "asset").problem(f"the asset {draft.name!r} is defined twice; first at {first}")
-            problems += document.problems
+        found = (_document(file, root, problems) for root in composed.roots)
+        documents += [document for document in found if document is not None]
+    for document in [*documents, *declared]:
+        draft = _draft(document, project, environment)
+        if draft.sure("asset") and draft.name not in drafts:
+            drafts[draft.name] = draft
+            continue
+        if draft.sure("asset"):
+            first = (drafts[draft.name].at / "asset").location
+            (draft.at / "asset").problem(f"the asset {draft.name!r} is defined twice; first at {first}")
+        problems += document.problems
     return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
 
 

@@ -85,6 +85,7 @@ class Function:
 
     Attributes:
         parts: Digests of what it is made of, by name: of itself, and of what it calls in the project's packages.
+        file: That it stands in; None is the module's that it is found by.
     """
 
     line: int
@@ -92,6 +93,7 @@ class Function:
     arguments: tuple[Argument, ...]
     is_async: bool = False
     parts: Mapping[str, str] = field(default_factory=dict)
+    file: SourceFile | None = None
 
 
 @frozen
@@ -188,6 +190,7 @@ def compile_body(
     *,
     sql: Mapping[str, SourceFile | None],
     modules: Mapping[str, Module],
+    declared: Function | None = None,
 ) -> Body:
     """What the asset runs; what is wrong becomes problems of the draft.
 
@@ -197,6 +200,7 @@ def compile_body(
         sql: The SQL files that exist, by their path from the project's folder; None where whoever read one says why
             it cannot be read.
         modules: The modules that exist, by name.
+        declared: The function that declares the asset.
     """
     keys = draft.keys
     if keys.source or not draft.sure("source", "sql", "python"):
@@ -205,7 +209,7 @@ def compile_body(
         (draft.at / "python").key_problem("an asset runs either 'sql' or 'python', not both")
         return Body()
     if keys.python is not None:
-        return _python(draft, keys.python, project, modules)
+        return _python(draft, keys.python, project, modules, declared)
     if keys.sql is not None and not _is_file(keys.sql):
         return _sql(draft, keys.sql, draft.file, draft.at / "sql")
     path = _sql_path(draft)
@@ -238,7 +242,13 @@ def _sql(draft: AssetDraft, text: str, file: SourceFile, at: At | None) -> Body:
     return Body(SqlBody(text, sql.mention(1, 1, 1).location), named, sql)
 
 
-def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Mapping[str, Module]) -> Body:
+def _python(
+    draft: AssetDraft,
+    written: str,
+    project: ProjectDraft,
+    modules: Mapping[str, Module],
+    declared: Function | None,
+) -> Body:
     name, _, function_name = written.partition(":")
     at = draft.at / "python"
     if not is_allowed(name, project):
@@ -263,7 +273,7 @@ def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Map
         line, column, message = module.broken
         draft.at.document.problems.append(module.file.problem(line, column, f"this is not Python: {message}"))
         return Body()
-    function = module.functions.get(function_name)
+    function = declared or module.functions.get(function_name)
     if function is None or function.is_async:
         what = "has no function" if function is None else "must not declare as 'async' the function"
         hint = meant_by(function_name, module.functions) or "it must be a 'def' at the module's top level"
@@ -275,8 +285,9 @@ def _python(draft: AssetDraft, written: str, project: ProjectDraft, modules: Map
 
 def _function(draft: AssetDraft, module_name: str, name: str, module: Module, function: Function) -> Body:
     named: dict[str, Mention] = {}
+    file = function.file or module.file
     for argument in function.arguments:
-        mention = Mention(module.file, argument.line, argument.column, len(argument.name))
+        mention = Mention(file, argument.line, argument.column, len(argument.name))
         if argument.collects:
             message = f"the argument '*{argument.name}' of {name!r} names no inlet; expected the inlets one by one"
             draft.at.document.problems.append(mention.problem(message))
@@ -287,6 +298,6 @@ def _function(draft: AssetDraft, module_name: str, name: str, module: Module, fu
         function=name,
         arguments=tuple(argument.name for argument in function.arguments),
         search_path=module.search_path,
-        location=Location(module.file.label, function.line, function.column),
+        location=Location(file.label, function.line, function.column),
     )
     return Body(compiled, named, parts=function.parts)

@@ -23,6 +23,9 @@ Path = tuple[str | int, ...]
 _MESSAGE: Final = 2_000
 """Characters of a message, which repeats what is wrong; nobody reads more."""
 
+_TRIPLE: Final = ('"""', "'''")
+"""The quotes of Python's texts that go over lines."""
+
 EXCERPT: Final = 160
 """Characters of a line that are shown; of a longer one those around the column."""
 
@@ -123,9 +126,22 @@ class Document:
             if written.endswith(wanted):
                 return number + 1, len(written) - len(wanted) + position - (before.rfind("\n") + 1) + 1
             return mark.line + 1, mark.column + 1
+        if node.style in _TRIPLE:
+            return self._in_lines(node, position)
         begin = mark.column + (1 if node.style in ("'", '"') else 0)
         same = self.file.lines[mark.line].startswith(node.value, begin)
         return mark.line + 1, begin + position + 1 if same else mark.column + 1
+
+    def _in_lines(self, node: ScalarNode, position: int) -> tuple[int, int]:
+        """The place in a text of Python that goes over lines."""
+        mark, before = node.start_mark, node.value[:position]
+        number = before.count("\n")
+        begin = mark.column + len(node.style) if number == 0 else 0
+        line = mark.line + number
+        written = self.file.lines[line] if line < len(self.file.lines) else ""
+        if written.startswith(node.value.split("\n")[number], begin):
+            return line + 1, begin + position - (before.rfind("\n") + 1) + 1
+        return mark.line + 1, mark.column + 1
 
     def _rest(self, mark: Mark) -> int:
         return len(self.file.lines[mark.line].rstrip()) - mark.column

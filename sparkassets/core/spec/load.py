@@ -9,7 +9,7 @@ from sparkassets.core.columns import KnownColumns
 from sparkassets.core.partitions import Partitioning
 from sparkassets.core.sizes import parse_size
 from sparkassets.core.spec.bare import bare_names
-from sparkassets.core.spec.bodies import Body, Module, compile_body
+from sparkassets.core.spec.bodies import Body, Function, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
@@ -40,6 +40,7 @@ def compile_project(
     modules: Mapping[str, Module],
     timetables: Mapping[str, Factory],
     tables: Tables | None = None,
+    declared: Mapping[str, Function] | None = None,
 ) -> ProjectSpec:
     """The compiled project.
 
@@ -51,12 +52,17 @@ def compile_project(
         modules: The Python modules that they want and that exist, by name.
         timetables: Those that other packages registered, by name; asked for those only that the assets name.
         tables: Is asked for the columns of Delta tables that others write; None asks of none.
+        declared: The functions that declare assets, by asset.
 
     Raises:
         SpecError: With every problem of every file, in order of place.
     """
     drafts = files.drafts
-    bodies = {name: compile_body(draft, project, sql=sql, modules=modules) for name, draft in drafts.items()}
+    functions = declared or {}
+    bodies = {
+        name: compile_body(draft, project, sql=sql, modules=modules, declared=functions.get(name))
+        for name, draft in drafts.items()
+    }
     columns = known_columns(drafts, bodies, tables)
     assets = {
         name: _compile(draft, project, files, bodies[name], timetables, columns) for name, draft in drafts.items()

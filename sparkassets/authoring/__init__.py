@@ -1,0 +1,40 @@
+"""What assets are written with in Python: the decorator, names of assets, their partitions, the run that is going on.
+
+Imports nothing heavy, neither of Spark nor of what compiles projects: whatever imports an author's module imports this.
+"""
+
+from sparkassets.authoring.current import current, get_current_context
+from sparkassets.authoring.declarations import (
+    AssetFunction,
+    AssetKeys,
+    Declaration,
+    asset,
+    declarations_in,
+    function_of,
+)
+from sparkassets.authoring.names import Asset, Expression
+from sparkassets.authoring.partitions import (
+    PartitionAtRuntime,
+    PartitionByInterval,
+    PartitionByProduct,
+    PartitionBySequence,
+)
+from sparkassets.authoring.plain import plain
+
+__all__ = [
+    "Asset",
+    "AssetFunction",
+    "AssetKeys",
+    "Declaration",
+    "Expression",
+    "PartitionAtRuntime",
+    "PartitionByInterval",
+    "PartitionByProduct",
+    "PartitionBySequence",
+    "asset",
+    "current",
+    "declarations_in",
+    "function_of",
+    "get_current_context",
+    "plain",
+]

@@ -1,0 +1,134 @@
+"""What runs in a process of its own: imports modules, and tells as JSON what they declare."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any, Final
+
+from sparkassets.authoring.declarations import Declaration, declarations_in
+from sparkassets.authoring.packages import import_from
+
+_STARTERS: Final = ("java", "spark-submit", "spark-class")
+"""Programs that start a JVM."""
+_MOST_TOLD: Final = 500
+"""Characters of what a module raised."""
+
+
+def main() -> None:
+    """Reads from standard input which modules, as JSON; writes the result where that says; ends the process."""
+    wanted = json.load(sys.stdin)
+    result = _import_all([tuple(each) for each in wanted["modules"]])
+    part = Path(f"{wanted['result']}.part")
+    part.write_text(json.dumps(result), encoding="utf-8")
+    part.rename(wanted["result"])
+    os._exit(0)  # threads that a module started keep nobody
+
+
+def _import_all(modules: list[tuple[str, str]]) -> dict[str, Any]:
+    """What the modules declare, where importing one failed, and what they looked at."""
+    seen = _Seen({folder for _, folder in modules})
+    failures = []
+    with declarations_in() as found:
+        for module, folder in modules:
+            try:
+                import_from(module, folder)
+            except BaseException as error:  # noqa: BLE001  whatever an author's module raises
+                failures.append(_failure(error, module, seen))
+    return {
+        "assets": [_told(each) for each in found if each.place is not None],
+        "failures": failures,
+        "variables": sorted(seen.variables),
+        "files": sorted(seen.all_files()),
+    }
+
+
+def _told(each: Declaration) -> dict[str, Any]:
+    """A declaration, with the function below whatever else is around it."""
+    function: Any = each.function
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
+    told: dict[str, Any] = {"name": each.name, "keys": each.keys, "function": None}
+    if each.place is not None:
+        told |= {"module": each.place.module, "file": each.place.file, "positions": each.place.positions}
+    if isinstance(code, CodeType):
+        own = {"module": function.__module__, "name": function.__qualname__}
+        told["function"] = {**own, "file": code.co_filename, "line": code.co_firstlineno}
+    elif function is not None:
+        told["function"] = {"module": "", "name": repr(function)[:_MOST_TOLD], "file": "", "line": 0}
+    return told
+
+
+def _failure(error: BaseException, module: str, seen: _Seen) -> dict[str, Any]:
+    """What a module raised, and the last line of the author's code on the way."""
+    place = (error.filename, error.lineno or 1) if isinstance(error, SyntaxError) and error.filename else None
+    for step in traceback.extract_tb(error.__traceback__):
+        if seen.is_own(step.filename):
+            place = step.filename, step.lineno or 1
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001  the author's own `__str__`
+        text = ""
+    lines = text.strip().splitlines()
+    told = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return {"module": module, "file": place and place[0], "line": place and place[1], "error": told[:_MOST_TOLD]}
+
+
+class _Seen:
+    """What modules look at while they are imported, as far as it can change what they declare.
+
+    Attributes:
+        folders: Of the project's packages.
+        variables: Of the environment.
+    """
+
+    def __init__(self, folders: set[str]) -> None:
+        self.folders = tuple(sorted({os.path.realpath(each) + os.sep for each in folders}))
+        self.variables: set[str] = set()
+        self._opened: set[str] = set()
+        recording = type("Recording", (type(os.environ),), {"__getitem__": self._recorded})
+        os.environ.__class__ = recording
+        sys.addaudithook(self._audit)
+
+    def is_own(self, file: str) -> bool:
+        """Whether it lies beside the project's packages, or in them."""
+        return "site-packages" not in file and os.path.realpath(file).startswith(self.folders)
+
+    @property
+    def _recorded(self) -> Callable[[Any, str], str]:
+        """Looks up a variable; remembers those that the author's code asks for."""
+        plain = type(os.environ).__getitem__
+
+        def recorded(environment: Any, name: str) -> str:  # noqa: ANN401  a class that `os` does not name
+            frame = sys._getframe(1)  # noqa: SLF001  there is no public way to know the caller
+            while frame.f_back is not None and frame.f_globals.get("__name__") in ("os", "_collections_abc"):
+                frame = frame.f_back
+            if self.is_own(frame.f_code.co_filename):
+                self.variables.add(name)
+            return plain(environment, name)
+
+        return recorded
+
+    def all_files(self) -> Iterator[str]:
+        """The project's own files that were read, and those of the modules that were imported."""
+        imported = {str(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))}
+        yield from (each for each in self._opened | imported if self.is_own(each))
+
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(args[0], str) and isinstance(args[1], str) and "r" in args[1]:
+            self._opened.add(os.path.realpath(args[0]))
+        elif event == "subprocess.Popen" and _starts_jvm(args[0], args[1]):
+            raise RuntimeError(
+                "Spark is started where the module is imported; start it in a function, which is given `spark`"
+            )
+
+
+def _starts_jvm(program: object, args: object) -> bool:
+    given = [program, *(args[:1] if isinstance(args, list | tuple) else [args])]
+    return any(Path(str(each)).name.startswith(_STARTERS) for each in given if each)

@@ -1,0 +1,79 @@
+"""The partitions of an asset, as the key `partition` of YAML has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+_GRAINS: Final = {
+    "@hourly": "hour",
+    "@daily": "day",
+    "@weekly": "week",
+    "@monthly": "month",
+    "@quarterly": "quarter",
+    "@yearly": "year",
+}
+
+
+@dataclass(frozen=True)
+class PartitionByInterval:
+    """Slices of time.
+
+    >>> PartitionByInterval("@daily", column="day").plain()
+    {'by': 'day', 'column': 'day'}
+    """
+
+    by: str
+    column: str | None = None
+    timezone: str | None = None
+    start: object = None
+    end: object = None
+    offset: object = None
+    exclude: str | Sequence[str] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """It as YAML has it."""
+        return _said(self) | {"by": _GRAINS.get(self.by, self.by)}
+
+
+@dataclass(frozen=True)
+class PartitionBySequence:
+    """Segments that are known beforehand."""
+
+    segments: Sequence[str]
+    column: str | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """It as YAML has it."""
+        return _said(self)
+
+
+@dataclass(frozen=True)
+class PartitionAtRuntime:
+    """Segments that runs add: ``context.add_partition("nl")``."""
+
+    column: str | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """It as YAML has it."""
+        return {"segments": "runtime"} | _said(self)
+
+
+@dataclass(frozen=True)
+class PartitionByProduct:
+    """Every combination of the slices of several dimensions."""
+
+    dimensions: Sequence[object]
+
+    def plain(self) -> list[Any]:
+        """It as YAML has it."""
+        return list(self.dimensions)
+
+
+Partition = PartitionByInterval | PartitionBySequence | PartitionAtRuntime | PartitionByProduct
+
+
+def _said(partition: Partition) -> dict[str, Any]:
+    """Its fields, without those that are not given."""
+    return {name: value for name, value in vars(partition).items() if value is not None}

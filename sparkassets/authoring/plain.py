@@ -1,0 +1,70 @@
+"""What is said in Python as YAML would have it: texts, numbers, lists and maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from pathlib import PurePath
+from typing import Any
+
+from sparkassets.authoring.names import Expression
+from sparkassets.authoring.partitions import (
+    PartitionAtRuntime,
+    PartitionByInterval,
+    PartitionByProduct,
+    PartitionBySequence,
+)
+
+_PARTITIONS = (PartitionByInterval, PartitionBySequence, PartitionAtRuntime, PartitionByProduct)
+
+
+def plain(value: object) -> Any:  # noqa: ANN401  text, number, list or map
+    """The value as YAML has it.
+
+    Raises:
+        TypeError: Nothing in YAML is such a value.
+
+    >>> from datetime import timedelta
+    >>> plain({"window": timedelta(days=7), "at": (PartitionByInterval("@daily"),)})
+    {'window': '604800s', 'at': [{'by': 'day'}]}
+    """
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case str():
+            return str.__str__(value)  # of an Enum its value
+        case Expression():
+            return value.plain()
+        case Mapping():
+            return {_key(key): plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+    if isinstance(value, _PARTITIONS):
+        return plain(value.plain())
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    """What is text in YAML and not in Python."""
+    match value:
+        case timedelta():
+            return _duration(value)
+        case datetime() | date():
+            return value.isoformat()
+        case PurePath():
+            return value.as_posix()
+    raise TypeError(f"a {type(value).__name__} cannot stand in the declaration of an asset; expected plain values")
+
+
+def _key(key: object) -> str:
+    name = plain(key)
+    if not isinstance(name, str):
+        raise TypeError(f"the key {key!r} cannot stand in the declaration of an asset; expected text or an asset")
+    return name
+
+
+def _duration(value: timedelta) -> str:
+    """Whole seconds, as elapsed time."""
+    if value.microseconds:
+        raise ValueError(f"{value} cannot stand in the declaration of an asset; expected whole seconds")
+    return f"{value.days * 86_400 + value.seconds}s"

@@ -1,0 +1,78 @@
+"""What modules declare that only an import tells: imported in a process of its own, which starts no JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from sparkassets.frozen import frozen
+from sparkassets.project.declared.modules import PythonFile
+
+_SECONDS: Final = 60
+"""For all modules together."""
+_MOST_BYTES: Final = 32 * 1024 * 1024
+"""Of what they declare, as JSON."""
+_CODE: Final = (
+    "import json, sys; sys.path[:] = json.loads({path!r}); from sparkassets.authoring.discovery import main; main()"
+)
+
+
+@frozen
+class Imported:
+    """What modules declare.
+
+    Attributes:
+        assets: As `sparkassets.authoring.discovery` tells them, in order.
+        failures: Which modules could not be imported, where, and why; without a place it is about all of them.
+        variables: Of the environment that they read.
+        files: Absolute, of the project's own, that they read.
+    """
+
+    assets: Sequence[Mapping[str, Any]] = ()
+    failures: Sequence[Mapping[str, Any]] = ()
+    variables: Sequence[str] = ()
+    files: Sequence[str] = ()
+
+
+def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> Imported:
+    """What the modules declare when they are imported."""
+    wanted = [(each.name, each.search_path) for each in modules]
+    with TemporaryDirectory(prefix="sparkassets-") as folder:
+        result = Path(folder, "result.json")
+        ended = _run(json.dumps({"modules": wanted, "result": str(result)}), env)
+        if not result.exists():
+            return Imported(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": ended}])
+        if result.stat().st_size > _MOST_BYTES:
+            told = f"it declares more than {_MOST_BYTES // 1024**2} MiB"
+            return Imported(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": told}])
+        return Imported(**json.loads(result.read_text(encoding="utf-8")))
+
+
+def _run(request: str, env: Mapping[str, str]) -> str:
+    """How the process ended that imports; what the modules print is nobody's."""
+    code = _CODE.format(path=json.dumps(sys.path))
+    process = subprocess.Popen(  # noqa: S603  this very Python
+        [sys.executable, "-B", "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **env},
+        start_new_session=True,
+    )
+    try:
+        process.communicate(request.encode(), timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {_SECONDS} s"
+    finally:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return f"the process that imported it ended with exit code {process.returncode}"

@@ -1,0 +1,130 @@
+"""Decorated functions are functions still; what is said in Python is what YAML would say."""
+
+import pickle
+import subprocess
+import sys
+from datetime import date, timedelta
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+import pytest
+
+import sparkassets
+from sparkassets import Asset, PartitionAtRuntime, PartitionByInterval, asset, get_current_context
+from sparkassets.authoring import current, declarations_in, plain
+
+
+@asset(at="lake/daily", owner="ann")
+def daily(orders, factor=2):
+    """Doubles."""
+    return orders * factor
+
+
+@asset
+def bare(orders):
+    return orders
+
+
+def test_a_decorated_function_is_called_as_before():
+    assert daily(21) == 42
+    assert daily(1, factor=7) == 7
+    assert (daily.name, daily.__name__, daily.__doc__, daily.__wrapped__(3)) == ("daily", "daily", "Doubles.", 6)
+    assert repr(bare).startswith("<asset 'bare': <function bare at ")
+
+
+def test_a_worker_gets_the_function_alone():
+    kept = pickle.loads(pickle.dumps(_unpickled()))  # noqa: S301  our own
+    assert kept(21) == 42
+    assert type(kept).__module__ == "functools"
+
+
+def _unpickled():
+    return sparkassets.AssetFunction(_double, "double")
+
+
+def _double(value):
+    return 2 * value
+
+
+def test_conditions():
+    orders = Asset("orders")
+    said = daily | orders & Asset(uri="x-drop://inbox") & "@daily" | {"every": "6h"}
+    parts = ["orders", {"uri": "x-drop://inbox"}, "@daily"]
+    assert said.plain() == {"any": ["daily", {"all": parts}, {"every": "6h"}]}
+    assert ("a" | orders).plain() == {"any": ["a", "orders"]}
+    assert ("@daily" & (orders | bare)).plain() == {"all": ["@daily", {"any": ["orders", "bare"]}]}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: Asset("a") or Asset("b"), "a condition is joined by | and &, not by 'or', 'and' or 'not'"),
+        (lambda: Asset("a") | 3, "a condition joins assets, texts and timetables; expected one of them, not a int"),
+        (lambda: asset(shedule="@daily"), "asset() has no key 'shedule'; did you mean 'schedule'?"),
+        (lambda: asset(at="a", path="b"), "asset() is given both 'at' and 'path', which are one key"),
+        (lambda: asset("a", name="b"), "asset() is given its name twice"),
+        (lambda: asset(sql="SELECT 1"), "asset(sql=…) and asset(source=…) need a name: asset('orders', source='csv')"),
+        (
+            lambda: asset(extra={1: 2}),
+            "the key 1 cannot stand in the declaration of an asset; expected text or an asset",
+        ),
+        (
+            lambda: asset(extra={"a": object()}),
+            "a object cannot stand in the declaration of an asset; expected plain values",
+        ),
+        (lambda: asset("a")(3), "@asset stands above a function, not a int"),
+    ],
+)
+def test_what_is_refused_when_a_module_is_imported(wrong, message):
+    with pytest.raises(TypeError) as error:
+        wrong()
+    assert str(error.value) == message
+
+
+def test_an_asset_has_a_name_or_a_uri():
+    for given in ({}, {"name": "a", "uri": "x-a://b"}):
+        with pytest.raises(ValueError, match="an asset is named by its name or by a uri"):
+            Asset(**given)
+
+
+class Grain(StrEnum):
+    DAY = "day"
+
+
+def test_values_as_yaml_has_them():
+    assert plain(timedelta(hours=2)) == "7200s"
+    assert plain(date(2025, 1, 31)) == "2025-01-31"
+    assert plain(PurePosixPath("lake/x")) == "lake/x"
+    assert plain(PartitionByInterval(Grain.DAY, column="d")) == {"by": "day", "column": "d"}
+    assert type(plain(Grain.DAY)) is str
+    assert plain({daily: {"window": "7d"}}) == {"daily": {"window": "7d"}}
+    assert plain(PartitionAtRuntime()) == {"segments": "runtime"}
+    with pytest.raises(ValueError, match="expected whole seconds"):
+        plain(timedelta(milliseconds=1))
+
+
+def test_what_is_declared_is_told_to_who_asks():
+    with declarations_in() as found:
+        asset("orders", source="csv", at="landing")
+        asset("x", owner=None)(_double)
+    asset("y", source=True)
+    assert [(each.name, each.keys, each.function) for each in found] == [
+        ("orders", {"source": "csv", "path": "landing"}, None),
+        ("x", {}, _double),
+    ]
+
+
+def test_the_current_context():
+    with pytest.raises(RuntimeError, match="there is no current run here"):
+        get_current_context()
+    with current("one"):
+        with current("two"):
+            assert get_current_context() == "two"
+        assert get_current_context() == "one"
+
+
+def test_an_authors_module_imports_little():
+    code = "import sys; from sparkassets import asset, Asset, PartitionByInterval; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"pydantic", "yaml", "pyspark", "pandas", "deltalake"}.isdisjoint(modules)
+    assert not any(each.startswith("sparkassets.core") for each in modules)

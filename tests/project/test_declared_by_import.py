@@ -1,0 +1,202 @@
+"""Assets that only an import of their module tells: in a process of its own, bounded, without a JVM, kept."""
+
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from sparkassets.errors import Location, SpecError
+from sparkassets.project import load
+from sparkassets.project.declared import importing
+
+YAML = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes a project of these files below `jobs`; returns its folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def written(files, yaml=YAML):
+        (tmp_path / "conf/assets").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "conf/project.yml").write_text("project: shop\npython: [jobs]\n")
+        (tmp_path / "conf/assets/given.yml").write_text(yaml)
+        for name, text in files.items():
+            file = tmp_path / "jobs" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(dedent(text), encoding="utf-8")
+        return Path("conf")
+
+    return written
+
+
+def errors(folder, env=None):
+    with pytest.raises(SpecError) as error:
+        load(folder, env or {})
+    return str(error.value)
+
+
+LOOP = """
+from sparkassets import asset
+
+for region in ("de", "nl"):
+    @asset(f"sales_{region}", description=region.upper(), retries=1)
+    def sales(orders, context):
+        return orders
+"""
+
+
+def test_assets_of_a_loop(write):
+    project = load(write({"made.py": LOOP}), {})
+    assert list(project.assets) == ["orders", "sales_de", "sales_nl"]
+    made = project.assets["sales_nl"]
+    assert (made.description, made.location) == ("NL", Location("jobs/made.py", 5, 12))
+    body = made.body
+    assert (body.module, body.function, body.arguments) == ("jobs.made", "sales", ("orders", "context"))
+    assert body.location == Location("jobs/made.py", 6, 5)
+    assert "sparkassets_authoring_discovery" not in sys.modules
+    assert "jobs" not in sys.modules
+
+
+def test_assets_of_a_factory_in_another_module(write):
+    files = {
+        "common/__init__.py": "",
+        "common/made.py": """
+            from sparkassets import asset
+
+            def daily(name, **more):
+                @asset(name, partition={"by": "day", "column": "day"}, **more)
+                def inner(orders): return orders
+                return inner
+        """,
+        "b.py": "from .common.made import daily\n\nx = daily('x', retries=2)\ny = daily('y', owner=7)\n",
+        "plain.py": "from sparkassets import asset\n\n@asset\ndef plain(orders): ...\nraise SystemExit\n",
+    }
+    assert errors(write(files)) == (
+        "jobs/b.py:4:22: 'owner' is 7; expected text\n"
+        "    y = daily('y', owner=7)\n"
+        "                         ^\n"
+        "  hint: put it in quotes"
+    )
+    project = load(write(files | {"b.py": files["b.py"].replace("7", "'7'")}), {})
+    made = project.assets["x"]
+    assert list(project.assets) == ["orders", "plain", "x", "y"]
+    assert (made.retries, made.location) == (2, Location("jobs/b.py", 3, 11))
+    assert (made.body.module, made.body.function) == ("jobs.b", "inner")
+    assert made.body.location == Location("jobs/common/made.py", 6, 5)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("1 / 0", "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: SystemExit: 3"),
+        ("raise KeyboardInterrupt", "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: KeyboardInterrupt"),
+        (
+            "import os; os._exit(7)",
+            (
+                "jobs/made.py:1:1: the module 'jobs.made' cannot be imported: the process that imported it "
+                "ended with exit "
+                "code 7"
+            ),
+        ),
+        (
+            "import nothere",
+            (
+                "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: ModuleNotFoundError: No "
+                "module named 'nothere'"
+            ),
+        ),
+        (
+            "import subprocess; subprocess.Popen(['/opt/spark/bin/spark-submit', 'pyspark-shell'])",
+            (
+                "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: RuntimeError: Spark is started where the "
+                "module is imported; start it in a function, which is given `spark`"
+            ),
+        ),
+        (
+            "asset('a', shedule=str('@daily'))",
+            (
+                "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: TypeError: asset() has no "
+                "key 'shedule'; did "
+                "you mean 'schedule'?"
+            ),
+        ),
+        (
+            "asset('a')(lambda orders: orders)",
+            "jobs/made.py:4:1: asset 'a' is made by <lambda>; expected a function by 'def' in the project's packages",
+        ),
+        (
+            "asset('a')(print)",
+            (
+                "jobs/made.py:4:1: asset 'a' is made by <built-in function print>; expected a function by 'def' in the "
+                "project's packages"
+            ),
+        ),
+    ],
+)
+def test_what_goes_wrong_is_told_at_its_line(write, code, message):
+    module = f"from sparkassets import asset\nmade = [asset(n)(lambda: 1) for n in ()]\n\n{code}\n"
+    yaml = "---\nasset: b\nsql: SELECT * FROM {{ inlets.a }}\n" if "'a'" in code else ""
+    found = errors(write({"made.py": module}, YAML + yaml))
+    assert found.splitlines()[0] == message
+    assert "unknown asset" not in found
+
+
+def test_a_module_that_does_not_end(write, monkeypatch):
+    monkeypatch.setattr(importing, "_SECONDS", 2)
+    found = errors(write({"made.py": LOOP + "\nimport time\ntime.sleep(600)\n"}))
+    assert found.splitlines()[0] == (
+        "jobs/made.py:1:1: the module 'jobs.made' cannot be imported: it did not end within 2 s"
+    )
+
+
+def test_what_a_module_prints_and_its_threads_are_nobodys(write, capfd):
+    code = LOOP + (
+        "\nimport sys, threading, time\nprint('x' * 10_000_000)\nsys.stderr.write('y' * 1_000_000)\n"
+        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+    )
+    assert "sales_de" in load(write({"made.py": code}), {}).assets
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_it_was_made_of_is_known_to_the_cache(write, tmp_path, monkeypatch):
+    files = {
+        "made.py": """
+            import os
+            from pathlib import Path
+            from sparkassets import asset
+
+            for region in Path(__file__).with_name("regions.txt").read_text().split():
+                @asset(f"sales_{region}", path=f"{os.environ['PLACE']}/{region}")
+                def sales(orders): ...
+        """,
+        "regions.txt": "de nl",
+    }
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", _counted(started, subprocess.Popen))
+    folder, cache = write(files), tmp_path / "cache"
+
+    def assets(place):
+        found = load(folder, {"PLACE": place}, cache=cache).assets
+        return {name: each.storage.given for name, each in found.items() if name != "orders"}
+
+    assert assets("/lake/1") == {"sales_de": "/lake/1/de", "sales_nl": "/lake/1/nl"}
+    assert assets("/lake/1") == {"sales_de": "/lake/1/de", "sales_nl": "/lake/1/nl"}
+    assert len(started) == 1
+    assert assets("/lake/2") == {"sales_de": "/lake/2/de", "sales_nl": "/lake/2/nl"}
+    write(files | {"regions.txt": "be"})
+    assert assets("/lake/2") == {"sales_be": "/lake/2/be"}
+    assert len(started) == 3
+    (kept,) = (cache / "projects").iterdir()
+    assert b"/lake/2" not in kept.read_bytes()
+
+
+def _counted(started, popen):
+    def counted(*args, **kwargs):
+        started.append(args)
+        return popen(*args, **kwargs)
+
+    return counted

@@ -1,0 +1,47 @@
+"""The modules of docs/assets-in-python.md are projects, and its table says the same twice."""
+
+import re
+
+import pytest
+
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.project import load
+from tests.documents import blocks, page
+
+PAGE = "docs/assets-in-python.md"
+FIRST, SECOND = (each.text for each in blocks(PAGE, "python"))
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    def made(**modules: str) -> ProjectSpec:
+        (tmp_path / "project.yml").write_text("project: shop\npython: [jobs]\n")
+        (tmp_path / "jobs").mkdir()
+        for name, text in modules.items():
+            (tmp_path / f"jobs/{name}.py").write_text(text)
+        return load(tmp_path, {})
+
+    return made
+
+
+def test_the_modules_are_a_project(loaded):
+    project = loaded(sales=FIRST, regions=SECOND)
+    assert sorted(project.assets) == ["best_day", "days", "orders", "revenue", "sales_de", "sales_nl"]
+    assert project.assets["best_day"].schedule.text == "revenue & @daily | x-drop://inbox"
+
+
+def test_the_first_is_read_and_not_imported(loaded):
+    assert "revenue" in loaded(sales=f"{FIRST}\nraise SystemExit\n").assets
+
+
+def test_partitions_are_those_of_yaml(loaded):
+    rows = re.findall(r"^\| `(Partition\w+\(.*?\))`.*\| `(\{.*\})` \|$", page(PAGE), flags=re.MULTILINE)
+    assert len(rows) == 3
+    names = ", ".join(f"p{number}" for number in range(len(rows)))
+    code = ["from sparkassets import PartitionAtRuntime, PartitionByInterval, PartitionBySequence, asset"]
+    for number, (python, _) in enumerate(rows):
+        code.append(f"@asset('p{number}', partition={python})\ndef f{number}(): ...")
+    project = loaded(made="\n".join(code))
+    assert ", ".join(sorted(project.assets)) == names
+    said = [each.partitioning for each in project.assets.values()]
+    assert [each.time is not None for each in said] == [True, False, False]
