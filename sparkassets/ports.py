@@ -15,7 +15,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.row_counts import row_counts
-from sparkassets.core.runs import Pin, Volume
+from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
@@ -467,6 +467,13 @@ class Volumes(Protocol):
 
     def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
         """The data files that a run with that pin reads of ``asset``, of which this is ``known``; never raises."""
+
+
+class Feeds(Protocol):
+    """Tells whether what changed in an inlet's table is told, by its log."""
+
+    def told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+        """Of what came after a position, up to and with a version; never raises."""
 
 
 Enlist = Callable[[], None]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sparkassets.ports import (
         Clock,
         Engine,
+        Feeds,
         Ids,
         JournalStore,
         Outlets,
@@ -40,6 +41,7 @@ class Adapters:
         check_storage: Refuses a project that would write where something else of it is, as the disk has it now.
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
         volumes: Makes who tells how much is read.
+        feeds: Makes who tells whether changes are told.
         sinks: Are told what is committed to the journal.
     """
 
@@ -55,4 +57,5 @@ class Adapters:
     check_storage: Callable[[], None]
     explain_failure: Callable[[str, BaseException], Explained]
     volumes: Callable[[], Volumes]
+    feeds: Callable[[], Feeds]
     sinks: Sequence[Sink] = ()

@@ -154,7 +154,8 @@ class Driving(Looking):
         for work in works:
             for name in work.select or ():
                 self.asset(name)
-        fixed, given, self._volumes = self._fixed(at), self._adapters, None
+        fixed, given = self._fixed(at), self._adapters
+        self._volumes = self._feeds = None
         given.check_storage()  # links may have come since the project was loaded
         given.store.create(project=self.spec.name)
         driver = Driver(
@@ -171,6 +172,7 @@ class Driving(Looking):
             explain_failure=given.explain_failure,
             at=fixed,
             weigh=self._weigh,
+            told=self._told_changes,
             over_budget=over_budget,
         )
         self._driver = driver

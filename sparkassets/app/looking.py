@@ -204,7 +204,7 @@ class Looking(Opened):
     ) -> PlanningContext:
         for name in select or ():
             self.asset(name)
-        ledger, self._volumes = self._ledger("plan"), None  # what was weighed may be another by now
+        ledger, self._volumes, self._feeds = self._ledger("plan"), None, None  # what they told may be another by now
         if self._adapters.store.exists():
             ledger.open()
         ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
@@ -223,6 +223,7 @@ class Looking(Opened):
             faults=news.faults | found.faults,
             notes=news.notes,
             weigh=self._weigh,
+            told=self._told_changes,
         )
         begun = begin(context) if begin is not None else ()
         return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context

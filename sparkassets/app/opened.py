@@ -16,8 +16,8 @@ from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.sinks import Sinks
 
 if TYPE_CHECKING:
-    from sparkassets.core.runs import Pin, Volume
-    from sparkassets.ports import Volumes
+    from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+    from sparkassets.ports import Feeds, Volumes
 
 
 class Opened:
@@ -31,6 +31,7 @@ class Opened:
         self.spec = spec
         self._adapters = adapters
         self._volumes: Volumes | None = None
+        self._feeds: Feeds | None = None
         self._sinks = Sinks(adapters.sinks, project=spec, note=_warn)
 
     def asset(self, name: str) -> AssetSpec:
@@ -68,6 +69,12 @@ class Opened:
         if self._volumes is None:
             self._volumes = self._adapters.volumes()
         return self._volumes.volume(asset, pin, known)
+
+    def _told_changes(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+        """Whether what changed in an asset's table is told."""
+        if self._feeds is None:
+            self._feeds = self._adapters.feeds()
+        return self._feeds.told(asset, position, version)
 
     @contextmanager
     def _opened(self, what: str) -> Iterator[Ledger]:

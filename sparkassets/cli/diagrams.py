@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sparkassets.core.conditions import AllOf, AnyOf, Condition, Leaf, Time
 from sparkassets.core.documents.graph import Graph, inlet_gates
 from sparkassets.core.partitions import Overlap, WindowMapping
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
 
 
 def mermaid(graph: Graph) -> Iterator[str]:
@@ -93,8 +93,13 @@ def _options(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterat
             yield f"window [{low.text}, {high.text}]"
         case Overlap() | None:
             pass
-    if inlet.read is not None:
-        yield f"only after the highest {inlet.read.column}"
+    match inlet.read:
+        case ReadAfter(column, None):
+            yield f"only after the highest {column}"
+        case ReadAfter(column, overlap):
+            yield f"only from {overlap.text if overlap else ''} before the highest {column} on"
+        case ReadChanges():
+            yield "only its changes"
     yield from inlet_gates(project, asset, inlet)
     if inlet.on_update == "ignore":
         yield "its updates make nothing stale"

@@ -51,6 +51,7 @@ class Commit:
         told: The ``userMetadata`` of its writer; empty without any.
         parameters: Of the operation.
         timestamp: By its writer's clock, milliseconds since 1970.
+        changes: Paths of the files that tell its change feed what it changed; without any, ``files`` do.
     """
 
     version: int
@@ -63,6 +64,7 @@ class Commit:
     told: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timestamp: int | None = None
+    changes: tuple[str, ...] = ()
 
 
 class Files(Protocol):
@@ -73,6 +75,9 @@ class Files(Protocol):
 
     def read(self, name: str) -> bytes | None:
         """The whole file; None when there is none."""
+
+    def open(self, name: str) -> Any:  # noqa: ANN401  as pyarrow takes it, which has no types
+        """The file, of which only what is asked for is read."""
 
 
 class DeltaLog:
@@ -129,39 +134,77 @@ class DeltaLog:
         except (ValueError, KeyError, TypeError):  # only a hint by the protocol: without it the log itself counts
             return -1
 
+    def metadata(self, version: int) -> Mapping[str, Any] | None:
+        """The table's metadata at a version, as an action has them; None where the log does not tell.
+
+        Commits are read back to the last that sets them, or to a checkpoint, of which one column is.
+
+        Raises:
+            SourceError: A commit or a checkpoint cannot be read.
+        """
+        while version >= 0:
+            if (found := self._checkpointed(version)) is not None:
+                return found
+            if (content := self.content(version)) is None:
+                return None
+            if b'"metaData"' in content and (found := self.parsed(version, content).metadata) is not None:
+                return found
+            version -= 1
+        return None
+
+    def _checkpointed(self, version: int) -> Mapping[str, Any] | None:
+        """The metadata that a checkpoint of one file has; None where there is none of that version."""
+        name = f"{version:020d}.checkpoint.parquet"
+        if self._files.token(name) is None:
+            return None
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            with self._files.open(name) as file:
+                column = parquet.read_table(file, columns=["metaData"]).column("metaData")
+            found = column.drop_null().to_pylist()[-1]
+        except (pa.ArrowException, LookupError, OSError) as error:
+            raise SourceError(f"the checkpoint {version} of the table at '{self.path}' is damaged: {error}") from error
+        return {**found, "configuration": dict(found["configuration"] or ())}
+
     def parsed(self, version: int, data: bytes) -> Commit:
         """The commit of a version by its content.
 
         Raises:
             SourceError: It is no commit.
         """
-        info: Mapping[str, Any] = {}
-        metadata, files, apps = None, [], {}
-        moved = protocol = False
+        files: list[FileAction] = []
+        others: dict[str, list[Mapping[str, Any]]] = {}
+        moved = False
         try:
             for line in data.splitlines():
                 if not line.strip():
                     continue
                 ((kind, action),) = json.loads(line).items()
-                if kind in {"add", "remove"}:
-                    if action.get("dataChange", True):
-                        files.append(_file(kind, action))
-                    else:
-                        moved = True
-                elif kind == "commitInfo":
-                    info = action
-                elif kind == "protocol":
-                    protocol = True
-                elif kind == "metaData":
-                    metadata = action
-                elif kind == "txn":
-                    apps[str(action["appId"])] = int(action["version"])
-            told = str(info.get("userMetadata") or "")
-            parameters, at = info.get("operationParameters") or {}, info.get("timestamp")
+                if kind not in {"add", "remove"}:
+                    others.setdefault(kind, []).append(action)
+                elif action.get("dataChange", True):
+                    files.append(_file(kind, action))
+                else:
+                    moved = True
+            info, metadata = (others.get(kind, [None])[-1] for kind in ("commitInfo", "metaData"))
+            info = info or {}
+            return Commit(
+                version=version,
+                operation=str(info.get("operation") or ""),
+                files=tuple(files),
+                moved=moved,
+                protocol="protocol" in others,
+                metadata=metadata,
+                apps={str(each["appId"]): int(each["version"]) for each in others.get("txn", ())},
+                told=str(info.get("userMetadata") or ""),
+                parameters=info.get("operationParameters") or {},
+                timestamp=info.get("timestamp"),
+                changes=tuple(str(each["path"]) for each in others.get("cdc", ())),
+            )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error
-        operation = str(info.get("operation") or "")
-        return Commit(version, operation, tuple(files), moved, protocol, metadata, apps, told, parameters, at)
 
 
 class _LocalFiles:
@@ -181,6 +224,9 @@ class _LocalFiles:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
+    def open(self, name: str) -> Any:  # noqa: ANN401
+        return Path(self._folder, name).open("rb")
+
 
 class _StoreFiles:
     def __init__(self, path: str) -> None:
@@ -191,6 +237,9 @@ class _StoreFiles:
     def token(self, name: str) -> str | None:
         (info,) = self._store.get_file_info([f"_delta_log/{name}"])
         return f"{info.size}:{info.mtime_ns}" if info.is_file else None
+
+    def open(self, name: str) -> Any:  # noqa: ANN401
+        return self._store.open_input_file(f"_delta_log/{name}")
 
     def read(self, name: str) -> bytes | None:
         try:

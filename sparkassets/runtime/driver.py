@@ -25,7 +25,7 @@ from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, Las
 from sparkassets.core.journal.unchanged import no_news
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern
-from sparkassets.core.planner.context import PlanningContext, Weigh
+from sparkassets.core.planner.context import PlanningContext, Told, Weigh
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import app_id
@@ -111,6 +111,7 @@ class Driver:
         computing: Makes what computes, and what is written to with it, once something is due.
         at: Fixes the planner's now (``--at``); leases and ``settle`` keep the real clock.
         weigh: Tells how much a run reads, by which budgets go.
+        told: Tells whether the changes that a run would read are told.
         over_budget: Whether runs that are over their budget run.
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
     """
@@ -128,6 +129,7 @@ class Driver:
     explain_failure: Callable[[str, BaseException], Explained]
     at: datetime | None = None
     weigh: Weigh | None = None
+    told: Told | None = None
     over_budget: bool = False
     _active: dict[int, _Active] = field(default_factory=dict)
     _heard: queue.SimpleQueue[_Ended | _Enlisting] = field(default_factory=queue.SimpleQueue)
@@ -213,6 +215,7 @@ class Driver:
             faults=self._faults,
             notes=self._notes,
             weigh=self.weigh,
+            told=self.told,
             over_budget=self.over_budget,
         )
 

@@ -39,8 +39,9 @@ class SparkComputation:
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """High watermarks by inlet, and the extras and events that a function told."""
+        """Watermarks by inlet, and the extras and events that a function told."""
         highs = {name: mark.high for name, mark in self.inlets.watermarks.items() if mark.high is not None}
+        highs |= {name: str(changes.position) for name, changes in self.inlets.changes.items()}
         told: dict[str, Any] = {}
         if highs:
             told["watermarks"] = highs

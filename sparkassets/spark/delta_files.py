@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.delta.features import is_plain_type, maps_columns
 from sparkassets.delta.live import LiveFile, PartitionValue, log_text
+from sparkassets.delta.log import Commit, FileAction
 from sparkassets.delta.slices import sliced
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path
@@ -81,6 +82,29 @@ def read_files(session: SparkSession, table: DeltaTable, files: Sequence[LiveFil
     return None if schema is None else _of_files(session, files, path=path, schema=schema, table=table)
 
 
+def read_appended(session: SparkSession, table: DeltaTable, commit: Commit, *, path: str) -> DataFrame:
+    """The rows that a commit which only added files brought, with the columns of the version that is loaded.
+
+    From the files where these hold just such rows; else Delta reads them, which lists the table's files.
+    """
+    schema, names = _readable(table), table.metadata().partition_columns
+    files = [LiveFile(file.path, 0, None, _partition(file, names)) for file in commit.files]
+    frame = None
+    if schema is not None and not any(file.vector for file in commit.files):
+        frame = _of_files(session, files, path=path, schema=schema, table=table, most=len(files))
+    if frame is not None:
+        return frame
+    frame = session.read.format("delta").option("versionAsOf", commit.version).load(path)
+    listed = ", ".join(sqltext.text(file.place.rpartition("/")[2]) for file in files)
+    return frame.filter(f"_metadata.file_name IN ({listed})")
+
+
+def _partition(file: FileAction, names: Sequence[str]) -> dict[str, str | None]:
+    """By the columns that folders are named by; the text of no characters is null, as Delta's protocol has it."""
+    told = file.partition or {}
+    return {name: told.get(name) or None for name in names}
+
+
 # --------------------------------------------------------------------------- whether
 
 
@@ -135,9 +159,15 @@ def _few(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> bool
 
 
 def _of_files(
-    session: SparkSession, files: Sequence[LiveFile], *, path: str, schema: StructType, table: DeltaTable
+    session: SparkSession,
+    files: Sequence[LiveFile],
+    *,
+    path: str,
+    schema: StructType,
+    table: DeltaTable,
+    most: int | None = None,
 ) -> DataFrame | None:
-    """The rows of the files; None where they are not to be read like this."""
+    """The rows of the files; None where they are not to be read like this: more than ``most``, or than is soon."""
     from pyspark.errors import AnalysisException
     from pyspark.sql.types import StructType
 
@@ -145,7 +175,8 @@ def _of_files(
         return session.createDataFrame([], schema).filter("false")
     foreign = any("://" in file.path or file.path.startswith(("/", "file:")) for file in files)
     places = [f"{path.rstrip('/')}/{file.place}" for file in files]
-    if foreign or any(map(_GLOB.search, places)) or not _few(session, files, path=path):
+    few = _few(session, files, path=path) if most is None else len(files) <= most
+    if foreign or any(map(_GLOB.search, places)) or not few:
         return None
     folders = table.metadata().partition_columns
     stored = StructType([field for field in schema.fields if field.name not in folders])

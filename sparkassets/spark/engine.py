@@ -9,6 +9,7 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlB
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, RunOrder
 from sparkassets.processes import Process
+from sparkassets.spark.changes import refuse_unnamed
 from sparkassets.spark.collations import with_plain_strings
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.context import Context, context_of
@@ -67,12 +68,13 @@ class SparkEngine:
             try:
                 inlets = read_inlets(session, order)
                 work.check(order.run)
-                marks = list(inlets.watermarks.values())
+                marks = list(inlets.marks)
                 context = context_of(order, watermark=marks[0] if len(marks) == 1 else None, project=self._project)
                 before = _Before(session, order.asset)
                 frame = self._rows(session, order, inlets, context, before)
                 require_utc(frame.sparkSession, asset=order.asset.name)
                 schema, there = frame.schema, table_of(order.asset)
+                refuse_unnamed(inlets.changes, order.asset, schema.names)
                 check_schema(session, order, schema, there)
                 rows = with_plain_strings(frame, schema)
                 return SparkComputation(order, rows, schema, there, context, inlets, before.version)

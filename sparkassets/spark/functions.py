@@ -40,6 +40,14 @@ _CONVERTED = {
 """Library and class to how Spark takes its rows."""
 
 
+def source_of(body: PythonBody) -> str:
+    """The text of the module of a function that ran; empty where it has none."""
+    try:
+        return inspect.getsource(sys.modules[body.module])
+    except (KeyError, OSError, TypeError):
+        return ""
+
+
 def run_function(
     session: SparkSession,
     body: PythonBody,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from sparkassets.core.instants import Duration
 from sparkassets.core.runs import Pin
-from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
+from sparkassets.spark.changes import InletChanges, read_changes, without_changes
 from sparkassets.spark.context import Watermark
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.files import FoundFile, PinnedFiles, read_files
@@ -19,6 +22,7 @@ from sparkassets.spark.schemas import column_type, declared_schema
 from sparkassets.spark.table import open_table, path_of
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
 _EXACT = frozenset({"date", "timestamp", "timestamp_ntz", "string", "tinyint", "smallint", "int", "bigint"})
@@ -35,12 +39,21 @@ class ReadInlets:
     Attributes:
         frames: By inlet; those that are only waited for are not there.
         watermarks: By inlet with ``read: {after: …}``.
+        changes: By inlet with ``read: changes``.
         files: The files that were listed for the read, by their pins.
     """
 
     frames: dict[str, DataFrame] = field(default_factory=dict)
     watermarks: dict[str, Watermark] = field(default_factory=dict)
+    changes: dict[str, InletChanges] = field(default_factory=dict)
     files: list[tuple[PinnedFiles, list[FoundFile]]] = field(default_factory=list)
+
+    @property
+    def marks(self) -> Iterator[Watermark]:
+        """The bounds of all that is read from a watermark on; of changes their versions."""
+        yield from self.watermarks.values()
+        for each in self.changes.values():
+            yield Watermark(None if each.after is None else str(each.after), str(each.position.version))
 
     def check_files(self) -> None:
         """Lists all pinned files again.
@@ -64,11 +77,25 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
         if inlet.waits_only:
             continue
         pin = order.pins[name]
-        frame = _open(session, order, name, read)
-        if inlet.read is not None:
-            frame, read.watermarks[name] = _above(frame, inlet=inlet, column=inlet.read.column, low=pin.low)
+        match inlet.read:
+            case ReadChanges():
+                frame = _changes(session, order.inlets[name], pin, read)
+            case ReadAfter(column, overlap):
+                frame = _open(session, order, name, read)
+                frame, read.watermarks[name] = _above(frame, inlet=inlet, column=column, overlap=overlap, low=pin.low)
+            case None:
+                frame = _open(session, order, name, read)
         read.frames[name] = frame
     return read
+
+
+def _changes(session: SparkSession, asset: AssetSpec, pin: Pin, read: ReadInlets) -> DataFrame:
+    """Its changes; none of a table that is not there yet."""
+    if pin.version is None:
+        return without_changes(_unwritten(session, asset))
+    found = read_changes(session, _table(asset, pin), pin, path=path_of(asset), name=asset.name)
+    read.changes[asset.name] = found
+    return found.frame
 
 
 def _open(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
@@ -88,17 +115,9 @@ def _open(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -
 def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
     owner = f"the inlet {asset.name!r}"
     if pin.version is None:
-        if not asset.columns:
-            raise RunError(
-                f"{owner} has not been written yet, so its columns are unknown", hint="declare its 'columns'"
-            )
-        return session.createDataFrame([], declared_schema(session, asset.columns))
+        return _unwritten(session, asset)
     path, partitioning = path_of(asset), asset.partitioning
-    table = open_table(path)
-    if table is None:
-        raise SourceError(f"{owner} vanished: there is no Delta table at {path}")
-    if pin.table_id is not None and str(table.metadata().id) != pin.table_id:
-        raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
+    table = _table(asset, pin)
     frame, exact = read_version(session, table, pin.version, path=path, parts=pin.parts, partitioning=partitioning)
     predicate = belonging(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
     if predicate is not None:
@@ -108,8 +127,31 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
     return frame
 
 
-def _above(frame: DataFrame, *, inlet: InletSpec, column: str, low: str | None) -> tuple[DataFrame, Watermark]:
-    """The rows above ``low`` up to the newest value there is now, and both bounds."""
+def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
+    """No rows, of the columns that are declared."""
+    if not asset.columns:
+        raise RunError(
+            f"the inlet {asset.name!r} has not been written yet, so its columns are unknown",
+            hint="declare its 'columns'",
+        )
+    return session.createDataFrame([], declared_schema(session, asset.columns))
+
+
+def _table(asset: AssetSpec, pin: Pin) -> DeltaTable:
+    """The table that is pinned."""
+    owner, path = f"the inlet {asset.name!r}", path_of(asset)
+    table = open_table(path)
+    if table is None:
+        raise SourceError(f"{owner} vanished: there is no Delta table at {path}")
+    if pin.table_id is not None and str(table.metadata().id) != pin.table_id:
+        raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
+    return table
+
+
+def _above(
+    frame: DataFrame, *, inlet: InletSpec, column: str, overlap: Duration | None, low: str | None
+) -> tuple[DataFrame, Watermark]:
+    """The rows above ``low``, or from ``overlap`` below it on, up to the newest value there is now, and both bounds."""
     owner = f"the inlet {inlet.name!r}"
     column, kind = column_type(frame.schema, column, owner=owner)
     if kind not in _EXACT and not kind.startswith("decimal"):
@@ -119,11 +161,27 @@ def _above(frame: DataFrame, *, inlet: InletSpec, column: str, low: str | None) 
         )
     quoted = sqltext.name(column)
     above = f"{quoted} > {_value(low, kind)}" if low is not None else f"{quoted} IS NOT NULL"
-    shown = _AS_TEXT.get(kind, "CAST({column} AS STRING)").format(column=f"max({quoted})")
+    newest = f"max({quoted})"
+    if overlap is not None and low is not None:
+        above = f"{quoted} >= {_before(low, overlap, column=column, kind=kind, owner=owner)}"
+        newest = f"greatest({newest}, {_value(low, kind)})"  # a watermark never goes back
+    shown = _AS_TEXT.get(kind, "CAST({column} AS STRING)").format(column=newest)
     high: str | None = frame.filter(above).selectExpr(shown).collect()[0][0]
     if high is None:
         return frame.filter("false"), Watermark(low, low)
     return frame.filter(f"{above} AND {quoted} <= {_value(high, kind)}"), Watermark(low, high)
+
+
+def _before(low: str, overlap: Duration, *, column: str, kind: str, owner: str) -> str:
+    """From where on rows are read again, of the column's type."""
+    if not kind.startswith(("date", "timestamp")):
+        raise RunError(
+            f"the column {column!r} of {owner} is {kind.upper()}, of which 'overlap' takes no time off",
+            hint="take a date or a timestamp, or leave 'overlap' out",
+        )
+    exact = "timestamp" if kind == "date" else kind
+    span = f"make_interval(0, {overlap.months}, 0, {overlap.days}, 0, 0, {overlap.seconds})"
+    return f"CAST({_value(low, exact)} - {span} AS {kind})"
 
 
 def _value(text: str, kind: str) -> str:

@@ -29,7 +29,7 @@ from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_iden
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import Engine, Outlets, Sink, Volumes
+    from sparkassets.ports import Engine, Feeds, Outlets, Sink, Volumes
     from sparkassets.runtime.progress import Explained
 
 
@@ -99,6 +99,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
         check_storage=partial(check_storage, spec),
         explain_failure=partial(_explained, spec),
         volumes=_volumes,
+        feeds=_feeds,
         sinks=sinks,
     )
 
@@ -114,6 +115,12 @@ def _volumes() -> Volumes:
     from sparkassets.sources.volumes import ReadVolumes
 
     return ReadVolumes()
+
+
+def _feeds() -> Feeds:
+    from sparkassets.sources.feeds import DeltaFeeds
+
+    return DeltaFeeds()
 
 
 def _explained(spec: ProjectSpec, run: str, error: BaseException) -> Explained:

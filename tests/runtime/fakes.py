@@ -13,7 +13,7 @@ from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.results import RunResult
-from sparkassets.core.runs import Pin, Volume
+from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import said
 from sparkassets.ports import (
@@ -248,6 +248,22 @@ class FakeTargets:
         return found
 
 
+class FakeFeeds:
+    """Tells all changes, but those after the version of an inlet that it is told.
+
+    Attributes:
+        lost: By inlet, what is told of changes that began before a version.
+    """
+
+    def __init__(self) -> None:
+        self.lost: dict[str, tuple[int, ChangesTold]] = {}
+
+    def told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+        del version
+        since, told = self.lost.get(asset.name, (0, ChangesTold()))
+        return told if position.version < since else ChangesTold()
+
+
 class FakeVolumes:
     """Reads as many bytes of an inlet as it is told for each of its partitions, in a file each.
 
@@ -324,6 +340,7 @@ class World:
     alive: bool = False
     invocations: int = 0
     volumes: FakeVolumes = field(default_factory=FakeVolumes)
+    feeds: FakeFeeds = field(default_factory=FakeFeeds)
     sinks: tuple[Sink, ...] = ()
 
     def source(self, name: str) -> FakeSource:
@@ -375,6 +392,7 @@ class World:
             check_storage=lambda: None,
             explain_failure=explained,
             volumes=lambda: self.volumes,
+            feeds=lambda: self.feeds,
             sinks=self.sinks,
         )
 

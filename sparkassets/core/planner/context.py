@@ -13,12 +13,15 @@ from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState,
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partitioning, PartitionSet
 from sparkassets.core.planner.bounds import possible, within
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
-from sparkassets.core.runs import Pin, Volume
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
+from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 from sparkassets.frozen import frozen
 
 Weigh = Callable[[AssetSpec, Pin, AssetState], Volume]
 """What reading a pin of an inlet takes, always the same; the inlet's own state tells which of its files were seen."""
+
+Told = Callable[[AssetSpec, Position, int], ChangesTold]
+"""What the log of an asset's table tells of its changes, from a position, exclusive, to a version, inclusive."""
 
 
 @frozen
@@ -57,6 +60,7 @@ class PlanningContext:
         reserved: Asset to the blocks that a backfill in this invocation computes, which the schedule leaves to it.
         weigh: Tells how much a run reads; None where nobody asks what runs cost.
         over_budget: Whether runs that are over their budget run.
+        told: Tells whether the changes that a run would read can be told; None where nobody asks their tables.
         decided: By asset, filled as the planner goes.
     """
 
@@ -72,6 +76,7 @@ class PlanningContext:
     reserved: Mapping[str, PartitionSet] = field(default_factory=dict)
     weigh: Weigh | None = None
     over_budget: bool = False
+    told: Told | None = None
     decided: dict[str, Decision] = field(default_factory=dict)
     _over: dict[Partitioning, PartitionSet] = field(default_factory=dict)
     _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)
@@ -177,7 +182,7 @@ class PlanningContext:
         for inlet in asset.inlets.values():
             needed = self.dependency(asset, inlet)
             parts = needed.up(blocks) if needed.is_mapped else EVERYTHING
-            low = state.watermarks.get(inlet.name) if isinstance(inlet.read, ReadAfter) else None
+            low = state.watermarks.get(inlet.name) if inlet.read is not None else None
             pins[inlet.name] = self.pin(inlet, parts, low)
         return pins
 

@@ -19,6 +19,7 @@ from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.course import Case, Course, Step
 from sparkassets.core.planner.failures import failures
 from sparkassets.core.planner.gates import gates
+from sparkassets.core.planner.increments import increments
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Note, Waiting
 from sparkassets.core.planner.redo import redone, reserved
@@ -37,7 +38,7 @@ def _budgeted(case: Case, course: Course) -> Course:
     return budgeted(case, course)
 
 
-STEPS: tuple[Step, ...] = (reserved, failures, upstream, gates, alignment, batch, _budgeted)
+STEPS: tuple[Step, ...] = (reserved, failures, upstream, gates, alignment, increments, batch, _budgeted)
 """From what is due to its runs."""
 
 

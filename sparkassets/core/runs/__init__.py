@@ -5,14 +5,17 @@ from sparkassets.core.runs.consumption import TIMETABLE, Consumption
 from sparkassets.core.runs.costs import Forecast, RunCost, Volume, forecast
 from sparkassets.core.runs.division import Division, budget
 from sparkassets.core.runs.pins import Pin
+from sparkassets.core.runs.positions import ChangesTold, Position
 from sparkassets.core.runs.request import Requested, RunKind, RunRequest
 
 __all__ = [
     "TIMETABLE",
+    "ChangesTold",
     "Consumption",
     "Division",
     "Forecast",
     "Pin",
+    "Position",
     "Requested",
     "RunCost",
     "RunKind",

@@ -14,7 +14,8 @@ class Pin:
         seq: Newest event of the inlet's dataset when the run was claimed.
         table_id, version: Position in a Delta inlet; None for files.
         parts: The partitions of the inlet that are read; everything reads all of it.
-        low: Watermark of ``read: {after: …}`` as text that Spark casts back; None before the first run.
+        low: Watermark of its ``read``, as text: the high value of a column, which Spark casts back, or the `Position`
+            after which changes are read. None before the first run, and where all is read anew.
     """
 
     uri: str

@@ -101,6 +101,10 @@ class ReadMap(_Map):
     """Only what is new since the watermark."""
 
     after: Text = Field(description="Column whose highest processed value is the watermark.")
+    overlap: Maybe[DurationText] = Field(
+        default=None,
+        description="From so far below the watermark on, for what comes late; with `write: upsert` alone.",
+    )
 
 
 class RequireMap(_Map):
@@ -171,8 +175,17 @@ class InletMap(_Map):
         default=None, description="How long past due `require` is waited for; then what is there is taken."
     )
     settle: Maybe[DurationText] = Field(default=None, description="It must have been quiet for so long.")
-    read: Maybe[Annotated[ReadMap, a_map("{after: column}")]] = Field(
-        default=None, description="Only rows above the highest value that was read before; with `write: append`."
+    read: Maybe[
+        Annotated[
+            Annotated[Literal["changes"], Tag("<text>")] | Annotated[ReadMap, Tag("<map>")],
+            by_kind("changes or {after: column}"),
+        ]
+    ] = Field(
+        default=None,
+        description=(
+            "Only what is new since the last run. changes: what was inserted, updated and deleted in a Delta table, by "
+            "its change feed. {after: column}: the rows above the highest value that was read before."
+        ),
     )
     on_update: Maybe[Literal["rerun", "ignore"]] = Field(
         default=None,

@@ -24,9 +24,9 @@ from sparkassets.core.phrases import listing
 from sparkassets.core.spec.bodies import Mention
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.files import InletMap, RequireMap
+from sparkassets.core.spec.files import InletMap, ReadMap, RequireMap
 from sparkassets.core.spec.mappings import Said, Side, said
-from sparkassets.core.spec.model import InletSpec, OnRemoved, ReadAfter, Require
+from sparkassets.core.spec.model import InletSpec, OnRemoved, Read, ReadAfter, ReadChanges, Require
 from sparkassets.core.spec.times import seconds
 from sparkassets.core.spec.views import from_column, identity, view_of
 from sparkassets.core.suggestions import did_you_mean, meant_by
@@ -134,8 +134,6 @@ class _Inlet:
             (self.at / "window").key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
         if options.read and waits_only and self.draft.sure("sql", "python"):
             (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
-        if options.read and self.columns and (refused := self.columns.refuse(options.read.after)):
-            (self.at / "read" / "after").problem(refused[0], hint=refused[1])
         timeless = up.time is None or need.goes_by_newest
         bare = down.is_partitioned and (not up.is_partitioned or (down.time is not None and timeless))
         bare = bare and column is None
@@ -146,7 +144,7 @@ class _Inlet:
             mapping=None if aligned else need.mapping,
             matches=need.matches,
             require=self._require(need) if column is None else self._require_values(),
-            read=ReadAfter(options.read.after) if options.read else None,
+            read=self._read(),
             on_update=options.on_update or ("ignore" if bare or aligned else "rerun"),
             waits_only=waits_only,
             aligned=aligned,
@@ -156,6 +154,25 @@ class _Inlet:
             on_removed=options.on_removed or self._on_removed(),
             location=location,
         )
+
+    def _read(self) -> Read | None:
+        """What of it is read, where that is not all."""
+        given, at = self.options.read, self.at / "read"
+        if given is None:
+            return None
+        if isinstance(given, ReadMap):
+            if self.columns and (refused := self.columns.refuse(given.after)):
+                (at / "after").problem(refused[0], hint=refused[1])
+            overlap = None if given.overlap is None else self._positive(at / "overlap", given.overlap)
+            return ReadAfter(given.after, overlap)
+        source = self.other.source
+        if source is not None and source.kind != "delta" and self.other.sure("source", "path"):
+            told = "is known by its events only" if source.kind == "events" else f"is {source.kind} files"
+            hint = "leave 'read' out" if source.kind == "events" else "read: {after: <column>} reads new rows of files"
+            at.problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {told}", hint=hint)
+        if self.options.partitions == "aligned":
+            at.key_problem("'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run")
+        return ReadChanges()
 
     def _view(self, column: str) -> tuple[Partitioning, Said] | None:
         """The partitions that the column's values make."""
@@ -196,9 +213,12 @@ class _Inlet:
         return need
 
     def _duration(self, key: str, text: str | None) -> Duration | None:
-        found = Duration.parse(text) if text is not None else None
-        if found is not None and max(found.months, found.days, found.seconds) <= 0:
-            (self.at / key).problem(f"{key!r} is {text!r}; expected a duration above 0")
+        return None if text is None else self._positive(self.at / key, text)
+
+    def _positive(self, at: At, text: str) -> Duration | None:
+        found = Duration.parse(text)
+        if max(found.months, found.days, found.seconds) <= 0:
+            at.problem(f"{at.path[-1]!r} is {text!r}; expected a duration above 0")
             return None
         return found
 

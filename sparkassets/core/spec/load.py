@@ -16,7 +16,7 @@ from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.files import BudgetMap
 from sparkassets.core.spec.graph import cycles, ordered, upstream
 from sparkassets.core.spec.inlets import compile_inlets
-from sparkassets.core.spec.model import AssetSpec, Budget, InletSpec, ProjectSpec, Schedule
+from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, Budget, InletSpec, ProjectSpec, ReadChanges, Schedule
 from sparkassets.core.spec.params import compile_fan
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.schedule import compile_schedule
@@ -169,7 +169,7 @@ def _check_template(
     faults = check(
         body.sql.template,
         asset=draft.name,
-        columns=columns,
+        columns={name: _as_read(known, inlets.get(name)) for name, known in columns.items()},
         params=draft.param_names,
         dimensions=draft.partitioning.columns,
         events=_awaited(inlets, schedule, files) if draft.sure("schedule", "inlets") else None,
@@ -177,6 +177,13 @@ def _check_template(
     )
     faults += bare_names(body.sql.template.text, asset=draft.name, assets=files.names)
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
+
+
+def _as_read(known: KnownColumns, inlet: InletSpec | None) -> KnownColumns:
+    """The columns that rows of an inlet have."""
+    if inlet is None or not isinstance(inlet.read, ReadChanges):
+        return known
+    return replace(known, names=(*known.names, *CHANGE_COLUMNS))
 
 
 def _with_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:

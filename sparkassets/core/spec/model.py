@@ -79,9 +79,27 @@ class Require:
 
 @frozen
 class ReadAfter:
-    """``read: {after: column}``: only rows above the watermark."""
+    """``read: {after: column}``: only rows above the watermark.
+
+    Attributes:
+        overlap: From so far below the watermark on: what came late is read, and the rest once more.
+    """
 
     column: str
+    overlap: Duration | None = None
+
+
+@frozen
+class ReadChanges:
+    """``read: changes``: what was inserted, updated and deleted in a Delta table since the version read last."""
+
+
+CHANGE_TYPE = "_change_type"
+CHANGE_COLUMNS = {CHANGE_TYPE: "string", "_commit_version": "bigint", "_commit_timestamp": "timestamp"}
+"""What such rows have besides the table's columns, and its type, as Delta's change feed has them."""
+
+
+Read = ReadAfter | ReadChanges
 
 
 @frozen
@@ -108,7 +126,7 @@ class InletSpec:
     uri: str
     mapping: PartitionMapping | None
     require: Require = Require()
-    read: ReadAfter | None = None
+    read: Read | None = None
     on_update: OnUpdate = "rerun"
     waits_only: bool = False
     aligned: bool = False
@@ -332,6 +350,8 @@ class ProjectSpec:
 
 
 __all__ = [
+    "CHANGE_COLUMNS",
+    "CHANGE_TYPE",
     "AssetSpec",
     "Budget",
     "Committer",
@@ -342,7 +362,9 @@ __all__ = [
     "OnUpdate",
     "ProjectSpec",
     "PythonBody",
+    "Read",
     "ReadAfter",
+    "ReadChanges",
     "Require",
     "Schedule",
     "SchemaChange",

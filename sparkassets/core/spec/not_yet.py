@@ -13,14 +13,12 @@ KEYS: Final = frozenset(
         "outlets",
         "validations",
         "inlets.*.validations",
-        "inlets.*.read.overlap",
         "write.publish",
         "state.catalog",
     }
 )
 
 VALUES: Final = {
-    "inlets.*.read": frozenset({"changes"}),
     "write": frozenset({"publish"}),
 }
 
@@ -34,7 +32,7 @@ def refused_key(path: str) -> str | None:
     if path not in KEYS:
         return None
     parent, _, key = path.rpartition(".")
-    owner = {"": "", "inlets.*": " of an inlet", "inlets.*.read": " of 'read'"}.get(parent, f" of {parent!r}")
+    owner = {"": "", "inlets.*": " of an inlet"}.get(parent, f" of {parent!r}")
     return f"the key {key!r}{owner} is not supported yet"
 
 

@@ -10,7 +10,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import SegmentStrategyMap, StrategyMap
-from sparkassets.core.spec.model import InletSpec, Schedule
+from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule
 from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.spec.writes import compile_write
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
@@ -29,6 +29,7 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
         _check_schedule(draft, name, inlets, schedule)
         if write_is_sure:
             _check_write(draft, name, write)
+            _check_overlap(draft, write, inlets)
     if draft.keys.unchanged == "skip" and write.only_adds:
         message = "'unchanged: skip' needs 'write: replace': what a run adds is always news"
         (draft.at / "unchanged").problem(message, hint="leave it out")
@@ -140,6 +141,17 @@ def _check_write(draft: AssetDraft, name: Name, write: Write) -> None:
         does = "appends" if write.only_adds else "goes on from there"
         hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {does}"
     (draft.at / "write").problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
+
+
+def _check_overlap(draft: AssetDraft, write: Write, inlets: Mapping[str, InletSpec]) -> None:
+    """Refuses to read rows again where they would be there twice."""
+    if isinstance(write, Upsert) or draft.keys.write is None:
+        return
+    for name, inlet in inlets.items():
+        if isinstance(inlet.read, ReadAfter) and inlet.read.overlap is not None:
+            message = f"'overlap' reads rows again that were read before, and {write.name!r} would have them twice"
+            hint = "write 'write: {upsert: {keys: [<column>]}}', or leave 'overlap' out"
+            (draft.at / "inlets" / name / "read" / "overlap").problem(message, hint=hint)
 
 
 def _segments(draft: AssetDraft) -> Segments:

@@ -407,7 +407,7 @@ a.yml:4:66: the key 'after' is missing in 'read'
 a.yml:4:67: unknown key 'befor' in 'read'
       flights: {require: most, window: [1d], on_update: maybe, read: {befor: x}}
                                                                       ^^^^^
-  hint: known is after
+  hint: known are after, overlap
 """,
             id="options_of_an_inlet",
         ),

@@ -1,0 +1,133 @@
+"""What a run reads of inlets of which it takes only what is new; and what becomes of it where that cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.course import Case, Course
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.runs import ChangesTold, Pin, Position
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadChanges
+from sparkassets.frozen import frozen
+
+_TURN_ON = "ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+
+
+@frozen
+class Increment:
+    """What a run reads of one inlet of which it takes the changes alone.
+
+    Attributes:
+        pin: With the position after which it reads; without one it reads all.
+        note: What is said of that.
+        refusal: Why it cannot be read, and what a person can do; None where it can.
+    """
+
+    pin: Pin
+    note: str
+    refusal: str | None = None
+
+
+def increments(case: Case, course: Course) -> Course:
+    """The step: of inlets that are read by their changes the runs have these alone; where they cannot, why not.
+
+    A run that settles what never ended goes on whatever is told now: what it finds in its table is recorded, and what
+    it would have to read is refused when it reads.
+    """
+    if not course.candidates:
+        return course
+    found = _found(case)
+    refused = [each.refusal for each in found.values() if each.refusal is not None]
+    if refused and not case.state.chain:
+        waiting = tuple(Waiting(case.asset.name, reason) for reason in refused)
+        failure = f"{case.asset.name}: {refused[0]}"
+        return Course((), course.due, waiting=(*course.waiting, *waiting), blocked=EVERYTHING, failure=failure)
+    return _reading(course, found) if found else course
+
+
+def _found(case: Case) -> dict[str, Increment]:
+    """What a run reads of each inlet that is read by its changes."""
+    inlets = (inlet for inlet in case.asset.inlets.values() if isinstance(inlet.read, ReadChanges))
+    return {inlet.name: increment(case.context, case.asset, case.state, inlet) for inlet in inlets}
+
+
+def _reading(course: Course, found: Mapping[str, Increment]) -> Course:
+    """The course whose candidates read that."""
+    pins = {name: each.pin for name, each in found.items()}
+    kept = tuple(replace(each, pins={**each.pins, **pins}) for each in course.candidates)
+    return replace(course, candidates=kept).noted(tuple(each.note for each in found.values() if each.note))
+
+
+def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> Increment:
+    """What a run of the asset would read of an inlet that is read by its changes."""
+    text = state.watermarks.get(inlet.name)
+    pin = context.pin(inlet, EVERYTHING, text)
+    if pin.version is None or pin.table_id is None:
+        return Increment(pin, "")
+    if text is None:
+        return Increment(pin, f"reads all of {inlet.name} first (version {pin.version})")
+    position = Position.parse(text)
+    told = _told(context, inlet, position, pin)
+    if told.kind in ("untold", "unread"):
+        return Increment(pin, "", _untold(inlet, told))
+    if position is None or told.kind == "lost":
+        return _anew(asset, inlet, pin, told.reason)
+    if position.version == pin.version:
+        return Increment(pin, f"nothing came of {inlet.name} after version {pin.version}")
+    return Increment(pin, f"reads the changes of {inlet.name} in {versions(position, pin.version)}")
+
+
+def versions(position: Position, version: int) -> str:
+    """The versions after a position up to another one, for a sentence.
+
+    >>> versions(Position("t", 3), 4), versions(Position("t", 3), 6)
+    ('version 4', 'versions 4..6')
+    """
+    first = position.version + 1
+    return f"version {version}" if first == version else f"versions {first}..{version}"
+
+
+def behind(state: AssetState, inlet: InletSpec, version: int | None) -> tuple[Position, int] | None:
+    """How far an inlet's changes were read, and how many versions came since; None where that cannot be told."""
+    position = Position.parse(state.watermarks.get(inlet.name, ""))
+    return None if position is None or version is None else (position, max(0, version - position.version))
+
+
+def _told(context: PlanningContext, inlet: InletSpec, position: Position | None, pin: Pin) -> ChangesTold:
+    """Whether what came after the position can be told."""
+    if position is None:
+        return ChangesTold("lost", "it was read after the highest value of a column before")
+    if position.table_id != pin.table_id:
+        return ChangesTold("lost", "another table stands there now")
+    version = pin.version or 0
+    if version < position.version:
+        return ChangesTold("lost", f"its table went back from version {position.version} to {version}")
+    if version == position.version or context.told is None:
+        return ChangesTold()
+    return context.told(context.project.assets[inlet.name], position, version)
+
+
+def _untold(inlet: InletSpec, told: ChangesTold) -> str:
+    if told.kind == "unread":
+        return f"the changes of {inlet.name} are not told: {told.reason}"
+    return (
+        f"the changes of {inlet.name} are not told: {told.reason}, and it keeps no change feed; turn it on by "
+        f"{_TURN_ON}: what was before that is not told"
+    )
+
+
+def _anew(asset: AssetSpec, inlet: InletSpec, pin: Pin, reason: str) -> Increment:
+    """All of it is read once more, but into a table where it would be twice."""
+    note = f"reads all of {inlet.name} anew (version {pin.version}): {reason}"
+    if asset.write is None or not asset.write.only_adds:
+        return Increment(replace(pin, low=None), note)
+    refusal = (
+        f"the changes of {inlet.name} are not told: {reason}; to read all of it anew would append its rows twice: go "
+        f"on from version {pin.version} by `sparkassets mark {asset.name} --done --reason …`, or drop the table of "
+        f"{asset.name} to begin anew"
+    )
+    return Increment(pin, "", refusal)

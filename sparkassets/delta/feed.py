@@ -1,0 +1,196 @@
+"""What changed in a Delta table between two versions, as its log tells it: by its change feed, or as files that came.
+
+Only the commits between are read, and the metadata of one version, never the table's files: what a look costs follows
+what came. The rules are those of Delta's own reader (`readChangeFeed`): the feed must be on in every version that
+changed rows; a commit without change files is told by the files that it added and removed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+from sparkassets.core.runs import ChangesTold, Position
+from sparkassets.delta.log import Commit, DeltaLog
+from sparkassets.files.stores import local_path
+from sparkassets.frozen import frozen
+
+FEED: Final = "delta.enableChangeDataFeed"
+"""The table's property that has its writers keep a change feed."""
+
+
+@frozen
+class Fed:
+    """Versions that are read by the change feed, one after the other.
+
+    Attributes:
+        replaced: Each removed files and added others, so that Delta tells all their rows as deleted and inserted.
+    """
+
+    first: int
+    last: int
+    replaced: bool
+
+
+@frozen
+class TableChanges:
+    """What changed between two versions.
+
+    Attributes:
+        told: Whether all of it is told; if not, there is nothing else.
+        fed: By the feed, ascending.
+        appended: Commits of the time without the feed, which only added files.
+        only_inserts: No row was updated or deleted.
+    """
+
+    told: ChangesTold = ChangesTold()
+    fed: tuple[Fed, ...] = ()
+    appended: tuple[Commit, ...] = ()
+    only_inserts: bool = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row changed."""
+        return not self.fed and not self.appended
+
+
+def table_changes(path: str, position: Position, version: int) -> TableChanges:
+    """What changed in the table at ``path`` after a position, up to and with a version.
+
+    Raises:
+        SourceError: The log cannot be read.
+    """
+    log = DeltaLog(path)
+    commits: list[Commit] = []
+    for number in range(position.version + 1, version + 1):
+        content = log.content(number)
+        if content is None:
+            return _lost(f"its log no longer holds version {number}")
+        commits.append(log.parsed(number, content))
+    walk = _Walk(position, commits)
+    changing = [commit for commit in commits if commit.files or commit.changes]
+    if not changing and all(commit.metadata is None for commit in commits):
+        return TableChanges()
+    before = walk.described_at(version)
+    metadata = log.metadata(before)
+    if metadata is None:
+        return _lost(f"its log no longer tells what it was in version {before}")
+    walk.begin(metadata)
+    found = walk.found()
+    if found.told.kind == "told" and (gone := _gone(path, commits)) is not None:
+        return _lost(f"files of version {gone} are gone")
+    return found
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class _Walk:
+    """Goes through commits, with what is known of the table before each of them."""
+
+    position: Position
+    commits: Sequence[Commit]
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    fields: Sequence[Mapping[str, Any]] = ()
+    fed: list[Fed] = field(default_factory=list)
+    appended: list[Commit] = field(default_factory=list)
+
+    def described_at(self, version: int) -> int:
+        """The version whose metadata were those before the first commit; the newest of these, for logs grow short."""
+        return version if all(commit.metadata is None for commit in self.commits) else self.position.version
+
+    def begin(self, metadata: Mapping[str, Any]) -> None:
+        """What the table is from here on."""
+        self.fields, self.properties = _fields(metadata), metadata.get("configuration") or {}
+
+    def found(self) -> TableChanges:
+        """What the commits changed."""
+        untold: Commit | None = None
+        for commit in self.commits:
+            if commit.metadata is not None and (lost := self._described(commit, commit.metadata)) is not None:
+                return lost
+            if not commit.files and not commit.changes:
+                continue
+            if _is_on(self.properties):
+                self._feed(commit)
+            elif _only_adds(commit):
+                self.appended.append(commit)
+            else:
+                untold = untold or commit
+        if untold is None:
+            only = all(_only_adds(commit) for commit in self.commits)
+            return TableChanges(ChangesTold(), tuple(self.fed), tuple(self.appended), only_inserts=only)
+        which = f"version {untold.version}" + (f" ({untold.operation})" if untold.operation else "")
+        if _is_on(self.properties):
+            return _lost(f"{which} changed rows before its change feed was on")
+        return TableChanges(ChangesTold("untold", f"{which} changed or removed rows"))
+
+    def _described(self, commit: Commit, metadata: Mapping[str, Any]) -> TableChanges | None:
+        """Takes new metadata in; what is lost by them."""
+        if metadata["id"] != self.position.table_id:
+            return _lost(f"another table stands there since version {commit.version}")
+        if not _goes_on(self.fields, _fields(metadata)):
+            return _lost(f"its columns are others since version {commit.version}")
+        self.begin(metadata)
+        return None
+
+    def _feed(self, commit: Commit) -> None:
+        """Puts a commit to the stretch before it, where both are told alike and the feed was on between."""
+        replaced = not commit.changes and len({file.added for file in commit.files}) > 1
+        last = self.fed[-1] if self.fed else None
+        if last is not None and last.replaced == replaced and not self._off_since(last.last, commit.version):
+            self.fed[-1] = Fed(last.first, commit.version, replaced)
+        else:
+            self.fed.append(Fed(commit.version, commit.version, replaced))
+
+    def _off_since(self, first: int, last: int) -> bool:
+        """Whether the feed may have been off between two versions."""
+        return any(first < commit.version < last and commit.metadata is not None for commit in self.commits)
+
+
+def _lost(why: str) -> TableChanges:
+    return TableChanges(ChangesTold("lost", why))
+
+
+def _is_on(properties: Mapping[str, Any]) -> bool:
+    return str(properties.get(FEED) or "").lower() == "true"
+
+
+def _only_adds(commit: Commit) -> bool:
+    return not commit.changes and all(file.added for file in commit.files)
+
+
+def _goes_on(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether every column is what it was, so that rows of before are rows of after with nulls."""
+    kinds = {each["name"].lower(): (each["type"], _stored(each)) for each in after}
+    return all(kinds.get(each["name"].lower()) == (each["type"], _stored(each)) for each in before)
+
+
+def _stored(column: Mapping[str, Any]) -> object:
+    """Under which name its files have a column."""
+    return (column.get("metadata") or {}).get("delta.columnMapping.physicalName")
+
+
+def _fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The columns that metadata tell."""
+    fields: Sequence[Mapping[str, Any]] = json.loads(metadata["schemaString"])["fields"]
+    return fields
+
+
+def _gone(path: str, commits: Iterable[Commit]) -> int | None:
+    """The first version of which a file is gone that its changes are read from; looked for on a disk only.
+
+    Asked of a store it would take a request for each file; there Spark's read tells.
+    """
+    folder = local_path(path)
+    if folder is None:
+        return None
+    return next((c.version for c in commits if not all(Path(folder, each).exists() for each in _read_of(c))), None)
+
+
+def _read_of(commit: Commit) -> Iterator[str]:
+    """The files in the table's folder that tell what a commit changed."""
+    paths = commit.changes or [file.path for file in commit.files]
+    return (unquote(each) for each in paths if not each.startswith(("/", "file:")) and "://" not in each)

@@ -1,0 +1,214 @@
+"""The changes of a Delta inlet as rows: by Delta's change feed, or by the files that came, with what kind each is of.
+
+A version that removes files and adds others without telling rows, as a replaced block does, has Delta tell all rows of
+these files as deleted and inserted. Of such a version the rows that are the same before and after are left out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from sparkassets.core.definitions.normal import normal_form
+from sparkassets.core.runs import Pin, Position
+from sparkassets.core.spec.model import CHANGE_COLUMNS, CHANGE_TYPE, AssetSpec, PythonBody, SqlBody
+from sparkassets.delta.feed import Fed, TableChanges, table_changes
+from sparkassets.delta.log import Commit, DeltaLog
+from sparkassets.errors import RunError, SourceChangedError
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+from sparkassets.spark.delta_files import read_appended, read_version
+from sparkassets.spark.functions import source_of
+from sparkassets.spark.schemas import spark_schema
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+
+@frozen
+class InletChanges:
+    """The changes of one inlet that a run reads.
+
+    Attributes:
+        position: How far they are read, which the inlet's watermark becomes.
+        after: The version that was read before; None where all is read.
+        only_inserts: Whether nothing but inserts is among them, as the log tells.
+    """
+
+    frame: DataFrame
+    position: Position
+    after: int | None
+    only_inserts: bool
+
+
+def read_changes(session: SparkSession, table: DeltaTable, pin: Pin, *, path: str, name: str) -> InletChanges:
+    """What changed in the inlet ``name`` after the position of its pin, up to its version; all of it without one.
+
+    Args:
+        session: In UTC.
+        table: At ``path``, of any version.
+        pin: Of a version.
+        path: Where the table is.
+        name: Of the inlet, for messages.
+
+    Raises:
+        SourceChangedError: It cannot be told any more.
+    """
+    version, owner = pin.version or 0, f"the inlet {name!r}"
+    position = Position(pin.table_id or str(table.metadata().id), version)
+    if pin.low is None:
+        frame, _ = read_version(session, table, version, path=path)
+        _refuse_taken(frame.columns, owner)
+        rows = _inserted(frame, version, _timestamp(path, version))
+        return InletChanges(rows, position, after=None, only_inserts=True)
+    since = Position.parse(pin.low)
+    if since is None or since.table_id != position.table_id or since.version > version:
+        raise SourceChangedError(
+            f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
+        )
+    changes = table_changes(path, since, version)
+    if changes.told.kind != "told":
+        raise SourceChangedError(f"the changes of {owner} cannot be told: {changes.told.reason}", source=name)
+    frame = _frame(session, table, changes, path=path, version=version, name=name)
+    return InletChanges(frame, position, since.version, changes.only_inserts)
+
+
+def without_changes(frame: DataFrame) -> DataFrame:
+    """No changes, of a table with these columns."""
+    kinds = [f"CAST(NULL AS {kind}) AS {column}" for column, kind in CHANGE_COLUMNS.items()]
+    return frame.filter("false").selectExpr("*", *kinds)
+
+
+def refuse_unnamed(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns: Sequence[str]) -> None:
+    """Refuses changes other than inserts where the asset's code does not tell them apart; starts a job if need be.
+
+    Args:
+        inlets: By name, those that are read by their changes.
+        asset: Whose code it is.
+        columns: That come out of it.
+
+    Raises:
+        RunError: With the first of them.
+    """
+    code = _unnamed_in(asset.body, columns) if inlets else None
+    for name, changes in inlets.items() if code is not None else ():
+        if not changes.only_inserts and (first := _first_but_inserts(changes.frame)) is not None:
+            version, kind = first
+            what = "a delete" if kind == "delete" else "an update"
+            raise RunError(
+                f"{asset.name}: version {version} of the inlet {name!r} has {what}, but {code} does not name "
+                f"{CHANGE_TYPE}, so that it would be taken for a new row",
+                hint=f"{CHANGE_TYPE} is insert, update_preimage, update_postimage or delete: tell them apart by it, as "
+                f"in WHERE {CHANGE_TYPE} <> 'update_preimage'",
+            )
+
+
+def _unnamed_in(body: SqlBody | PythonBody | None, columns: Sequence[str]) -> str | None:
+    """What code it is that does not tell changes apart; None where it does."""
+    if body is None or CHANGE_TYPE in (column.lower() for column in columns):
+        return None
+    if isinstance(body, SqlBody):
+        return None if CHANGE_TYPE in normal_form(body.template).lower() else "its SQL"
+    return None if CHANGE_TYPE in source_of(body) else "its function's module"
+
+
+def _first_but_inserts(frame: DataFrame) -> tuple[int, str] | None:
+    """Version and kind of the first row that is no insert."""
+    others = frame.filter(f"{CHANGE_TYPE} <> 'insert'")
+    found = others.selectExpr(f"min(struct(_commit_version, {CHANGE_TYPE})) AS first").collect()[0][0]
+    return None if found is None else (found[0], found[1])
+
+
+def _frame(
+    session: SparkSession, table: DeltaTable, changes: TableChanges, *, path: str, version: int, name: str
+) -> DataFrame:
+    table.load_as_version(version)
+    schema = spark_schema(table.schema().to_json())
+    _refuse_taken(schema.names, f"the inlet {name!r}")
+    frames = [_fed(session, fed, schema, path=path, name=name) for fed in changes.fed]
+    frames += _appended(session, table, changes.appended, path=path)
+    if not frames:
+        return without_changes(session.createDataFrame([], schema))
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+
+
+def _refuse_taken(columns: Sequence[str], owner: str) -> None:
+    for column in columns:
+        if column.lower() in CHANGE_COLUMNS:
+            raise RunError(
+                f"{owner} has a column {column!r}, which is what its changes are told by",
+                hint="rename it, or read it by {after: <column>}",
+            )
+
+
+# --------------------------------------------------------------------------- by the feed
+
+
+def _fed(session: SparkSession, fed: Fed, schema: StructType, *, path: str, name: str) -> DataFrame:
+    reader = session.read.format("delta").option("readChangeFeed", "true")
+    rows = reader.option("startingVersion", fed.first).option("endingVersion", fed.last).load(path)
+    there = {column.lower() for column in rows.columns}
+    if missing := [column for column in schema.names if column.lower() not in there]:
+        raise SourceChangedError(f"the inlet {name!r} has no column {missing[0]!r} any more", source=name)
+    rows = rows.select(*(sqltext.name(column) for column in [*schema.names, *CHANGE_COLUMNS]))
+    return _net(rows) if fed.replaced and _is_comparable(schema) else rows
+
+
+def _net(rows: DataFrame) -> DataFrame:
+    """Without the rows that a version has deleted and inserted alike, as often as it has both."""
+    columns = [sqltext.name(column) for column in rows.columns if column != CHANGE_TYPE]
+    counted = rows.groupBy(*columns).agg(_sql(f"sum(IF({CHANGE_TYPE} = 'delete', -1, 1)) AS __more"))
+    kind = f"explode(array_repeat(IF(__more > 0, 'insert', 'delete'), CAST(abs(__more) AS INT))) AS {CHANGE_TYPE}"
+    told = counted.filter("__more <> 0").selectExpr(*columns, kind)
+    return told.select(*(sqltext.name(column) for column in rows.columns))
+
+
+def _is_comparable(schema: StructType) -> bool:
+    """Whether equal rows are the same rows, to the last byte, and can be put together."""
+    return all(_compares(each.dataType) for each in schema.fields)
+
+
+def _compares(kind: DataType) -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+
+    match kind:
+        case StructType():
+            return _is_comparable(kind)
+        case ArrayType():
+            return _compares(kind.elementType)
+        case MapType() | VariantType():
+            return False
+    return " collate " not in kind.simpleString().lower()
+
+
+# --------------------------------------------------------------------------- by the files that came
+
+
+def _appended(session: SparkSession, table: DeltaTable, commits: Sequence[Commit], *, path: str) -> list[DataFrame]:
+    """The rows of files that came while there was no feed."""
+    return [_inserted(read_appended(session, table, each, path=path), each.version, each.timestamp) for each in commits]
+
+
+def _inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
+    """The rows as those that a version, committed at so many milliseconds since 1970, has inserted."""
+    at = "NULL" if timestamp is None else f"timestamp_millis({timestamp})"
+    values = {CHANGE_TYPE: "'insert'", "_commit_version": str(version), "_commit_timestamp": at}
+    return frame.selectExpr(
+        "*", *(f"CAST({values[name]} AS {kind}) AS {name}" for name, kind in CHANGE_COLUMNS.items())
+    )
+
+
+def _timestamp(path: str, version: int) -> int | None:
+    """When a version was committed, milliseconds since 1970; None where the log does not hold it any more."""
+    log = DeltaLog(path)
+    content = log.content(version)
+    return None if content is None else log.parsed(version, content).timestamp
+
+
+def _sql(text: str) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.expr(text)

@@ -1,0 +1,163 @@
+"""`read: changes` in the plan: from the version read last to the pinned one, all of it first, anew or not at all."""
+
+import pytest
+
+from sparkassets.core.runs import ChangesTold, Position
+from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import Append, Replace
+from tests.builders import Story, asset, project, source
+
+LOST = ChangesTold("lost", "its log no longer holds version 3")
+
+
+def consumer(write=None, read=None, **more):
+    inlet = InletSpec("orders", "", None, read=read or ReadChanges(), **more)
+    return asset("log", inlet, by=None, strategy=LatestOnly(), write=write or Append())
+
+
+def story(write=None, read=None):
+    return Story(project(source("orders", by=None), consumer(write, read)))
+
+
+def updated(told, version, table="t"):
+    told.observed("orders", table_id=table, version=version)
+
+
+def planned(it, **more):
+    (run,) = it.plan(**more).runs
+    return run.request.pins["orders"].low, run.request.pins["orders"].version, run.reason
+
+
+def succeed(it, **more):
+    """The run that is due now, which reads up to its pin."""
+    (run,) = it.plan(**more).runs
+    pin = run.request.pins["orders"]
+    it.succeed("log", it.claim(run), watermarks={"orders": str(Position(pin.table_id, pin.version))})
+
+
+def test_the_first_run_reads_all_and_each_next_one_what_came_since():
+    told = story()
+    updated(told, 3)
+    assert planned(told) == (None, 3, "orders updated, reads all of orders first (version 3)")
+    succeed(told)
+    assert told.plan().runs == ()
+    updated(told, 4)
+    low = "version 3 of table t"
+    assert planned(told) == (low, 4, "orders updated, reads the changes of orders in version 4")
+    updated(told, 7)
+    assert planned(told) == (low, 7, "orders updated, reads the changes of orders in versions 4..7")
+    succeed(told)
+    assert told.plan().runs == ()
+
+
+def test_an_event_without_a_version_reads_nothing_new():
+    told = story()
+    updated(told, 3)
+    succeed(told)
+    told.event("x-orders")
+    assert planned(told) == (
+        "version 3 of table t",
+        3,
+        "orders updated, nothing came of orders after version 3",
+    )
+
+
+def test_a_failure_and_a_backfill_move_nothing():
+    told = story(Replace())
+    updated(told, 3)
+    succeed(told)
+    updated(told, 4)
+    told.fail("log", told.claim(told.plan().runs[0]))
+    assert planned(told, invocation="j")[:2] == ("version 3 of table t", 4)
+
+
+ANEW = [
+    ({"table": "u", "version": 1}, ChangesTold(), "another table stands there now"),
+    ({"version": 2}, ChangesTold(), "its table went back from version 3 to 2"),
+    ({"version": 9}, LOST, "its log no longer holds version 3"),
+]
+
+
+@pytest.mark.parametrize(("update", "changes", "reason"), ANEW)
+def test_what_is_not_told_is_read_anew_where_that_doubles_nothing(update, changes, reason):
+    told = story(Replace())
+    updated(told, 3)
+    succeed(told)
+    updated(told, **update)
+    version = update["version"]
+    low, pinned, said = planned(told, told=lambda *_: changes)
+    assert (low, pinned, said) == (
+        None,
+        version,
+        f"orders updated, reads all of orders anew (version {version}): {reason}",
+    )
+    succeed(told, told=lambda *_: changes)
+    assert told.plan(told=lambda *_: changes).runs == ()
+
+
+@pytest.mark.parametrize(("update", "changes", "reason"), ANEW)
+def test_what_is_not_told_is_refused_where_rows_would_be_twice(update, changes, reason):
+    told = story()
+    updated(told, 3)
+    succeed(told)
+    updated(told, **update)
+    assert told.plan(told=lambda *_: changes).runs == ()
+    (said,) = told.waits("log", told=lambda *_: changes)
+    assert said == (
+        f"the changes of orders are not told: {reason}; to read all of it anew would append its rows twice: go on from "
+        f"version {update['version']} by `sparkassets mark log --done --reason …`, or drop the table of log to begin "
+        "anew"
+    )
+
+
+def test_without_a_feed_the_plan_says_how_to_turn_it_on():
+    told = story(Replace())
+    updated(told, 3)
+    succeed(told)
+    updated(told, 4)
+    untold = ChangesTold("untold", "version 4 (UPDATE) changed or removed rows")
+    (reason,) = told.waits("log", told=lambda *_: untold)
+    assert reason == (
+        "the changes of orders are not told: version 4 (UPDATE) changed or removed rows, and it keeps no change feed; "
+        "turn it on by ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true): what was before that is "
+        "not told"
+    )
+    unread = ChangesTold("unread", "version 4 of the Delta table at '/data/orders' is damaged")
+    assert told.waits("log", told=lambda *_: unread) == [
+        "the changes of orders are not told: version 4 of the Delta table at '/data/orders' is damaged"
+    ]
+
+
+def test_the_log_is_asked_for_what_came_since_only():
+    told = story()
+    updated(told, 3)
+    succeed(told)
+    updated(told, 6)
+    asked = []
+    told.plan(told=lambda asset, since, version: asked.append((asset.name, since, version)) or ChangesTold())
+    assert set(asked) == {("orders", Position("t", 3), 6)}
+
+
+def test_a_run_that_never_ended_is_settled_whatever_is_told_now():
+    """It may be in its table, and only a run that goes on with it can tell."""
+    told = story()
+    updated(told, 3)
+    succeed(told)
+    updated(told, 4)
+    claim = told.claim(told.plan().runs[0])
+    updated(told, 1, table="u")
+    (run,) = told.plan(gone=[claim]).runs
+    assert run.request.pins["orders"].low == "version 3 of table t"  # with which its reading is refused
+    assert run.recovers
+
+
+def test_what_was_read_above_a_column_before_has_no_version():
+    told = story(read=ReadAfter("id"))
+    updated(told, 3)
+    (run,) = told.plan().runs
+    told.succeed("log", told.claim(run), watermarks={"orders": "41"})
+    told.change(source("orders", by=None), consumer())
+    updated(told, 4)
+    (reason,) = told.waits("log")
+    assert reason.startswith("the changes of orders are not told: it was read after the highest value of a column")
