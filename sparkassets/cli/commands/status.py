@@ -45,6 +45,8 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
     print_table(terminal, COLUMNS, [_row(status, project.spec, now) for status in found])
     for status in found:
         print_failure(status.asset, status.error or "", terminal)
+        for mark in status.watermarks:
+            terminal.print(f"{status.asset}: {mark.inlet}: {clean(mark.text)}")
         for note in status.notes:
             terminal.print(f"{terminal.paint(status.asset, 'yellow')}: {clean(note)}")
     return 0

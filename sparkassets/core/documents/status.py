@@ -8,6 +8,7 @@ from sparkassets.core.documents.values import instant_text, spans
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
+    from sparkassets.core.planner.watermarks import Watermark
     from sparkassets.core.spec.model import ProjectSpec
 
 COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "skipped")
@@ -34,7 +35,21 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "next_at": instant_text(status.next_at),
         "paused": status.paused,
         "notes": list(status.notes),
+        "watermarks": [_watermark(each) for each in status.watermarks],
     }
+
+
+def _watermark(found: Watermark) -> dict[str, Any]:
+    """How far an inlet was read: up to a version of ``newest``, or a ``high`` value of a column.
+
+    ``behind`` counts versions, or updates of the inlet; it is null where that cannot be told.
+    """
+    told: dict[str, Any] = {"inlet": found.inlet}
+    if found.column is None:
+        told |= {"version": None if found.high is None else int(found.high), "newest": found.newest}
+    else:
+        told |= {"column": found.column, "high": found.high}
+    return {**told, "behind": found.behind, "newest_at": instant_text(found.newest_at)}
 
 
 def counts(status: AssetStatus) -> dict[str, int]:

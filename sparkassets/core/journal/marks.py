@@ -28,6 +28,7 @@ class MarkEntry:
         by: Who said it.
         came: What is there now for those that read the asset, and was not before.
         consumption, events, cursor: Of an asset without partitions: what was due, which is used up now.
+        watermarks: Of such an asset: from where it goes on in inlets that are read by their changes.
     """
 
     asset: str
@@ -40,6 +41,7 @@ class MarkEntry:
     consumption: Consumption = field(default_factory=Consumption)
     events: tuple[int, ...] = ()
     cursor: tuple[int, int] | None = None
+    watermarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def extra(self) -> dict[str, Any]:

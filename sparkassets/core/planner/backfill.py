@@ -10,6 +10,7 @@ from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.dividing import turn
 from sparkassets.core.planner.gates import gate
+from sparkassets.core.planner.increments import without_position
 from sparkassets.core.planner.instances import Shared, share_out
 from sparkassets.core.planner.lookback import before
 from sparkassets.core.planner.news import Causes, causes
@@ -192,7 +193,7 @@ def plan_backfill_unpartitioned(
     it stands for this run too, and uses up what this would.
 
     Raises:
-        InputError: The interval is outside the asset's bounds, and it is not forced.
+        InputError: The interval is outside the asset's bounds, and it is not forced; or it would append twice.
     """
     state = context.state_of(asset)
     if interval is not None and not force:
@@ -211,7 +212,7 @@ def plan_backfill_unpartitioned(
         schedule_date=context.now,
         reason=", ".join([f"backfill{over}", *aligned.notes, *gated.notes]),
         interval=interval,
-        pins={**context.pins(asset, state, EVERYTHING), **aligned.pins},
+        pins={**context.pins(asset, state, EVERYTHING), **without_position(context, asset, state), **aligned.pins},
         consumption=Consumption(found.uses.consumption.consumes) if found is not None else Consumption(),
     )
     events = found.events if found is not None else ()

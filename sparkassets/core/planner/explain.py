@@ -19,6 +19,7 @@ from sparkassets.core.planner.redefined import others, own_id, there_of
 from sparkassets.core.planner.redo import left_of, requested
 from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.skipped import by_mark, without_all
+from sparkassets.core.planner.watermarks import watermark
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
@@ -271,7 +272,9 @@ def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks:
     closed = [lost.reason if lost else None, stale_inlet(context, asset, inlet), _unquiet(context, inlet)]
     gates = [Node(reason, holds=False) for reason in closed if reason is not None]
     there = needed[0].holds if needed else context.dataset(inlet).seq > 0
-    children = (Node(_newest(context, inlet.uri, context.state_of(asset))), *needed, *gates)
+    state = context.state_of(asset)
+    reached = [Node(watermark(context, state, inlet).text)] if inlet.read is not None else []
+    children = (Node(_newest(context, inlet.uri, state)), *reached, *needed, *gates)
     return Node(f"inlet {inlet.name} ({_gates(inlet)})", there and not gates, children)
 
 

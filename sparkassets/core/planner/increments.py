@@ -12,6 +12,7 @@ from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.runs import ChangesTold, Pin, Position
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadChanges
+from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 _TURN_ON = "ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
@@ -51,7 +52,7 @@ def increments(case: Case, course: Course) -> Course:
 
 def _found(case: Case) -> dict[str, Increment]:
     """What a run reads of each inlet that is read by its changes."""
-    inlets = (inlet for inlet in case.asset.inlets.values() if isinstance(inlet.read, ReadChanges))
+    inlets = filter(_by_changes, case.asset.inlets.values())
     return {inlet.name: increment(case.context, case.asset, case.state, inlet) for inlet in inlets}
 
 
@@ -81,6 +82,40 @@ def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inl
     return Increment(pin, f"reads the changes of {inlet.name} in {versions(position, pin.version)}")
 
 
+def positions(context: PlanningContext, asset: AssetSpec) -> dict[str, Position]:
+    """What is there now of each inlet that is read by its changes, by its name; those not there are left out."""
+    pins = {name: context.pin(inlet, EVERYTHING) for name, inlet in asset.inlets.items() if _by_changes(inlet)}
+    return {
+        name: Position(pin.table_id, pin.version)
+        for name, pin in pins.items()
+        if pin.table_id is not None and pin.version is not None
+    }
+
+
+def _by_changes(inlet: InletSpec) -> bool:
+    return isinstance(inlet.read, ReadChanges)
+
+
+def without_position(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Pin]:
+    """What a backfill, which moves no position, reads of inlets that are read by their changes: all of them.
+
+    Where that would be there twice it reads nothing: it only goes on with what is there of a table that lost rows.
+
+    Raises:
+        InputError: There is nothing to go on with, so that it would do nothing.
+    """
+    found = positions(context, asset)
+    pins = {name: context.pin(asset.inlets[name], EVERYTHING) for name in found}
+    if asset.write is None or not asset.write.only_adds:
+        return pins
+    if found and state.stuck is None:
+        raise InputError(
+            f"asset {asset.name!r} appends what changed since its last run: a backfill would append it once more",
+            hint="`sparkassets run` appends what came since",
+        )
+    return {name: replace(pin, low=str(found[name])) for name, pin in pins.items()}
+
+
 def versions(position: Position, version: int) -> str:
     """The versions after a position up to another one, for a sentence.
 
@@ -89,12 +124,6 @@ def versions(position: Position, version: int) -> str:
     """
     first = position.version + 1
     return f"version {version}" if first == version else f"versions {first}..{version}"
-
-
-def behind(state: AssetState, inlet: InletSpec, version: int | None) -> tuple[Position, int] | None:
-    """How far an inlet's changes were read, and how many versions came since; None where that cannot be told."""
-    position = Position.parse(state.watermarks.get(inlet.name, ""))
-    return None if position is None or version is None else (position, max(0, version - position.version))
 
 
 def _told(context: PlanningContext, inlet: InletSpec, position: Position | None, pin: Pin) -> ChangesTold:

@@ -21,6 +21,7 @@ from sparkassets.core.planner.planner import decision_of
 from sparkassets.core.planner.redefined import notice
 from sparkassets.core.planner.redo import requested
 from sparkassets.core.planner.timing import due_ticks
+from sparkassets.core.planner.watermarks import Watermark, watermarks
 from sparkassets.core.planner.wording import prefixed
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
@@ -52,6 +53,7 @@ class AssetStatus:
         next_at: From when its timetable, or a time in its condition, lets it run next, Unix seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
+        watermarks: How far its inlets were read of which its runs read only what is new.
         notes: What its table lost, what others changed in it, or why it cannot be looked at; of a source what of it is
             left out.
     """
@@ -75,6 +77,7 @@ class AssetStatus:
     next_at: int | None = None
     paused: bool = False
     notes: tuple[str, ...] = ()
+    watermarks: tuple[Watermark, ...] = ()
     told: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
@@ -109,6 +112,7 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         running=live[-1].entry.run if live else None,
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
+        watermarks=watermarks(context, asset),
         notes=(*of_table(context, asset, state), *_of_code(context, asset, state), *_over_budget(context, asset)),
     )
 

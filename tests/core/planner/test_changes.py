@@ -2,10 +2,21 @@
 
 import pytest
 
+from sparkassets.core.documents.status import status_document
+from sparkassets.core.instants import instant
+from sparkassets.core.journal.codec import decode, encode, from_row, to_row
+from sparkassets.core.journal.entries import Numbered
+from sparkassets.core.journal.found import Found, TargetEntry
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.marking import Marking, mark
+from sparkassets.core.planner.status import asset_status
 from sparkassets.core.runs import ChangesTold, Position
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Append, Replace
+from sparkassets.errors import InputError
 from tests.builders import Story, asset, project, source
 
 LOST = ChangesTold("lost", "its log no longer holds version 3")
@@ -161,3 +172,108 @@ def test_what_was_read_above_a_column_before_has_no_version():
     updated(told, 4)
     (reason,) = told.waits("log")
     assert reason.startswith("the changes of orders are not told: it was read after the highest value of a column")
+
+
+def test_who_marks_it_as_done_goes_on_from_what_is_there():
+    told = story()
+    updated(told, 3)
+    succeed(told)
+    updated(told, 1, table="u")
+    assert told.plan().runs == ()
+    entry = mark(told.context(), Marking(told.project.assets["log"], EVERYTHING, "done", "read by hand", "ann"))
+    told.add(from_row(to_row(Numbered(entry, 9, instant(0), "test"))).entry)
+    assert told.plan().runs == ()
+    assert told.waits("log")[0].startswith("up to date")
+    updated(told, 2, table="u")
+    assert planned(told)[:2] == ("version 1 of table u", 2)
+    kept = decode(encode(told.state), journal_id="journal").assets["log"]
+    assert kept.watermarks == {"orders": "version 1 of table u"}
+
+
+def test_a_backfill_reads_all_where_that_doubles_nothing_and_moves_no_position():
+    told = story(Replace())
+    updated(told, 3)
+    succeed(told)
+    updated(told, 4)
+    log = told.project.assets["log"]
+    (run,) = plan_backfill_unpartitioned(told.context(), log, None).runs
+    assert (run.request.pins["orders"].low, run.request.pins["orders"].version) == (None, 4)
+    told.succeed("log", told.claim(run), watermarks={"orders": "version 4 of table t"})
+    assert told.state.assets["log"].watermarks == {"orders": "version 3 of table t"}
+    assert planned(told)[:2] == ("version 3 of table t", 4)
+
+
+def test_a_backfill_would_append_twice():
+    told = story()
+    updated(told, 3)
+    succeed(told)
+    updated(told, 4)
+    with pytest.raises(InputError) as refused:
+        plan_backfill_unpartitioned(told.context(), told.project.assets["log"], None)
+    assert str(refused.value) == (
+        "asset 'log' appends what changed since its last run: a backfill would append it once more\n"
+        "  hint: `sparkassets run` appends what came since"
+    )
+
+
+def test_who_goes_on_with_a_table_that_lost_rows_appends_nothing_twice():
+    """The backfill that a person asks for only says that what is there is right."""
+    told = story()
+    updated(told, 3)
+    succeed(told)
+    lost = Found("changed", "rows were deleted", EVERYTHING, "t", 2, "m")
+    told.add(TargetEntry("log", "log", lost, stuck=True, watermarks=told.state.assets["log"].watermarks))
+    updated(told, 4)
+    assert told.plan().runs == ()
+    (run,) = plan_backfill_unpartitioned(told.context(), told.project.assets["log"], None).runs
+    assert run.request.pins["orders"].low == "version 4 of table t"
+    told.succeed("log", told.claim(run), watermarks={"orders": "version 4 of table t"})
+    assert planned(told)[:2] == ("version 3 of table t", 4)
+
+
+def reached(told):
+    status = asset_status(told.context(), told.project.assets["log"])
+    (mark,) = status.watermarks
+    (document,) = status_document(status, told.project)["watermarks"]
+    (inlet,) = (
+        each for each in explain(told.context(), told.project.assets["log"]).children if each.text.startswith("inlet ")
+    )
+    assert mark.text in [each.text for each in inlet.children]
+    return mark.text, document
+
+
+def test_status_and_explain_tell_how_far_the_changes_were_read():
+    told = story()
+    assert reached(told) == (
+        "nothing was read yet",
+        {"inlet": "orders", "version": None, "newest": None, "behind": None, "newest_at": None},
+    )
+    updated(told, 3)
+    succeed(told)
+    at = "2025-01-01T00:00:00Z"
+    assert reached(told) == (
+        "read up to version 3",
+        {"inlet": "orders", "version": 3, "newest": 3, "behind": 0, "newest_at": at},
+    )
+    updated(told, 5)
+    assert reached(told) == (
+        "read up to version 3, 2 versions behind",
+        {"inlet": "orders", "version": 3, "newest": 5, "behind": 2, "newest_at": at},
+    )
+    updated(told, 1, table="u")
+    assert reached(told) == (
+        "read up to version 3",
+        {"inlet": "orders", "version": 3, "newest": 1, "behind": None, "newest_at": at},
+    )
+
+
+def test_status_and_explain_tell_how_far_a_column_was_read():
+    told = story(read=ReadAfter("id"))
+    updated(told, 3)
+    told.succeed("log", told.claim(told.plan().runs[0]), watermarks={"orders": "41"})
+    updated(told, 4)
+    updated(told, 5)
+    assert reached(told) == (
+        "read up to id 41, 2 updates behind",
+        {"inlet": "orders", "column": "id", "high": "41", "behind": 2, "newest_at": "2025-01-01T00:00:00Z"},
+    )

@@ -30,6 +30,7 @@ def mark_to(entry: MarkEntry) -> dict[str, Any]:
         "ticks": dict(using.ticks),
         "events": list(entry.events),
         "cursor": entry.cursor,
+        "watermarks": dict(entry.watermarks),
         **segments_to(entry.blocks),
     }
     return {
@@ -56,6 +57,7 @@ def mark_from(row: JournalRow, body: Mapping[str, Any]) -> MarkEntry:
         consumption=Consumption(body["consumes"], body["ticks"]),
         events=tuple(body["events"]),
         cursor=interval_from(body["cursor"]),
+        watermarks=body.get("watermarks", {}),
     )
 
 

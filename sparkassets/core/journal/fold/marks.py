@@ -59,5 +59,6 @@ def _whole(work: Workspace, asset: AssetState, entry: MarkEntry, _: int) -> Asse
     if entry.kind == "missing":
         return asset
     after = consumption.answered(work, asset, entry.consumption, entry.events)
-    after = replace(after, cursor=further(after.cursor, entry.cursor))
+    watermarks = {**after.watermarks, **entry.watermarks}
+    after = replace(after, cursor=further(after.cursor, entry.cursor), watermarks=watermarks)
     return made.accepted(accepted(after, entry.blocks), entry.blocks) if entry.kind == "done" else after
