@@ -34,15 +34,17 @@ def sum_cells(estimates: Sequence[Estimate]) -> list[str]:
 
 
 def in_all(found: Totals) -> str:
-    """One line of what all runs cost, and of how many it is not known."""
+    """One line of what all runs cost, and of how many it is not known; unknown where nothing is known of any."""
     parts = [
-        f"reads {size_text(found.bytes)} in {plural(found.files, 'file')}" + _without("bytes", found),
-        f"takes ~{duration_text(found.seconds)}" + _without("seconds", found),
-        f"writes ~{plural(found.rows, 'row')}" + _without("rows", found),
+        _figure("reads", f"{size_text(found.bytes)} in {plural(found.files, 'file')}", found, "bytes"),
+        _figure("takes", f"~{duration_text(found.seconds)}", found, "seconds"),
+        _figure("writes", f"~{plural(found.rows, 'row')}", found, "rows"),
     ]
     return f"in all {plural(found.runs, 'run')}: {', '.join(parts)}"
 
 
-def _without(figure: str, found: Totals) -> str:
-    count = found.unknown.get(figure, 0)
-    return f" (not known of {plural(count, 'run')})" if count else ""
+def _figure(verb: str, told: str, found: Totals, name: str) -> str:
+    count = found.unknown.get(name, 0)
+    if count == found.runs > 0:
+        return f"{verb} unknown" + (" rows" if name == "rows" else "")
+    return f"{verb} {told}" + (f" (not known of {plural(count, 'run')})" if count else "")

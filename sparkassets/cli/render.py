@@ -12,7 +12,7 @@ from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.phrases import few
+from sparkassets.core.phrases import few, series
 from sparkassets.core.planner.plan import Estimate, Note, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import labels, plural, unchanged_of
 from sparkassets.core.spec.model import ProjectSpec
@@ -63,28 +63,29 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         _print_runs(plan, project, terminal)
     else:
         terminal.print("", "nothing is due")
-    print_waiting(plan.waiting, project, terminal, quiet=True)
-    _print_notes(plan.notes, project, terminal)
+    print_waiting(plan.waiting, project, terminal, quiet=True, whole=terminal.width is None)
+    _print_notes(plan.notes, project, terminal, whole=terminal.width is None)
     if plan.changes:
         from sparkassets.cli.changes import print_changes
 
         print_changes(plan.changes, project, terminal)
 
 
-def _print_notes(notes: Sequence[Note], project: ProjectSpec, terminal: Terminal) -> None:
+def _print_notes(notes: Sequence[Note], project: ProjectSpec, terminal: Terminal, *, whole: bool = False) -> None:
     if not notes:
         return
     terminal.print("", "noticed:")
     columns = [Column("asset"), Column("partitions", free=True), Column("what", free=True)]
     rows: list[Row] = [
-        [Cell(note.asset, "yellow"), blocks_text(note.asset, note.blocks, project), note.text] for note in notes
+        [Cell(note.asset, "yellow"), blocks_text(note.asset, note.blocks, project, whole=whole), note.text]
+        for note in notes
     ]
     print_table(terminal, columns, rows)
 
 
 def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
     asset, partitions, reason = Column("asset"), Column("partitions", free=True), Column("reason", free=True)
-    rows = [_planned(run, project) for run in plan.runs]
+    rows = [_planned(run, project, whole=terminal.width is None) for run in plan.runs]
     if plan.totals is None:
         print_table(terminal, [asset, partitions, reason], rows)
         return
@@ -113,14 +114,16 @@ def print_downstream(
     from sparkassets.cli.costs import COST_COLUMNS, sum_cells
 
     rows: list[Row] = [
-        [Cell(name, "green"), blocks_text(name, blocks, project), *sum_cells(costs[name])]
+        [Cell(name, "green"), blocks_text(name, blocks, project, whole=terminal.width is None), *sum_cells(costs[name])]
         for name, blocks in after.items()
     ]
     print_table(terminal, [Column("asset"), Column("partitions", free=True), *COST_COLUMNS], rows)
 
 
-def print_waiting(items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool) -> None:
-    """Writes why assets do not run; with ``quiet`` also those that want nothing, dimmed."""
+def print_waiting(
+    items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool, whole: bool = False
+) -> None:
+    """Writes why assets do not run; with ``quiet`` also those that want nothing, dimmed; ``whole`` names all keys."""
     wanting = [item for item in items if not item.quiet]
     resting = [item for item in items if item.quiet]
     columns = [
@@ -131,10 +134,10 @@ def print_waiting(items: Sequence[Waiting], project: ProjectSpec, terminal: Term
     ]
     if wanting:
         terminal.print("", "waits:")
-        print_table(terminal, columns, [_waiting(item, project, "") for item in wanting])
+        print_table(terminal, columns, [_waiting(item, project, "", whole=whole) for item in wanting])
     if resting and quiet:
         terminal.print("", terminal.paint("nothing wanted:", "dim"))
-        print_table(terminal, columns, [_waiting(item, project, "dim") for item in resting])
+        print_table(terminal, columns, [_waiting(item, project, "dim", whole=whole) for item in resting])
 
 
 def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | None = None) -> None:
@@ -252,10 +255,12 @@ def _in_words(status: Status) -> str:
     return "planned anew" if status == "replanned" else status
 
 
-def blocks_text(asset: str, blocks: PartitionSet, project: ProjectSpec) -> str:
-    """The partitions of a run for people; empty for an asset without."""
+def blocks_text(asset: str, blocks: PartitionSet, project: ProjectSpec, *, whole: bool = False) -> str:
+    """The partitions of a run for people, the first few or the ``whole``; empty for an asset without."""
     spec = project.assets.get(asset)
-    return labels(blocks, spec.partitioning) if spec is not None else ""
+    if spec is None:
+        return ""
+    return series(spec.partitioning.told(blocks)) if whole else labels(blocks, spec.partitioning)
 
 
 def unchanged_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
@@ -276,13 +281,13 @@ def clock(unix: int | None, project: ProjectSpec, *, seconds: bool = False) -> s
     return zoned(instant(unix if seconds else unix - unix % 60), project.timezone, seconds=seconds)
 
 
-def _planned(run: PlannedRun, project: ProjectSpec) -> Row:
-    return [Cell(run.asset, "green"), blocks_text(run.asset, run.blocks, project), run.reason]
+def _planned(run: PlannedRun, project: ProjectSpec, *, whole: bool) -> Row:
+    return [Cell(run.asset, "green"), blocks_text(run.asset, run.blocks, project, whole=whole), run.reason]
 
 
-def _waiting(item: Waiting, project: ProjectSpec, style: str) -> Row:
+def _waiting(item: Waiting, project: ProjectSpec, style: str, *, whole: bool) -> Row:
     until = clock(item.until, project)
-    texts = (item.asset, blocks_text(item.asset, item.blocks, project), item.reason, until)
+    texts = (item.asset, blocks_text(item.asset, item.blocks, project, whole=whole), item.reason, until)
     return [Cell(text, style) for text in texts]
 
 

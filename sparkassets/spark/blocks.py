@@ -65,6 +65,15 @@ class Blocks:
         found = first.limit(_SHOWN + 1).collect()
         shown = (", " if len(values) == 1 else "; ").join(map(self._shown, found[:_SHOWN]))
         names = ", ".join(column.name for column in self.columns)
+        return RunError(
+            f"{self.asset}: rows outside the run's partitions {self.labels}: {names} is {shown}"
+            f"{', …' if len(found) > _SHOWN else ''}{self._nulls(strangers)}; nothing was written",
+            hint=self.hint,
+        )
+
+    @property
+    def hint(self) -> str:
+        """What to do about rows outside: to filter them, or to take days and midnights of the partition's own zone."""
         hint = "filter them in the query, or join {{ partitions }}"
         if self.is_open:
             hint += f"; segments that are to be computed: `sparkassets partitions {self.asset} add KEY…`"
@@ -73,14 +82,18 @@ class Blocks:
                 f"a TIMESTAMP is an instant, here shown in {self.timezone}, and midnight of UTC is none there: "
                 f"where a day is meant, CAST({zoned.name} AS DATE); else {hint}"
             )
-        return RunError(
-            f"{self.asset}: rows outside the run's partitions {self.labels}: {names} is {shown}"
-            f"{', …' if len(found) > _SHOWN else ''}{self._nulls(strangers)}; nothing was written",
-            hint=hint,
-        )
+        elif (days := next(filter(self._is_local_day, self.columns), None)) is not None:
+            hint = (
+                f"{days.name} is a day of {self.timezone}, and Spark makes days of UTC of a TIMESTAMP: "
+                f"to_date(from_utc_timestamp(<column>, '{self.timezone}')) is the day there; else {hint}"
+            )
+        return hint
 
     def _is_zoned(self, column: PartitionColumn) -> bool:
         return column.kind == "timestamp" and self.timezone != "UTC"
+
+    def _is_local_day(self, column: PartitionColumn) -> bool:
+        return column.kind == "date" and not column.is_segment and self.timezone != "UTC"
 
     def _text(self, column: PartitionColumn) -> str:
         name = sqltext.name(column.name)

@@ -132,3 +132,12 @@ def test_a_read_only_parent_is_told(tmp_path, monkeypatch, said):
         assert said("init") == (2, "", "error: cannot write into 'conf': Permission denied\n")
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_the_folder_may_be_an_option_as_elsewhere(tmp_path, monkeypatch, said):
+    monkeypatch.chdir(tmp_path)
+    assert said("init", "--project", "shop")[0] == 0
+    assert (tmp_path / "shop" / "project.yml").is_file()
+    code, _, err = said("init", "other", "--project", "shop")
+    assert (code, "the folder is named twice" in err) == (2, True)
+    assert not (tmp_path / "other").exists()

@@ -19,7 +19,7 @@ def test_the_tree(said):
     )
     assert rest == [
         "│  └─ read orders 2025-01-01",
-        "│     └─ 2025-01-01: observed at …, 2 files",
+        "│     └─ 2025-01-01: observed at …, among 2 files that this look found",
         "└─ ✗ 2030-01-01: not there",
     ]
 

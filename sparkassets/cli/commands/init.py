@@ -23,14 +23,18 @@ UNREADABLE = ("{", "}", "**", "%")
 
 
 @click.command("init")
-@click.argument("name", metavar="[DIR]", default="conf")
+@click.argument("name", metavar="[DIR]", required=False)
+@click.option("--project", "option", metavar="DIR", help="The same as DIR, as other commands have it.")
 @json_option
-def command(name: str, as_json: bool) -> int:
+def command(name: str | None, option: str | None, as_json: bool) -> int:
     """Write a small project that runs into DIR (default: conf).
 
     Two days of orders as CSV files, their revenue by day, and a report. What is there already is not touched: then
     nothing is written at all.
     """
+    if name is not None and option is not None:
+        raise InputError("the folder is named twice", hint="write DIR or --project DIR")
+    name = next((each for each in (name, option) if each is not None), str(USUAL_FOLDERS[0]))
     if not name:
         raise InputError("the name of the folder is empty", hint="for the current folder: sparkassets init .")
     folder = Path(name)

@@ -184,7 +184,7 @@ class _Tracer:
     def _traced(
         self, asset: AssetSpec, numbered: Numbered, asked: _Asked, *, own: PartitionSet, changed: tuple[str, ...]
     ) -> Origin:
-        origin, entry = replace(_origin(asset.name, numbered), blocks=own, changed=changed), numbered.entry
+        origin, entry = replace(_origin(asset.name, numbered, own), blocks=own, changed=changed), numbered.entry
         return self._with_reads(asset, entry, origin, asked) if isinstance(entry, SuccessEntry) else origin
 
     def _with_reads(self, asset: AssetSpec, entry: SuccessEntry, origin: Origin, asked: _Asked) -> Origin:
@@ -221,8 +221,8 @@ class _Tracer:
         return replace(read, origins=origins, parts=PartitionSet.union(each.blocks for each in origins) or EVERYTHING)
 
 
-def _origin(asset: str, numbered: Numbered) -> Origin:
-    """What an entry tells, of all of it."""
+def _origin(asset: str, numbered: Numbered, own: PartitionSet) -> Origin:
+    """What an entry tells of ``own`` of its partitions."""
     origin = Origin(asset, "unknown", NOTHING, numbered.seq, unix(numbered.at))
     match numbered.entry:
         case SuccessEntry() as entry:
@@ -239,12 +239,20 @@ def _origin(asset: str, numbered: Numbered) -> Origin:
         case TargetEntry() as entry:
             return replace(origin, kind="lost", note=entry.found.reason)
         case ObservedEntry() as entry:
-            files = entry.extra.get("files")
-            note = f"{files:,} file{'' if files == 1 else 's'}" if isinstance(files, int) else ""
+            note = _files_of(entry, own)
             return replace(origin, kind="source", table_id=entry.table_id, version=entry.version, note=note)
         case EventEntry() as entry:
             return replace(origin, kind="event", run=entry.run, note=f"id {entry.id}" if entry.id is not None else "")
     raise TypeError(f"{numbered.entry!r} brings nothing")
+
+
+def _files_of(entry: ObservedEntry, own: PartitionSet) -> str:
+    """How many files a look found that tells of these partitions, maybe among others; empty where it counted none."""
+    files = entry.extra.get("files")
+    if not isinstance(files, int):
+        return ""
+    told = f"{files:,} file{'' if files == 1 else 's'}"
+    return told if own.covers(entry.changed) else f"among {told} that this look found"
 
 
 def _changes(numbered: Numbered) -> list[tuple[PartitionSet, str]]:

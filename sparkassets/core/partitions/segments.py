@@ -72,6 +72,8 @@ class SegmentPartition:
 
     def _known(self, segment: str) -> str | None:
         """A hint at the key that was meant, or at all that there are, as they are written."""
+        if self.keys == (WHOLE,):
+            return "none is known yet: until then a run is of all of them, *"
         return did_you_mean(encoded(segment), map(encoded, self.keys))
 
 
@@ -98,10 +100,16 @@ def among(dimensions: Sequence[SegmentPartition], texts: Iterable[str]) -> tuple
     named: dict[str, list[str]] = {}
     for text in texts:
         column, found, key = text.partition("=")
-        dimension = next((each for each in dimensions if found and each.column == column), None)
+        dimension = next((each for each in dimensions if found and each.column.lower() == column.lower()), None)
         if dimension is None and len(dimensions) != 1:
             expected = listing([f"{each.column}=KEY" for each in dimensions])
-            raise PartitionError(f"'{text}' does not tell its dimension; expected {expected}")
+            columns = [each.column for each in dimensions]
+            hint = did_you_mean(column, columns) if found else None
+            raise PartitionError(f"'{text}' does not tell its dimension; expected {expected}", hint=hint)
+        if dimension is None and found and decoded(text) not in dimensions[0].keys:
+            own = dimensions[0].column
+            hint = did_you_mean(column, [own])
+            raise PartitionError(f"'{text}': {column!r} is no column of segments; expected {own}=KEY or KEY", hint=hint)
         known, wanted = (dimension, key) if dimension is not None else (dimensions[0], text)
         named.setdefault(known.column, []).extend(known.parse(wanted))
     return tuple(product(*(dict.fromkeys(named.get(each.column, each.keys)) for each in dimensions)))

@@ -92,7 +92,7 @@ def unlisted(asset: AssetSpec, state: AssetState) -> list[Note]:
         return []
     found = asset.partitioning.unknown(asset.partitioning.inside(state.coverage))
     of_what = "known segment" if asset.partitioning.is_open else "segment of the list"
-    text = f"no {of_what} any more; its rows stay, and nothing computes them"
+    text = f"no {of_what} any more; any rows of it stay, and nothing computes them"
     return [Note(asset.name, text, found)] if found else []
 
 

@@ -90,7 +90,7 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
         behind = (_down(context, asset, inlet, failed, wanted) & context.allowed(asset)) - blocked
         if able := behind & over:
             blocked, failure = blocked | able, failure or before.failure
-            waiting.append(Waiting(asset.name, f"waits for {before.failure}", None, able))
+            waiting.append(Waiting(asset.name, f"waits for {before.failure}{_all_the_same(inlet)}", None, able))
         after = _down(context, asset, inlet, before.coming, wanted) & context.allowed(asset)
         able = _complete(context, asset, inlet, before.coming, after & over) - coming - blocked
         if able:
@@ -98,6 +98,14 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
             waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, able))
         later = later | _begun((behind | after) - over, asset, before)
     return UpstreamWaits(coming, blocked, tuple(waiting), failure, later)
+
+
+def _all_the_same(inlet: InletSpec) -> str:
+    """That a gate which asks for less than all does not let through what reads a failure."""
+    kind = inlet.require.kind
+    if kind == "all":
+        return ""
+    return f", and counts whatever `require: {kind}` says: `sparkassets mark {inlet.name}` accepts or skips it"
 
 
 def _complete(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, Tag
 from pydantic.fields import FieldInfo
@@ -435,8 +435,14 @@ def _kind_of_partition(value: object) -> str | None:
     return "<segments>" if kind == "<map>" and partition_map(value) is SegmentsMap else kind
 
 
+WITHOUT_OPTIONS: Final = ("full_refresh", "every_instance", "latest_only")
+"""The strategies that are a name and nothing else."""
+
+
 def _kind_of_strategy(value: object) -> str | None:
     kind = kind_of(value)
+    if isinstance(value, dict) and any(name in value for name in WITHOUT_OPTIONS):
+        return None
     return "<segments>" if kind == "<map>" and strategy_map(value) is SegmentStrategyMap else kind
 
 

@@ -17,7 +17,7 @@ from sparkassets.core.partitions import (
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import KeyMap, PartitionsMap
-from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.suggestions import did_you_mean, nearest
 from sparkassets.frozen import frozen
 
 _TIMES: Final[Mapping[str, PartitionMapping]] = {"all": Whole(), "latest": Newest()}
@@ -81,7 +81,7 @@ def said(at: At, written: str | PartitionsMap | None, down: Side, up: Side) -> S
 def _check_newest(at: At, up: Side) -> None:
     if up.partitioning.time is None:
         message = f"the newest partition is one by time, but those of asset {up.name!r} have none"
-        at.problem(message, hint="without it, each block reads the newest version")
+        at.problem(message, hint="leave it out: what a block needs is read at its newest version")
 
 
 class _Maps:
@@ -161,16 +161,23 @@ class _Maps:
         if column.lower() not in names:
             known = [*(each.column for each in self.down.segments), *sorted(names)]
             message = f"{column!r} is no dimension of {self.down.name!r}, nor the time of {self.up.name!r}"
-            keyed = any(column in each.keys for each in self.down.segments)
-            at.key_problem(message, hint=f"write {{{column}: [{value}]}}" if keyed else did_you_mean(column, known))
+            at.key_problem(message, hint=self._meant(column, value, known))
         elif value not in _TIMES:
             at.problem(
-                f"{column!r} is of time, which is 'all' or 'latest' here", hint="time maps by overlap, or 'window'"
+                f"{column!r} is of time; expected 'all' or 'latest'",
+                hint="leave it out: time maps by overlap, or by a `window` beside `partitions`",
             )
         else:
             if value == "latest":
                 _check_newest(at, self.up)
             self.time = _TIMES[str(value)]
+
+    def _meant(self, column: str, value: object, known: Sequence[str]) -> str | None:
+        """What was meant by a key that is no dimension: a segment, ``from``, or a dimension."""
+        if any(column in each.keys for each in self.down.segments):
+            return f"write {{{column}: [{value}]}}"
+        own = "from" if nearest(column, [*known, "from"]) == "from" else None
+        return f"did you mean {{from: {value}}}?" if own else did_you_mean(column, known)
 
     def _renamed(self, at: At, own: SegmentPartition, column: str) -> None:
         theirs = self._their(at, column)

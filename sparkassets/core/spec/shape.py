@@ -62,12 +62,14 @@ def shape(model: type[M], document: Document, *, stand_in: Mapping[str, object])
         document: Read.
         stand_in: Values for the keys that no document may lack.
     """
+    unread = frozenset(document.failed)
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
         findings = list(_findings(error, model, document.data))
     for finding in findings:
-        finding.report(document)
+        if not (finding.lacks and finding.unreliable in unread):  # what was refused is what it lacks
+            finding.report(document)
     return _salvage(model, document.data, findings, stand_in)
 
 
@@ -90,6 +92,7 @@ class _Finding:
     Attributes:
         at_key: Whether the key is at fault, else its value.
         unreliable: Another top-level key, missing or probably meant, that cannot be relied on.
+        lacks: A key is missing.
     """
 
     path: Path
@@ -97,6 +100,7 @@ class _Finding:
     hint: str | None = None
     at_key: bool = False
     unreliable: str | None = None
+    lacks: bool = False
 
     def report(self, document: Document) -> None:
         at = At(document, self.path)
@@ -126,8 +130,7 @@ def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _F
     key = str(path[-1])
     if refused := refused_key(_general(path)):
         return _Finding(path, refused, at_key=True)
-    described = _MAPS[model][_general(path[:-1])]
-    inner = described if isinstance(described, type) else described(_value(data, path[:-1]))
+    inner = _described(path[:-1], model, data)
     if inner is files.SegmentsMap and key in files.keys_of(files.PartitionMap):
         product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
         return _Finding(path, f"{key!r} belongs to a partition by time, not beside 'segments'", product, at_key=True)
@@ -137,15 +140,22 @@ def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _F
     return _Finding(path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant)
 
 
+def _described(path: Path, model: type[BaseModel], data: dict[str, Any]) -> type[BaseModel]:
+    """What describes the map at a path."""
+    described = _MAPS[model][_general(path)]
+    return described if isinstance(described, type) else described(_value(data, path))
+
+
 def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_Finding]:
-    """Nothing where a key or a value that is refused already explains it."""
+    """Nothing where a key or a value that is refused already explains it, or a key that is mistyped."""
     beside = _value(data, path[:-1])
     for key, value in beside.items() if isinstance(beside, dict) else ():
         general = _general((*path[:-1], key))
-        if refused_key(general) or refused_value(general, value):
+        mistyped = key not in files.keys_of(_described(path[:-1], model, data)) and nearest(key, [str(path[-1])])
+        if refused_key(general) or refused_value(general, value) or mistyped:
             return
     message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
-    yield _Finding(path[:-1], message, unreliable=str(path[0]))
+    yield _Finding(path[:-1], message, unreliable=str(path[0]), lacks=True)
 
 
 def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _Finding:
@@ -176,6 +186,9 @@ def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
         return "put it in quotes"
     if value is None and _general(path[:-1]) == "partition.segments":
         return "NULL is in no segment"
+    if path == ("strategy",) and isinstance(value, dict):
+        named = next((key for key in value if key in files.WITHOUT_OPTIONS), None)
+        return f"{named} has no options: write strategy: {named}" if named else None
     if value == "upsert" and path == ("write",):
         return "write {upsert: {keys: [<column>]}}"
     return meant_by(value, FIXED) if _general(path) == "partition.by" and isinstance(value, str) else None

@@ -53,7 +53,7 @@ def time_dimension(
     if by == AUTO:
         by, outer = _own_interval(at / "by", keys, within)
     end, ahead = written.end, None
-    if end is not None and end.startswith("+"):
+    if end is not None and (end.startswith("+") or _is_duration(end)):
         ahead, end = _ahead(at / "end", end), None
     inner = bounds(at, timezone=written.timezone, start=written.start, end=end, outer=outer)
     offset = _offset(at / "offset", written.offset, by) if written.offset is not None else 0
@@ -114,8 +114,19 @@ def _offset(at: At, written: str, by: str) -> int:
     return found
 
 
+def _is_duration(written: str) -> bool:
+    try:
+        return Duration.parse(written) is not None
+    except InstantError:
+        return False
+
+
 def _ahead(at: At, written: str) -> str | None:
     """The duration of ``+2d``."""
+    if not written.startswith("+"):
+        hint = f"write +{written.removeprefix('-')}, which is so much ahead of now"
+        at.problem(f"'end' is {written!r}; expected a date, a time, or a duration after a +", hint=hint)
+        return None
     try:
         length = Duration.parse(written[1:])
     except InstantError as error:

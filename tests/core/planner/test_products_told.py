@@ -80,7 +80,10 @@ def test_a_key_that_left_the_list_keeps_its_rows_and_that_is_said():
     assert not told.plan().runs
     sums = told.project.assets["sums"]
     assert asset_status(told.context(), sums).notes == (
-        "2025-01-01T00..2025-01-01T23,de: no segment of the list any more; its rows stay, and nothing computes them",
+        (
+            "2025-01-01T00..2025-01-01T23,de: no segment of the list any more; any rows of it stay, and nothing "
+            "computes them"
+        ),
     )
     found = dict(grid(told.context(), sums))
     assert (found["2025-01-01T05,de"], found["2025-01-01T05,nl"]) == ("unlisted", "current")

@@ -105,7 +105,7 @@ class TestRemoved:
         assert plan.runs == ()
         (note,) = plan.notes
         assert (note.asset, story.keys("model", note.blocks)) == ("model", ["b"])
-        assert note.text == "no known segment any more; its rows stay, and nothing computes them"
+        assert note.text == "no known segment any more; any rows of it stay, and nothing computes them"
 
     def test_it_stays_removed_whatever_comes(self, story):
         story.observed("readings", "a", "b")

@@ -24,7 +24,7 @@ def test_what_left_the_list_is_not_counted_as_current():
     assert "1 partition current: 2025-01-01,nl" in told
     assert "1 partition not listed any more: 2025-01-01,de" in told
     (note,) = story.plan().notes
-    assert note.text == "no segment of the list any more; its rows stay, and nothing computes them"
+    assert note.text == "no segment of the list any more; any rows of it stay, and nothing computes them"
 
 
 def test_all_segments_of_a_time_are_told_together():

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from sparkassets.core.definitions import Definition
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.requests import BackfillEntry
-from sparkassets.core.partitions import NOTHING, Newest
+from sparkassets.core.partitions import NOTHING, Newest, Overlap
 from sparkassets.core.planner.backfill import all_blocks, plan_backfill
 from sparkassets.core.planner.changes import code_changes
 from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.impact import impact_of
 from sparkassets.core.planner.status import asset_status, stretches
-from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Require
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, days, project, source
 
@@ -118,6 +120,21 @@ class TestAWeekThatIsNotOver:
             "- weekly",
             "  - 2025-W02..2025-W03: not over before 2025-01-13T00:00Z",
         ]
+
+    @pytest.mark.parametrize(
+        ("kind", "said"),
+        [
+            ("all", ""),
+            ("any", ", and counts whatever `require: any` says: `sparkassets mark daily` accepts or skips it"),
+        ],
+    )
+    def test_a_failure_before_it_counts_whatever_is_required(self, kind, said):
+        inlet = InletSpec("daily", "", Overlap(), require=Require(kind))
+        story = Story(project(source("s"), asset("daily", "s"), asset("weekly", inlet, by="week")), now="2025-01-09")
+        story.observed("s", "2024-12-30..2025-01-05")
+        (run,) = (each for each in story.plan().runs if each.asset == "daily")
+        story.fail("daily", story.claim(run))
+        assert story.waits("weekly", invocation="i") == [f"waits for daily 2024-12-30..2025-01-05, which failed{said}"]
 
     def test_a_partition_is_explained_by_its_own_run(self):
         story = Story(project(source("s"), asset("a", "s", strategy=DateRange(max_partitions_per_run=1))))

@@ -153,7 +153,7 @@ a.yml:3:30: 'partitions' of inlet 'sales' is a list; expected all, latest, align
 a.yml:3:30: the newest partition is one by time, but those of asset 'rates' have none
     inlets: {rates: {partitions: latest}}
                                  ^^^^^^
-  hint: without it, each block reads the newest version
+  hint: leave it out: what a block needs is read at its newest version
 """,
         ),
         (
@@ -247,10 +247,10 @@ a.yml:3:30: the map of partitions is empty
             REGIONS,
             "{sales: {partitions: {day: country}}}",
             """\
-a.yml:3:36: 'day' is of time, which is 'all' or 'latest' here
+a.yml:3:36: 'day' is of time; expected 'all' or 'latest'
     inlets: {sales: {partitions: {day: country}}}
                                        ^^^^^^^
-  hint: time maps by overlap, or 'window'
+  hint: leave it out: time maps by overlap, or by a `window` beside `partitions`
 """,
         ),
         (

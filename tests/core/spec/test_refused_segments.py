@@ -202,9 +202,6 @@ a.yml:2:13: the key 'column' is missing in item 1 of 'partition'
 partition: {segments: [de], colum: region}
 """,
             """\
-a.yml:2:12: the key 'column' is missing in 'partition'
-    partition: {segments: [de], colum: region}
-               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 a.yml:2:29: unknown key 'colum' in 'partition'
     partition: {segments: [de], colum: region}
                                 ^^^^^

@@ -1,0 +1,98 @@
+"""Slips that people make: each is one problem, and says what was meant."""
+
+import pytest
+
+from sparkassets.core.partitions import PartitionError, Partitioning, SegmentPartition
+from sparkassets.core.partitions.segments import WHOLE
+from tests.core.spec.in_memory import errors
+
+DAILY = "asset: s\nsource: delta\npath: s\npartition: {by: day, column: day}\n"
+
+
+def told(text: str) -> str:
+    return errors({"a.yml": f"asset: a\n{text}\n", "a.sql": "SELECT * FROM {{ inlets.s }}", "s.yml": DAILY})
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "partition: {by: day, column: day}\ninlets: {s: {partitions: {form: day}}}",
+            "a.yml:3:27: 'form' is no dimension of 'a', nor the time of 's'",
+            "did you mean {from: day}?",
+        ),
+        (
+            "partition: {by: day, column: day, end: 2d}",
+            "a.yml:2:40: 'end' is '2d'; expected a date, a time, or a duration after a +",
+            "write +2d, which is so much ahead of now",
+        ),
+        (
+            "partition: {by: day, column: day}\nstrategy: {every_instance: {max: 3}}",
+            (
+                "a.yml:3:11: 'strategy' is a map; expected full_refresh, every_instance, latest_only, date_range, "
+                "segments or {date_range: {…}}"
+            ),
+            "every_instance has no options: write strategy: every_instance",
+        ),
+        (
+            "partition: {by: day, column: day}\nstrategy: {date_rang: {lookback: 3d}}",
+            "a.yml:3:12: unknown key 'date_rang' in 'strategy'",
+            "did you mean 'date_range'?",
+        ),
+        ("partition: {bye: day, column: day}", "a.yml:2:13: unknown key 'bye' in 'partition'", "did you mean 'by'?"),
+        (
+            'partition: {segments: ["\\0", de], column: region}',
+            "a.yml:2:24: this text holds the character U+0000, which neither paths nor SQL can have",
+            None,
+        ),
+    ],
+)
+def test_a_slip_is_one_problem(text, message, hint):
+    lines = told(text).splitlines()
+    assert lines[0] == message
+    assert lines[3:] == ([f"  hint: {hint}"] if hint else [])
+
+
+SHOPS, REGIONS = SegmentPartition("shop", ("a", "b")), SegmentPartition("region", ("de", "nl=x"))
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "text", "message", "hint"),
+    [
+        (
+            (SHOPS,),
+            "shp=a",
+            "'shp=a': 'shp' is no column of segments; expected shop=KEY or KEY",
+            "did you mean 'shop'?",
+        ),
+        (
+            (SHOPS,),
+            "custmer=a",
+            "'custmer=a': 'custmer' is no column of segments; expected shop=KEY or KEY",
+            "known is shop",
+        ),
+        ((SHOPS,), "shop=c", "'c' is no segment of shop", "known are a, b"),
+        (
+            (SHOPS, REGIONS),
+            "regoin=de",
+            "'regoin=de' does not tell its dimension; expected shop=KEY or region=KEY",
+            "did you mean 'region'?",
+        ),
+        (
+            (SegmentPartition("shop", (WHOLE,), is_open=True),),
+            "a",
+            "'a' is no known segment of shop",
+            "none is known yet: until then a run is of all of them, *",
+        ),
+    ],
+)
+def test_a_segment_that_is_none(dimensions, text, message, hint):
+    with pytest.raises(PartitionError) as raised:
+        Partitioning(None, dimensions).of_segments([text])
+    assert (str(raised.value.args[0]), raised.value.hint) == (message, hint)
+
+
+def test_a_segment_may_hold_what_looks_like_a_column():
+    regions = Partitioning(None, (REGIONS,))
+    assert regions.labels(regions.of_segments(["nl=x"])) == ["nl=x"]
+    assert regions.labels(regions.of_segments(["Region=de"])) == ["de"]
