@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, is_dataclass
+from functools import partial
 from inspect import get_annotations
 from operator import attrgetter
 from threading import RLock
@@ -18,8 +19,8 @@ def frozen(cls: type[T]) -> type[T]:
     """What ``@dataclass(frozen=True, slots=True)`` makes, at a fifth of its price: a hundred are made at every start.
 
     The standard library looks at every field, and writes and compiles eight functions for each class. Here the fields
-    are looked at, and `__init__` alone is written, when the first value is made: at a start half of the classes have
-    none. The other methods look at the fields when they are called.
+    are looked at, and `__init__` alone is written, once so many values were made that it pays: at a start most classes
+    have few or none. The other methods look at the fields when they are called.
     """
     own = get_annotations(cls)
     before: tuple[str, ...] = getattr(cls, "__match_args__", ())
@@ -56,6 +57,15 @@ class _Undescribed:
     def __set_name__(self, made: type, name: str) -> None:
         self._made, self._name = made, name
 
+    def defaults(self) -> dict[str, object]:
+        """The fields of the class itself, each with its default, a `_New` or `MISSING`."""
+        with _DESCRIBING:
+            if self._made.__dict__[self._name] is not self:
+                described = self._made.__dict__["__dataclass_fields__"]
+                return {name: _default(described[name]) for name in get_annotations(self._unslotted)}
+            given = ((name, self._unslotted.__dict__.get(name, MISSING)) for name in get_annotations(self._unslotted))
+            return {name: _default(one) if isinstance(one, Field) else one for name, one in given}
+
     def __get__(self, instance: object, owner: type) -> object:
         with _DESCRIBING:
             if self._made.__dict__[self._name] is self:
@@ -72,18 +82,78 @@ _DESCRIBING = RLock()
 """Held while a class and its bases are described: it takes the defaults of fields off the class, so once is all."""
 
 
-class _Unwritten:
-    """Stands for ``__init__`` until somebody looks at it."""
+_FIRST = 24
+"""Values of a class that are made without an ``__init__`` of its own, which takes as long to write as these do."""
 
-    __slots__ = ("_made",)
+
+class _Unwritten:
+    """Stands for ``__init__`` until it is written: assigns the fields of the first values one by one."""
+
+    __slots__ = ("_layout", "_left", "_made")
 
     def __set_name__(self, made: type, name: str) -> None:
-        self._made = made
+        self._made, self._left = made, _FIRST
+        self._layout: tuple[_Assigned, ...] | None = None
 
     def __get__(self, instance: object, owner: type) -> object:
+        if instance is not None and self._left > 0:
+            self._left -= 1
+            return partial(self._assign, instance)
+        return self._written().__get__(instance, owner)
+
+    def _written(self) -> FunctionType:
         written = _init(self._made)
         self._made.__init__ = written  # type: ignore[misc]  # it takes this one's place
-        return written.__get__(instance, owner)
+        return written
+
+    def _assign(self, instance: Any, /, *args: object, **named: object) -> None:  # noqa: ANN401  of any class
+        if self._layout is None:
+            self._layout = _layout(self._made)
+        given = dict(zip((name for name, _, _ in self._layout), args, strict=False))
+        known = {**given, **named}
+        expected = sum(name in known or default is not MISSING for name, _, default in self._layout)
+        fits = len(given) == len(args) and len(known) == len(given) + len(named)
+        if not fits or expected < len(self._layout) or not known.keys() <= {name for name, _, _ in self._layout}:
+            self._written()(instance, *args, **named)  # which says what is wrong
+            return
+        for name, assign, default in self._layout:
+            if name in known:
+                assign(instance, known[name])
+            else:
+                assign(instance, default.new() if isinstance(default, _New) else default)
+        if hasattr(instance, "__post_init__"):
+            instance.__post_init__()
+
+
+class _New:
+    """A default that is made for each value."""
+
+    __slots__ = ("new",)
+
+    def __init__(self, new: Callable[[], object]) -> None:
+        self.new = new
+
+
+_Assigned = tuple[str, Callable[[object, object], None], Any]
+"""A field's name, what assigns it, and its default, a `_New` or `MISSING`."""
+
+
+def _layout(made: Any) -> tuple[_Assigned, ...]:  # noqa: ANN401  a class of any fields
+    """Its fields in order, those of its bases first; read off the classes, as describing one takes long."""
+    found: dict[str, object] = {}
+    for each in reversed(made.__mro__):
+        described = each.__dict__.get("__dataclass_fields__")
+        if isinstance(described, _Undescribed):
+            found |= described.defaults()
+        elif described is not None:
+            found |= {name: _default(one) for name, one in described.items()}
+    return tuple((name, getattr(made, name).__set__, default) for name, default in found.items())
+
+
+def _default(given: Field[Any]) -> object:
+    if given.default_factory is not MISSING:
+        return _New(given.default_factory)
+    return given.default
 
 
 def _init(made: Any) -> FunctionType:  # noqa: ANN401  a class of any fields

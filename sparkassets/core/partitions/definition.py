@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import DAY, Duration, day_number, local_date, local_datetime, local_seconds, offsets
-from sparkassets.core.partitions.excluding import ExcludingGrid, Plain
 from sparkassets.core.partitions.grains import FIXED, YEARS, PartitionError
 from sparkassets.core.partitions.hours import HourGrid
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.slices import SliceGrid
-from sparkassets.core.partitions.ticks import CronGrid
 from sparkassets.frozen import frozen
 
-Grid = Plain | ExcludingGrid
+if TYPE_CHECKING:
+    from sparkassets.core.partitions.excluding import ExcludingGrid, Plain
+
+    Grid = Plain | ExcludingGrid
 
 
 @frozen
@@ -116,18 +118,18 @@ class TimePartition:
         >>> TimePartition("day", "UTC", exclude="* * * * FRI,SAT").stop(0) // 86400
         1
         """
-        grid = self._grid
-        return grid.stop(start) if isinstance(grid, ExcludingGrid) else grid.next(start)
+        grid = self._excluding
+        return self._grid.next(start) if grid is None else grid.stop(start)
 
     def exact(self, ranges: RangeSet) -> RangeSet:
         """The time of ``ranges``, which are bounded, without what is excluded."""
-        grid = self._grid
-        return grid.exact(ranges) if isinstance(grid, ExcludingGrid) else ranges
+        grid = self._excluding
+        return ranges if grid is None else grid.exact(ranges)
 
     def of_instant(self, unix: int) -> tuple[int, int] | None:
         """The slot that holds an instant, as (start, end); None where it is excluded."""
-        grid = self._grid
-        return grid.of_instant(unix) if isinstance(grid, ExcludingGrid) else (grid.floor(unix), grid.next(unix))
+        grid = self._excluding
+        return (self.floor(unix), self.next(unix)) if grid is None else grid.of_instant(unix)
 
     def local_start(self, start: int) -> datetime:
         """The wall-clock time, naive, at which the slot with that start begins.
@@ -365,17 +367,31 @@ class TimePartition:
     def _grid(self) -> Grid:
         return _grid(*self._identity)
 
+    @property
+    def _excluding(self) -> ExcludingGrid | None:
+        """The grid where something is excluded."""
+        return _excluding(*self._identity) if self.exclude else None
+
 
 @lru_cache(maxsize=1024)
 def _grid(by: str, timezone: str, offset: int, exclude: str) -> Grid:
     """The grid of a grain in a zone, shared by all partitions of that kind."""
-    plain = _plain(by, timezone, offset)
-    return ExcludingGrid(plain, exclude) if exclude else plain
+    return _excluding(by, timezone, offset, exclude) if exclude else _plain(by, timezone, offset)
+
+
+@lru_cache(maxsize=1024)
+def _excluding(by: str, timezone: str, offset: int, exclude: str) -> ExcludingGrid:
+    """The grid with what is excluded; few projects need it, or crons, so it loads where it is asked for."""
+    from sparkassets.core.partitions.excluding import ExcludingGrid
+
+    return ExcludingGrid(_plain(by, timezone, offset), exclude)
 
 
 def _plain(by: str, timezone: str, offset: int) -> Plain:
     """The grid without what is excluded."""
     if by not in FIXED:
+        from sparkassets.core.partitions.ticks import CronGrid
+
         return CronGrid(by, timezone)
     return HourGrid(timezone) if by == "hour" else SliceGrid(by, timezone, offset)
 

@@ -14,7 +14,8 @@ from datetime import date
 from functools import lru_cache
 from typing import Final
 
-from sparkassets.core.crons import CronFields, expand
+from sparkassets.core.crons.expand import expand
+from sparkassets.core.crons.fields import CronFields
 from sparkassets.core.instants import DAY, Duration, day_number, local_date
 from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.hours import HourGrid

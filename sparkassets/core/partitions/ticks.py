@@ -18,9 +18,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
-from sparkassets.core.crons import WallClockTicks, expand
+from sparkassets.core.crons.expand import expand
 from sparkassets.core.crons.fields import DayFields
-from sparkassets.core.crons.wall_clock import EARLIEST, LATEST
+from sparkassets.core.crons.wall_clock import EARLIEST, LATEST, WallClockTicks
 from sparkassets.core.instants import DAY, Duration, local_datetime, local_seconds, offsets
 from sparkassets.core.partitions.grains import PartitionError, check_year
 from sparkassets.core.partitions.walls import moved_by, offset_text

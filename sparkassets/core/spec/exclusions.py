@@ -9,7 +9,7 @@ import re
 from datetime import date
 from typing import Final
 
-from sparkassets.core.crons import CronError, expand
+from sparkassets.core.crons.expand import CronError, expand
 from sparkassets.core.instants import DAY, day_number, local_date
 from sparkassets.core.partitions import PartitionError, TimePartition
 from sparkassets.core.partitions.excluding import excluded_text

@@ -8,7 +8,9 @@ from functools import cache
 from typing import Final
 
 from sparkassets.core.conditions.parse import is_time_text
-from sparkassets.core.crons import CronError, CronFields, WallClockTicks, expand
+from sparkassets.core.crons.expand import CronError, expand
+from sparkassets.core.crons.fields import CronFields
+from sparkassets.core.crons.wall_clock import WallClockTicks
 from sparkassets.core.instants import DAY, Duration, InstantError
 from sparkassets.core.partitions import FIXED, TimePartition
 from sparkassets.core.spec.document import At
