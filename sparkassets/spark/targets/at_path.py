@@ -18,9 +18,10 @@ from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import TargetTable, described, open_table, path_of
 from sparkassets.spark.targets import by_driver, by_spark, history
-from sparkassets.spark.targets.unchanged import after_commit
+from sparkassets.spark.targets.unchanged import MERGED, after_commit, after_merge
+from sparkassets.spark.upserts.staged import tidy
 from sparkassets.spark.workplace import Workplace
-from sparkassets.spark.writes import check_schema, planned
+from sparkassets.spark.writes import PlannedWrite, check_schema, mode_of, planned
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -87,15 +88,30 @@ class PathTarget:
         with self._workplace.work(made.order) as (session, work):
             work.check(made.order.run)
             table = open_table(path_of(self._asset))
-            there = _still(session, made, table)
-            plan = planned(made.order, made.frame, schema=made.schema, table=there)
-            ours = why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
-            if ours and by_driver.write(made, plan, table, marker=marker):
+            if table is not None and is_in(table, app=marker.app_id, version=marker.version):
                 return
-            self._enlist()
-            with held(made):
-                _refuse_conflicts(made, table, marker)
-                by_spark.write(plan, marker=marker)
+            there = _still(session, made, table)
+            if mode_of(self._asset).by_spark:
+                self._enlist()
+            with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker) as (plan, told):
+                self._commit(made, plan, table, told)
+
+    def _commit(
+        self, made: SparkComputation, plan: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
+    ) -> None:
+        """One commit, by the driver where it can."""
+        ours = why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
+        if ours and by_driver.write(made, plan, table, marker=marker):
+            return
+        self._enlist()
+        if plan.landing.merge is not None:
+            made.inlets.check_files()  # what is merged was read by now
+            _refuse_conflicts(made, table, marker)
+            by_spark.merge(plan, marker=marker)
+            return
+        with held(made):
+            _refuse_conflicts(made, table, marker)
+            by_spark.write(plan, marker=marker)
 
     def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
         """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
@@ -113,20 +129,29 @@ class PathTarget:
             return segments_in(rows, order)
 
     def compared(self, order: RunOrder, found: Committed) -> Committed:
-        """With what came out unchanged, where `unchanged: skip` asks for it: the driver's commits tell it, Spark's not.
+        """With what came out unchanged, where `unchanged: skip` asks for it, or a merge tells that it changed nothing.
+
+        The driver's commits tell it themselves.
 
         Raises:
             Exception: Whatever Spark or the table says.
         """
-        if self._asset.unchanged != "skip" or found.is_compared:
+        if found.is_compared or self._asset.unchanged == "publish":
+            return found
+        if found.operation == MERGED:
+            same = after_merge(order, found)
+            if same or not order.asset.partitioning.is_partitioned:
+                return found.with_unchanged(same)
+        if self._asset.unchanged != "skip":
             return found
         with self._workplace.work(order) as (session, _):
             return found.with_unchanged(after_commit(session, order, found))
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""
-        kept = None if keep is None else Attempt(keep.run, keep.token, keep.attempt)
-        discard_all(path_of(self._asset), runs, upto=upto, keep=kept)
+        kept, path = None if keep is None else Attempt(keep.run, keep.token, keep.attempt), path_of(self._asset)
+        discard_all(path, runs, upto=upto, keep=kept)
+        tidy(path, runs, upto=upto)
 
     def _new_schema(self, session: SparkSession, computation: Computation | None) -> StructType:
         if computation is not None:
