@@ -270,6 +270,7 @@ class RunOrder:
         rebuilds: Its rows take the place of the whole table, and its columns of the table's.
         told: The table's id, and the version up to which all that its log holds is known to who reads it; None where
             nothing was ever recorded.
+        outlets: Of a multi-asset, the same for each of its outlets, in their order: ``asset`` and ``told`` are theirs.
         files: For each inlet that is a file source, its cursor's keys for the pinned time, as observed; checked before
             and after the read.
     """
@@ -288,6 +289,12 @@ class RunOrder:
     rebuilds: bool = False
     told: tuple[str, int] | None = None
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    outlets: tuple[RunOrder, ...] = ()
+
+    @property
+    def written(self) -> tuple[RunOrder, ...]:
+        """Of each table that the run writes: itself, or its outlets."""
+        return self.outlets or (self,)
 
     @property
     def finds_segments(self) -> bool:
@@ -383,14 +390,17 @@ class EngineLostError(RunError):
 
 
 class Computation(Protocol):
-    """One attempt's result, not yet written; opaque to the runtime except for what it measured."""
+    """One attempt's result, not yet written, for each table that the run writes.
+
+    Opaque to the runtime except for what it measured.
+    """
 
     @property
     def measures(self) -> Mapping[str, Any]:
         """``{"watermarks": {inlet: high as text}, "extra": {what the function told}, "events": [what it announced]}``.
 
-        Besides ``"keys": {column: [segments that it added]}``. Keys only where set; an event is as
-        `sparkassets.core.journal.announce.told_of` writes it.
+        Besides ``"keys": {column: [segments that it added]}``, and ``"outlets": {name: {what was told of it}}``. Keys
+        only where set; an event is as `sparkassets.core.journal.announce.told_of` writes it.
         """
 
 
@@ -436,6 +446,15 @@ class Target(Protocol):
         Raises:
             FenceConflictError: Someone committed under the same application id meanwhile: look again.
             TargetMissingError: There is no table, and no computation to take its schema from.
+        """
+
+    def prepare(self, computation: Computation, *, marker: CommitMarker) -> None:
+        """Computes and checks what `write` is to commit, as far as that can be done before; nothing of it shows.
+
+        Asked for before the first commit of a run that writes several tables: what fails there fails before any is in.
+
+        Raises:
+            RunError: As `write` does.
         """
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
@@ -485,10 +504,10 @@ Raises:
 
 
 class Outlets(Protocol):
-    """Where assets are written."""
+    """Where assets are written, each to one table."""
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[Target]:
-        """The targets of the asset's runs, at least one, always in the same order.
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
+        """The target of the asset's runs; of an outlet, of those of its maker.
 
         Args:
             asset: Whose.

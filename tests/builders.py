@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
@@ -20,6 +21,7 @@ from sparkassets.core.journal.entries import (
     FailureEntry,
     Numbered,
     ObservedEntry,
+    OutletEntry,
     SpecEntry,
     SuccessEntry,
 )
@@ -131,10 +133,29 @@ def asset(
     return made if schedule is not None else _default_schedule(made)
 
 
+def multi(maker: AssetSpec, *outlets: str) -> tuple[AssetSpec, ...]:
+    """The asset as a multi-asset, and its outlets."""
+    made = replace(maker, uri=f"sparkassets:{maker.name}", storage=None, outlets=outlets)
+    return made, *(
+        replace(
+            maker,
+            name=name,
+            uri=name,
+            storage=StorageLocation(f"/data/{name}", name),
+            maker=maker.name,
+            inlets={},
+            definition=None,
+        )
+        for name in outlets
+    )
+
+
 def project(*assets: AssetSpec, **more: Any) -> ProjectSpec:
     """A project of these assets, upstream first."""
     known = {item.name: item for item in assets}
-    return ProjectSpec("test", "/p", "/s", "/w", {name: _link(item, known) for name, item in known.items()}, **more)
+    linked = {name: _link(item, known) for name, item in known.items()}
+    found = {name: replace(item, schedule=linked.get(item.maker, item).schedule) for name, item in linked.items()}
+    return ProjectSpec("test", "/p", "/s", "/w", found, **more)
 
 
 def _inlet(inlet: str | InletSpec) -> InletSpec:
@@ -142,8 +163,6 @@ def _inlet(inlet: str | InletSpec) -> InletSpec:
 
 
 def _link(item: AssetSpec, known: dict[str, AssetSpec]) -> AssetSpec:
-    from dataclasses import replace
-
     inlets = {}
     for name, inlet in item.inlets.items():
         up = known[name]
@@ -159,8 +178,6 @@ def _link(item: AssetSpec, known: dict[str, AssetSpec]) -> AssetSpec:
 
 
 def _default_schedule(item: AssetSpec) -> AssetSpec:
-    from dataclasses import replace
-
     rerun = [inlet.name for inlet in item.inlets.values() if inlet.on_update == "rerun"]
     if not rerun:
         return item
@@ -222,7 +239,15 @@ class Story:
         entry, request = link.entry, link.entry.request
         head = (name, uri, entry.run, claim, claim)
         told = {"definition": request.definition, **more}
-        return self.add(SuccessEntry(*head, request.blocks, "t", version, request.interval, request.pins, **told))
+        made = SuccessEntry(*head, request.blocks, "t", version, request.interval, request.pins, **told)
+        outlets = self.project.assets[name].outlets
+        return self.add(*(self._of_outlet(made, each) for each in outlets), replace(made, outlets=outlets))
+
+    def _of_outlet(self, made: SuccessEntry, name: str) -> OutletEntry:
+        """What the run left in one of its outlets."""
+        uri, head = self.project.assets[name].uri, (made.asset, made.run, made.token, made.recorder, made.blocks)
+        rest = (made.table_id, made.version, made.interval, made.pins, made.extra, made.definition, made.unchanged)
+        return OutletEntry(name, uri, *head, *rest)
 
     def fail(self, name: str, claim: int, *, error: str = "boom", invocation: str = "i", fenced: bool = True) -> int:
         """The run of ``claim`` failed."""

@@ -74,7 +74,9 @@ class Driving(Looking):
         """
         from sparkassets.runtime.work import Tick
 
-        return self._drive([Tick(select)], spark, at=at, progress=progress, check=check, over_budget=over_budget)
+        return self._drive(
+            [Tick(self.selected(select))], spark, at=at, progress=progress, check=check, over_budget=over_budget
+        )
 
     def backfill(
         self,
@@ -98,7 +100,7 @@ class Driving(Looking):
 
         if request.rebuild:
             refuse_without_run(self.plan_backfill(request, at=at, over_budget=over_budget))
-        asset = self.asset(request.asset)
+        asset = self.runnable(request.asset, "backfill")
         if asset.partitioning.is_open:
             asset = self._context(at=at).asset(asset.name)
         works: list[Work] = [backfill_of(asset, request)]
@@ -115,7 +117,7 @@ class Driving(Looking):
         from sparkassets.core.journal.requests import BackfillEntry
         from sparkassets.core.partitions import NOTHING, PartitionSet
 
-        self.asset(asset)
+        self.runnable(asset, "backfill --give-up")
         given_up: list[PartitionSet] = []
 
         def decide(state: State) -> Sequence[Entry]:

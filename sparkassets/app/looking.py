@@ -69,7 +69,7 @@ class Looking(Opened):
         """What a backfill would run, with ``estimate`` at what cost, with ``over_budget`` whatever it costs."""
         from sparkassets.app.backfilling import backfill_of
 
-        self.asset(request.asset)
+        self.runnable(request.asset, "backfill")
         works: list[Work] = []
 
         def begin(context: PlanningContext) -> Sequence[Entry]:
@@ -202,8 +202,7 @@ class Looking(Opened):
         select: Collection[str] | None = None,
         begin: Callable[[PlanningContext], Sequence[Entry]] | None = None,
     ) -> PlanningContext:
-        for name in select or ():
-            self.asset(name)
+        select = self.selected(select)
         ledger, self._volumes, self._feeds = self._ledger("plan"), None, None  # what they told may be another by now
         if self._adapters.store.exists():
             ledger.open()

@@ -41,10 +41,10 @@ class Marking(Opened):
         """
         from sparkassets.core.journal.marks import Marked, MarkEntry
         from sparkassets.core.planner.marking import Marking as Asked
-        from sparkassets.core.planner.marking import checked_reason, mark
+        from sparkassets.core.planner.marking import checked_reason, entries
         from sparkassets.core.planner.pending import meant
 
-        if self.asset(asset).source is not None:
+        if self.runnable(asset, "mark").source is not None:
             raise InputError(
                 f"asset {asset!r} is a source: others write it, so there is nothing to mark",
                 hint="`sparkassets events add` tells of an update",
@@ -56,14 +56,14 @@ class Marking(Opened):
         def decide(state: State) -> Sequence[Entry]:
             context = self._moment(state)
             known[:] = [meant(context, spec, context.state_of(spec), asked.blocks)]
-            entry = mark(context, asked)
-            return [] if entry is None else [entry]
+            return entries(context, asked)
 
         with self._opened("mark") as ledger:
             ledger.commit(lambda state: changed_specs(self.spec, state))
             ledger.commit(lambda state: self._seen(state, asset))
             recorded = ledger.commit(decide)
-        made = PartitionSet.union(each.entry.blocks for each in recorded if isinstance(each.entry, MarkEntry))
+        own = (each.entry for each in recorded if isinstance(each.entry, MarkEntry))
+        made = PartitionSet.union(entry.blocks for entry in own if entry.asset == asset)
         return Marked(asset, kind, asked.reason, asked.by, made, known[0] - made)
 
     def _seen(self, state: State, asset: str) -> Sequence[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from sparkassets.app.adapters import Adapters
 from sparkassets.core.instants import parse_instant
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import InputError
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.sinks import Sinks
 
@@ -44,6 +45,29 @@ class Opened:
         if asset is None:
             raise self.spec.no_asset(name)
         return asset
+
+    def runnable(self, name: str, verb: str) -> AssetSpec:
+        """The asset of that name, which has runs of its own; ``verb`` is what is to be done to it.
+
+        Raises:
+            InputError: There is none, or it is an outlet.
+        """
+        asset = self.asset(name)
+        if asset.maker:
+            message = f"{name!r} is an outlet: the runs of {asset.maker!r} write it, with all that they write"
+            raise InputError(message, hint=f"`sparkassets {verb} {asset.maker}`")
+        return asset
+
+    def selected(self, select: Collection[str] | None) -> Collection[str] | None:
+        """The assets that may run; for an outlet the asset whose runs write it, too. None means all.
+
+        Raises:
+            InputError: One of them is not in the project.
+        """
+        if select is None:
+            return None
+        makers = (self.asset(name).maker for name in select)
+        return tuple(dict.fromkeys([*select, *filter(None, makers)]))
 
     def moment(self, at: datetime | str | None = None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""

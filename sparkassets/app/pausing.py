@@ -31,7 +31,7 @@ class Pausing(Opened):
             InputError: One is not in the project, is a source, or is paused by its own YAML.
         """
         for name in assets:
-            spec = self.asset(name)
+            spec = self.runnable(name, "resume")
             if spec.paused:
                 raise InputError(
                     f"asset {name!r} is paused by `paused: true` in {spec.location.file}, which `resume` cannot change",
@@ -41,8 +41,8 @@ class Pausing(Opened):
 
     def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
         for name in assets:
-            if self.asset(name).source is not None:
-                verb = "pause" if paused else "resume"
+            verb = "pause" if paused else "resume"
+            if self.runnable(name, verb).source is not None:
                 raise InputError(f"asset {name!r} is a source: others write it, so there is nothing to {verb}")
 
         def decide(state: State) -> Sequence[Entry]:

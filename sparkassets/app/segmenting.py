@@ -46,7 +46,7 @@ class Segmenting(Opened):
     def _tell(self, name: str, keys: Sequence[str], dimension: str | None, *, adds: bool) -> list[str]:
         from sparkassets.core.journal.learned import added_segment, open_column, segment_entry
 
-        asset = self.asset(name)
+        asset = self.runnable(name, "partitions")
         column = open_column(asset, dimension)
         told = [added_segment(asset, key, column)[1] for key in dict.fromkeys(keys)]
 

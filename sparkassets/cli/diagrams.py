@@ -20,7 +20,7 @@ def mermaid(graph: Graph) -> Iterator[str]:
         "all": ('{{"', '"}}'),
         "any": ('{{"', '"}}'),
     }
-    arrows = {"reads": "-->", "waits": "-->", "triggers": "-.->"}
+    arrows = {"reads": "-->", "waits": "-->", "triggers": "-.->", "writes": "==>"}
     names = {node.id: f"n{number}" for number, node in enumerate(graph.nodes)}
     yield "flowchart LR"
     for node in graph.nodes:
@@ -43,7 +43,7 @@ def dot(graph: Graph) -> Iterator[str]:
         "all": "diamond",
         "any": "diamond",
     }
-    styles = {"reads": "solid", "waits": "dashed", "triggers": "dotted"}
+    styles = {"reads": "solid", "waits": "dashed", "triggers": "dotted", "writes": "bold"}
     yield "digraph assets {"
     yield "  rankdir=LR;"
     for node in graph.nodes:
@@ -62,12 +62,17 @@ def _quoted(text: str) -> str:
 def text(project: ProjectSpec) -> Iterator[str]:
     """Lines for people: every asset, what it reads and what triggers it, upstream first."""
     for asset in project.assets.values():
+        if asset.maker:
+            yield f"{asset.name}  (outlet of {asset.maker})"
+            continue
         yield f"{asset.name}  ({', '.join(_facts(asset))})"
         for inlet in asset.inlets.values():
             options = ", ".join(_options(project, asset, inlet))
             yield f"  {'waits for' if inlet.waits_only else 'reads'} {inlet.name}" + (
                 f" ({options})" if options else ""
             )
+        if asset.outlets:
+            yield f"  writes {', '.join(asset.outlets)}"
         yield from _when(asset)
 
 

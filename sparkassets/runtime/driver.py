@@ -22,7 +22,6 @@ from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
 from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
-from sparkassets.core.journal.unchanged import no_news
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern
 from sparkassets.core.planner.context import PlanningContext, Told, Weigh
@@ -47,6 +46,7 @@ from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.made_good import settled
 from sparkassets.runtime.news import changed_specs, observe
+from sparkassets.runtime.outlets import outlet_entries, rows_of, unchanged
 from sparkassets.runtime.progress import Explained, Progress, Unbroken
 from sparkassets.runtime.restless import Restless
 from sparkassets.runtime.targets import look_at_targets, losses_in
@@ -269,7 +269,7 @@ class Driver:
             claim, older = chain[-1], chain[:-1]
             order = self._order(run, claim)
             enlist = partial(self._enlist, entry.asset, claim.token)
-            targets = outlets.of(order.asset, app_id=order.app_id, enlist=enlist)
+            targets = [outlets.of(each.asset, app_id=order.app_id, enlist=enlist) for each in order.written]
             execution = Execution(engine, targets, order, older=older, reorder=partial(self._order, run))
             self._active[claim.token] = _Active(run, claim, execution, self.clock.monotonic())
         self._start_runs()
@@ -324,7 +324,7 @@ class Driver:
         project = knowing(self.project, state)
         asset, caused = project.assets[run.asset], frozenset(request.events)
         inlets = {name: project.as_read(asset, name) for name in request.pins}
-        return RunOrder(
+        order = RunOrder(
             asset=asset,
             run=claim.entry.run,
             app_id=app_id(state.journal_id, asset.name, request.slot),
@@ -344,6 +344,10 @@ class Driver:
                 if inlet.source is not None and inlet.source.kind in ("csv", "json", "parquet")
             },
         )
+        outlets = (
+            replace(order, asset=project.assets[name], told=_told_up_to(state.assets[name])) for name in asset.outlets
+        )
+        return replace(order, outlets=tuple(outlets))
 
     def _triggering(self, refs: Sequence[EventRef]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The events under every name of their dataset, the name of an asset first."""
@@ -443,9 +447,7 @@ class Driver:
             for end in ended:
                 claim = end.active.claim
                 if _newest(state, end.active.run.asset, claim.token):
-                    entry = self._outcome_entry(end, state, failures[claim.token])
-                    if entry is not None:
-                        entries += [entry, *_emitted(entry, end.outcome)]
+                    entries += self._entries_of(end, state, failures[claim.token])
             return entries
 
         entries = (each.entry for each in self.ledger.commit(decide))
@@ -473,8 +475,7 @@ class Driver:
         if not isinstance(end.outcome, Done):
             return end
         try:
-            entry = self._outcome_entry(end, self.ledger.state, Explained())
-            for each in [entry, *_emitted(entry, end.outcome)] if entry is not None else ():
+            for each in self._entries_of(end, self.ledger.state, Explained()):
                 to_row(Numbered(each, 0, self.clock.now(), ""))
         except Exception as error:  # noqa: BLE001  whatever its measures hold
             lost = RunError(f"{end.active.run.asset}: what the run told of itself cannot be recorded: {said(error)}")
@@ -490,6 +491,13 @@ class Driver:
                 return self.explain_failure(end.active.claim.entry.run, error)
         return Explained()
 
+    def _entries_of(self, end: _Ended, state: State, failure: Explained) -> list[Entry]:
+        """What is recorded of how a run ended: of what it left in each outlet first, then of itself."""
+        entry = self._outcome_entry(end, state, failure)
+        if not isinstance(entry, SuccessEntry) or not isinstance(end.outcome, Done):
+            return [entry] if entry is not None else []
+        return [*outlet_entries(self.project, state, entry, end.outcome), entry, *_emitted(entry, end.outcome)]
+
     def _outcome_entry(self, end: _Ended, state: State, failure: Explained) -> Entry | None:
         claim, asset = end.active.claim, self.project.assets[end.active.run.asset]
         seconds = self.clock.monotonic() - end.active.since
@@ -498,7 +506,7 @@ class Driver:
                 committed = end.outcome.committed
                 chain = state.assets[asset.name].chain
                 found = next((link for link in chain if link.entry.run == committed.run), claim)
-                extra = {**committed.rows, **committed.measures.get("extra", {})}
+                extra = {**rows_of(end.outcome.commits), **committed.measures.get("extra", {})}
                 keys = _keys(end.outcome, committed.measures.get("keys", {}))
                 return SuccessEntry(
                     asset=asset.name,
@@ -507,8 +515,8 @@ class Driver:
                     token=found.token,
                     recorder=claim.token,
                     blocks=asset.partitioning.came_out(found.entry.blocks, keys),
-                    table_id=committed.table_id,
-                    version=committed.version,
+                    table_id=None if asset.outlets else committed.table_id,
+                    version=None if asset.outlets else committed.version,
                     interval=found.entry.interval,
                     pins=found.entry.request.pins,
                     events=found.entry.request.events,
@@ -518,7 +526,8 @@ class Driver:
                     seconds=seconds,
                     definition=found.entry.request.definition,
                     keys=keys,
-                    unchanged=_unchanged(state.assets[asset.name], end.outcome, found.entry.blocks),
+                    unchanged=unchanged(state, asset, end.outcome, found.entry.blocks),
+                    outlets=asset.outlets,
                 )
             case Failed(cause, _, fenced, attempts, parts):
                 return FailureEntry(
@@ -553,8 +562,8 @@ class Driver:
                     head,
                     status="success",
                     attempts=attempts,
-                    rows=committed.rows.get("rows"),
-                    version=committed.version,
+                    rows=rows_of(end.outcome.commits).get("rows"),
+                    version=None if self.project.assets[head.asset].outlets else committed.version,
                     adopted=adopted,
                     unchanged=recorded.unchanged if isinstance(recorded, SuccessEntry) else NOTHING,
                 )
@@ -601,10 +610,8 @@ def _renewal(claims: Sequence[tuple[str, int]]) -> Sequence[Entry]:
     return [RenewEntry(claims)] if claims else []
 
 
-def _emitted(entry: Entry | None, outcome: Outcome) -> list[Entry]:
+def _emitted(entry: SuccessEntry, outcome: Done) -> list[Entry]:
     """The events that the run announced, which its commit in the target has kept."""
-    if not isinstance(entry, SuccessEntry) or not isinstance(outcome, Done):
-        return []
     from sparkassets.core.journal.announce import of_run
 
     told = outcome.committed.measures.get("events", ())
@@ -626,14 +633,6 @@ def _told_up_to(asset: AssetState) -> tuple[str, int] | None:
 def _recorder(entry: SuccessEntry | FailureEntry) -> int:
     """The fence token of the claim that an end is recorded for."""
     return entry.recorder if isinstance(entry, SuccessEntry) else entry.token
-
-
-def _unchanged(asset: AssetState, done: Done, blocks: PartitionSet) -> PartitionSet:
-    """Those of a run's blocks that are no news in any of its outlets."""
-    same = blocks
-    for committed in done.commits:
-        same = same & no_news(asset, committed.unchanged, table_id=done.committed.table_id)
-    return same
 
 
 def _newest(state: State, asset: str, claim: int) -> bool:

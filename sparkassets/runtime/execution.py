@@ -106,7 +106,7 @@ class Execution:
 
     Args:
         engine: Computes the rows.
-        targets: The outlets of the asset.
+        targets: Where it is written, in the order of ``order.written``.
         order: The run of the claim.
         older: The claims before it in the chain, oldest first; nobody has settled them.
         reorder: The order of one of these, as it was claimed.
@@ -135,6 +135,7 @@ class Execution:
         self._gate = threading.Lock()
         self._settled = not older
         self._begun = False
+        self._prepared = False
         self._computation: Computation | None = None
         self._attempts = 0
 
@@ -182,15 +183,15 @@ class Execution:
         if not order.finds_segments:
             return outcome
         try:
-            return replace(outcome, keys=self._targets[0].segments(order, outcome.committed))
+            return replace(outcome, keys=self._targets[0].segments(order.written[0], outcome.committed))
         except BaseException as error:  # noqa: BLE001  as in `run`
             return Failed("error", error, fenced=False, attempts=self._attempts)
 
     def _compared(self, done: Done, order: RunOrder) -> Done:
         """With what of the run came out as it was; where that cannot be told, all of it is news."""
         with suppress(Exception):
-            found = zip(self._targets, done.commits, strict=True)
-            return replace(done, commits=tuple(target.compared(order, each) for target, each in found))
+            found = zip(self._targets, order.written, done.commits, strict=True)
+            return replace(done, commits=tuple(target.compared(own, each) for target, own, each in found))
         return done
 
     # ------------------------------------------------------------------ steps 2 and 3
@@ -334,9 +335,16 @@ class Execution:
         return _CancelledError(INTERRUPTED)
 
     def _write(self, computation: Computation, attempt: int, given_up: threading.Event) -> None:
-        """One commit in every outlet that has none; nothing is begun in the next before it is in this one."""
+        """One commit in every outlet that has none; nothing is begun in the next before it is in this one.
+
+        What of a commit can fail for its rows is done for all outlets before the first.
+        """
         marker = self._stamp(self._work, 2 * self._order.token + 1, "data", computation, attempt)
         missing = [target for target, found in zip(self._targets, self._found, strict=True) if found is None]
+        if len(self._targets) > 1:
+            self._prepared = True
+            for target in missing:
+                target.prepare(computation, marker=marker)
         for written, target in enumerate(missing):
             if written and not missing[written - 1].committed([self._work.run]):
                 return
@@ -365,6 +373,8 @@ class Execution:
             divisions=divisions(self._order, error) if cause == "error" else None,
         )
         if not self._begun:
+            if self._prepared:
+                self._tidy([self._work.run])
             return failed(fenced=self._settled)
         try:
             self._fence(2 * self._order.token + 1)

@@ -77,18 +77,18 @@ def losses_in(recorded: Iterable[Numbered]) -> set[str]:
 def _concerned(project: ProjectSpec, select: Collection[str] | None) -> list[AssetSpec]:
     assets = project.assets.values()
     named = set(project.assets if select is None else select)
-    read = {inlet for name in named for inlet in project.assets[name].inlets}
+    read = {each for name in named for each in (*project.assets[name].inlets, *project.assets[name].outlets)}
     return [asset for asset in assets if asset.source is None and asset.name in named | read]
 
 
 def _recorded(asset: AssetSpec, state: State, *, gone: Collection[int]) -> Recorded | None:
     """The table as the journal has it; None where there is none yet, or a run of another driver lives."""
-    known = state.assets[asset.name]
-    if _is_live(known, gone) or asset.storage is None:
+    known, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
+    if (runs is not None and _is_live(runs, gone)) or asset.storage is None:
         return None
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
         return None
-    app = app_id(state.journal_id, asset.name)
+    app = app_id(state.journal_id, asset.maker or asset.name)
     return Recorded(known.table_id, known.version, known.seen, known.mark, app, known.coverage)
 
 

@@ -54,18 +54,40 @@ class SparkComputation:
         return told
 
 
-def own(computation: Computation) -> SparkComputation:
-    """The computation as Spark's engine made it."""
+@dataclass(frozen=True)
+class SparkComputations:
+    """What a run of a multi-asset writes: the rows of each outlet, of one context and the same inlets.
+
+    Attributes:
+        parts: By outlet.
+    """
+
+    parts: Mapping[str, SparkComputation]
+
+    @property
+    def measures(self) -> Mapping[str, Any]:
+        """As those of one, besides what was told of each outlet alone."""
+        told = dict(next(iter(self.parts.values())).measures)
+        extras = {name: dict(part.context.outlets[name].extra) for name, part in self.parts.items()}
+        if any(extras.values()):
+            told["outlets"] = {name: extra for name, extra in extras.items() if extra}
+        return told
+
+
+def own(computation: Computation, outlet: str) -> SparkComputation:
+    """The computation as Spark's engine made it, of that table alone."""
+    if isinstance(computation, SparkComputations):
+        return computation.parts[outlet]
     if not isinstance(computation, SparkComputation):
         raise TypeError(f"expected what compute returned, got {type(computation).__name__}")
     return computation
 
 
 @contextlib.contextmanager
-def held(made: SparkComputation) -> Iterator[None]:
+def held(made: SparkComputation, *, always: bool = False) -> Iterator[None]:
     """Where rows come from files they are computed once and held while this lasts, in whatever frame is made of them.
 
-    So the files can be checked after they were read and before anything is committed.
+    So the files can be checked after they were read and before anything is committed. With ``always`` so are any rows.
 
     Raises:
         RunError: The rows cannot be computed.
@@ -73,7 +95,7 @@ def held(made: SparkComputation) -> Iterator[None]:
     """
     from pyspark.errors import PySparkException
 
-    if not made.inlets.files:
+    if not made.inlets.files and not always:
         yield
         return
     try:

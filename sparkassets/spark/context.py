@@ -46,6 +46,29 @@ class Watermark:
 
 
 @dataclass(frozen=True)
+class Outlet:
+    """One table that the run writes.
+
+    Attributes:
+        path: Where it is.
+        extra: Free for a function to fill; it becomes the extra of the outlet's event, besides ``context.extra``.
+    """
+
+    name: str
+    path: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Outlets(dict[str, Outlet]):
+    """The tables that a run writes, by name: ``outlets.train`` is ``outlets["train"]``."""
+
+    def __getattr__(self, name: str) -> Outlet:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"the run writes no {name!r}; it writes {', '.join(self)}")
+
+
+@dataclass(frozen=True)
 class Context:
     """The run, for its author.
 
@@ -81,6 +104,7 @@ class Context:
     triggering_events: TriggeringEvents = field(default_factory=TriggeringEvents)
     extra: dict[str, Any] = field(default_factory=dict)
     _outbox: Outbox = field(kw_only=True, repr=False)
+    _outlets: Outlets = field(default_factory=Outlets, kw_only=True, repr=False)
 
     def emit(self, target: str, partition: str | None = None, extra: Mapping[str, Any] | None = None) -> None:
         """Announces that the run has updated ``target``, an asset's name or a dataset URI, besides its own asset.
@@ -111,6 +135,11 @@ class Context:
             RunError: The asset has no such dimension, or this is no key.
         """
         self._outbox.add_partition(key, dimension)
+
+    @property
+    def outlets(self) -> Outlets:
+        """What the run writes, by name: ``context.outlets.train.path`` and ``.extra``."""
+        return self._outlets
 
     @property
     def added(self) -> Mapping[str, Sequence[str]]:
@@ -146,6 +175,7 @@ def context_of(order: RunOrder, *, watermark: Watermark | None, project: Project
     """The context of one attempt of a run."""
     asset = order.asset
     local = zone(asset.local_zone)
+    extra: dict[str, Any] = {}
     start, end = _in_zone(order.interval, local)
     before, until = _in_zone(order.previous_interval, local)
     return Context(
@@ -166,8 +196,17 @@ def context_of(order: RunOrder, *, watermark: Watermark | None, project: Project
         params=asset.params_of(order.blocks),
         watermark=watermark,
         triggering_events=local_events(order.events, local),
+        extra=extra,
         _outbox=Outbox(project, asset),
+        _outlets=_outlets(order, extra),
     )
+
+
+def _outlets(order: RunOrder, extra: dict[str, Any]) -> Outlets:
+    """What the run writes; of an asset that is written itself the extra is that of the run."""
+    places = ((each.asset.name, each.asset.storage) for each in order.written)
+    own = {} if order.outlets else {"extra": extra}
+    return Outlets({name: Outlet(name, place.path if place is not None else "", **own) for name, place in places})
 
 
 def _blocks(partitioning: Partitioning, blocks: PartitionSet) -> Iterator[Block]:

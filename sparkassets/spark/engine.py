@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
@@ -11,7 +11,7 @@ from sparkassets.ports import Computation, RunOrder
 from sparkassets.processes import Process
 from sparkassets.spark.changes import refuse_unnamed
 from sparkassets.spark.collations import with_plain_strings
-from sparkassets.spark.computation import SparkComputation
+from sparkassets.spark.computation import SparkComputation, SparkComputations
 from sparkassets.spark.context import Context, context_of
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
@@ -23,7 +23,7 @@ from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.table import open_table, path_of, table_of
 from sparkassets.spark.template import run_sql
 from sparkassets.spark.workplace import Workplace
-from sparkassets.spark.writes import check_schema, mode_of
+from sparkassets.spark.writes import check_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,14 +70,7 @@ class SparkEngine:
                 work.check(order.run)
                 marks = list(inlets.marks)
                 context = context_of(order, watermark=marks[0] if len(marks) == 1 else None, project=self._project)
-                before = _Before(session, order.asset)
-                frame = self._rows(session, order, inlets, context, before)
-                require_utc(frame.sparkSession, asset=order.asset.name)
-                schema, there = mode_of(order.asset).stored(frame.schema), table_of(order.asset)
-                refuse_unnamed(inlets.changes, order.asset, frame.schema.names)
-                check_schema(session, order, schema, there)
-                rows = with_plain_strings(frame, frame.schema)
-                return SparkComputation(order, rows, schema, there, context, inlets, before.version)
+                return self._of_outlets(session, order, inlets, context)
             except SparkAssetsError:
                 raise
             except Exception as error:
@@ -91,24 +84,51 @@ class SparkEngine:
         """Stops the session if this engine created it."""
         self.workplace.close()
 
-    def _rows(
-        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, before: _Before
-    ) -> DataFrame:
-        body = order.asset.body
-        match body:
-            case SqlBody():
-                return run_sql(session, order, body, inlets=inlets.frames, outlet=before.frame, context=context)
-            case PythonBody():
-                return run_function(
-                    session,
-                    body,
-                    asset=order.asset.name,
-                    allowed=self._project.python,
-                    inlets=inlets.frames,
-                    context=context,
-                )
-            case None:
-                raise RunError(f"{order.asset.name} has neither SQL nor a function")
+    def _of_outlets(
+        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context
+    ) -> SparkComputation | SparkComputations:
+        """What each table gets that the run writes; nothing of any where another does not fit."""
+        frames = self._frames(session, order, inlets, context)
+        made = [_described(session, *each, inlets, context) for each in frames]
+        if not order.outlets:
+            return made[0]
+        return SparkComputations({each.order.asset.name: each for each in made})
+
+    def _frames(
+        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context
+    ) -> Iterator[tuple[RunOrder, DataFrame, _Before]]:
+        """The rows of each table, and that as it was before."""
+        if isinstance(order.asset.body, PythonBody):
+            frames = run_function(
+                session,
+                order.asset.body,
+                asset=order.asset.name,
+                outlets=order.asset.outlets,
+                allowed=self._project.python,
+                inlets=inlets.frames,
+                context=context,
+            )
+            for each, frame in zip(order.written, frames, strict=True):
+                yield each, frame, _Before(session, each.asset)
+            return
+        for each in order.written:
+            body, before = each.asset.body, _Before(session, each.asset)
+            if not isinstance(body, SqlBody):
+                raise RunError(f"{each.asset.name} has neither SQL nor a function")
+            frame = run_sql(session, each, body, inlets=inlets.frames, outlet=before.frame, context=context)
+            yield each, frame, before
+
+
+def _described(
+    session: SparkSession, order: RunOrder, frame: DataFrame, before: _Before, inlets: ReadInlets, context: Context
+) -> SparkComputation:
+    """The rows of one table, which fit it."""
+    require_utc(frame.sparkSession, asset=order.asset.name)
+    schema, there = frame.schema, table_of(order.asset)
+    refuse_unnamed(inlets.changes, order.asset, schema.names)
+    check_schema(session, order, schema, there)
+    rows = with_plain_strings(frame, schema)
+    return SparkComputation(order, rows, schema, there, context, inlets, before.version)
 
 
 class _Before:

@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.authoring import current, function_of
 from sparkassets.authoring.packages import import_from
 from sparkassets.core.extras import check_extra
+from sparkassets.core.phrases import listing, shown
 from sparkassets.core.spec.model import PythonBody
+from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError, RunError, SparkAssetsError, said
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final, is_of_data
@@ -56,10 +58,12 @@ def run_function(
     allowed: Collection[str],
     inlets: Mapping[str, DataFrame],
     context: Context,
-) -> DataFrame:
+    outlets: Sequence[str] = (),
+) -> Sequence[DataFrame]:
     """The rows that the function returns, not yet computed; of a generator the last ones, yielded or returned.
 
-    A dict that a generator yields goes into ``context.extra``.
+    A frame for each table that the run writes: of a multi-asset the function returns a dict of them, by outlet. Any
+    other dict that a generator yields goes into ``context.extra``.
 
     Only modules of the packages ``allowed`` are imported.
 
@@ -71,22 +75,45 @@ def run_function(
     given: dict[str, Any] = {**inlets, "context": context, "spark": session}
     arguments = {name: given[name] for name in body.arguments if name in given}
     try:
+        place = f"{body.location}: {asset}: {body.module}:{body.function}"
         with current(context):
             result = function(**arguments)
             if inspect.isgenerator(result):
-                result = _last_rows(result, context, place=f"{body.location}: {asset}: {body.module}:{body.function}")
+                result = _last_rows(result, context, place=place, outlets=outlets)
     except SparkAssetsError:
         raise
     except BaseException as error:
         raise _raised(error, body, what=asset) from error
-    if not _is_frame(result):
-        raise RunError(
-            f"{body.location}: {asset}: {body.module}:{body.function} returned {_told(result)}, "
-            "but a table needs a DataFrame of Spark",
-            hint=_how_to_make_rows(result),
-        )
+    frames = of_outlets(result, outlets, place=place) if outlets else {"": result}
+    for name, frame in frames.items():
+        if not _is_frame(frame):
+            which = f" for outlet {name!r}" if name else ""
+            raise RunError(
+                f"{place} returned {_told(frame)}{which}, but a table needs a DataFrame of Spark",
+                hint=_how_to_make_rows(frame),
+            )
     _refuse_unrecordable(context.extra, body, asset)
-    return result
+    for name in outlets:
+        _refuse_unrecordable(context.outlets[name].extra, body, asset, of=f"context.outlets.{name}.extra")
+    return list(frames.values())
+
+
+def of_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping[str, Any]:
+    """What a function returned for each outlet, in their order.
+
+    Raises:
+        RunError: It is no dict, or lacks an outlet, or has what is none; with all of these.
+    """
+    expected = f"a dict with the rows of {listing([repr(name) for name in outlets], last='and')}"
+    if not isinstance(result, Mapping):
+        raise RunError(f"{place} returned {_told(result)}; expected {expected}")
+    lacking, unknown = [name for name in outlets if name not in result], [key for key in result if key not in outlets]
+    if lacking or unknown:
+        found = [f"lacks {listing([repr(name) for name in lacking], last='and')}"] if lacking else []
+        found += [f"has {listing([shown(key) for key in unknown], last='and')}, which is no outlet"] if unknown else []
+        hint = did_you_mean(str(unknown[0]), lacking) if unknown and lacking else None
+        raise RunError(f"{place} returned a dict that {' and '.join(found)}; expected {expected}", hint=hint)
+    return {name: result[name] for name in outlets}
 
 
 def _is_frame(value: object) -> bool:
@@ -107,14 +134,16 @@ def _how_to_make_rows(value: object) -> str | None:
     return f"return spark.createDataFrame({given}), and take `spark` as an argument" if given else None
 
 
-def _last_rows(steps: Iterator[Any], context: Context, *, place: str) -> Any:  # noqa: ANN401  the author's
+def _last_rows(steps: Iterator[Any], context: Context, *, place: str, outlets: Sequence[str]) -> Any:  # noqa: ANN401  the author's
     last: object = None
     while True:
         try:
             told = next(steps)
         except StopIteration as end:
             return last if end.value is None else end.value
-        if isinstance(told, Mapping):
+        if isinstance(told, Mapping) and any(_is_frame(value) for value in told.values()) and outlets:
+            last = told
+        elif isinstance(told, Mapping):
             context.extra.update(told)
         elif _is_frame(told):
             last = told
@@ -122,7 +151,7 @@ def _last_rows(steps: Iterator[Any], context: Context, *, place: str) -> Any:  #
             raise RunError(f"{place} yielded a {type(told).__name__}; expected a DataFrame, or a dict of extras")
 
 
-def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str) -> None:
+def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str, *, of: str = "context.extra") -> None:
     for key, value in extra.items():
         try:
             json.dumps({key: value}, allow_nan=False)
@@ -131,13 +160,13 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str)
         except (TypeError, ValueError):
             kind = type(value).__name__
             raise RunError(
-                f"{body.location}: {asset}: context.extra[{key!r}] is a {kind}, which cannot be recorded",
+                f"{body.location}: {asset}: {of}[{key!r}] is a {kind}, which cannot be recorded",
                 hint="make it text, a number, a list or a dict of these",
             ) from None
     try:
         check_extra(extra)
     except InputError as error:
-        raise RunError(f"{body.location}: {asset}: context.extra: {error.args[0]}", hint=error.hint) from None
+        raise RunError(f"{body.location}: {asset}: {of}: {error.args[0]}", hint=error.hint) from None
 
 
 def _load(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..., DataFrame]:

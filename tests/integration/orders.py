@@ -126,8 +126,7 @@ def marker(order: RunOrder, computation: Computation | None = None, *, kind: str
 
 def target(engine: SparkEngine, order: RunOrder) -> Target:
     """Where a run is written."""
-    (only,) = SparkOutlets(engine).of(order.asset, app_id=order.app_id, enlist=lambda: None)
-    return only
+    return SparkOutlets(engine).of(order.asset, app_id=order.app_id, enlist=lambda: None)
 
 
 def execute(engine: SparkEngine, order: RunOrder, **more: Any) -> Computation:

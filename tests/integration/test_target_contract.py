@@ -92,7 +92,7 @@ class TestAtAPath(TargetContract, BlocksContract):
             raise RunError("its claim is over")
 
         order = table.order()
-        (bound,) = SparkOutlets(table.engine).of(order.asset, app_id=order.app_id, enlist=refuse)
+        bound = SparkOutlets(table.engine).of(order.asset, app_id=order.app_id, enlist=refuse)
         computation = table.compute(order)
         refused = pytest.raises(RunError, match=r"^its claim is over$") if commit == "spark" else nullcontext()
         with refused:

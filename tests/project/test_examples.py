@@ -17,7 +17,7 @@ from tests.builders import Story
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TO_COME = {
     "01_daily_sales": {"table"},
-    "03_cdc_upsert": {"table"},
+    "03_cdc_upsert": {"table", "upsert"},
     "04_model_scoring": {"table", "publish"},
     "05_debounced_dimension": {"table"},
     "06_regulatory_report": {"table", "publish"},
@@ -28,7 +28,7 @@ TO_COME = {
     "11_audit_log": {"table"},
     "12_cron_to_cron": {"table"},
     "13_streaming_table": {"table"},
-    "14_multi_asset": {"table", "outlets"},
+    "14_multi_asset": {"table", "validations"},
 }
 
 

@@ -83,9 +83,8 @@ class FakeEngine:
 
     Attributes:
         tables: What was committed to each.
-        outlets: Asset to the names of its tables; one of the asset's own name where there is nothing else.
-        hooks: (asset, ``compute``), and (table, moment), to what happens there: ``write``, ``written``, ``fence``,
-            ``fenced``, ``committed``.
+        hooks: (asset, ``compute``), and (table, moment), to what happens there: ``prepare``, ``write``, ``written``,
+            ``fence``, ``fenced``, ``committed``.
         measures: Asset to what its runs measure, besides watermarks.
         metrics: What Delta tells of every commit.
         same: Table to the blocks that its runs are found to leave as they were.
@@ -96,7 +95,6 @@ class FakeEngine:
 
     def __init__(self, tables: dict[str, list[Commit]] | None = None) -> None:
         self.tables = {} if tables is None else tables
-        self.outlets: dict[str, Sequence[str]] = {}
         self.hooks: dict[tuple[str, str], Hook] = {}
         self.measures: dict[str, Mapping[str, Any]] = {}
         self.metrics: Mapping[str, int] = {"numOutputRows": 5}
@@ -169,8 +167,17 @@ class FakeTarget:
         self.commit(marker, None)
         self.engine.hook(self.name, "fenced", computation.order if computation else None)
 
+    def prepare(self, computation: Result, *, marker: CommitMarker) -> None:
+        self.stage(marker)
+        self.engine.hook(self.name, "prepare", computation.order)
+
+    def stage(self, marker: CommitMarker) -> None:
+        """The attempt's files are there."""
+        staged, own = self.engine.staged.setdefault(self.name, []), (marker.run, marker.token, marker.attempt)
+        staged.extend([own] if own not in staged else [])
+
     def write(self, computation: Result, *, marker: CommitMarker) -> None:
-        self.engine.staged.setdefault(self.name, []).append((marker.run, marker.token, marker.attempt))
+        self.stage(marker)
         if self.engine.commits:
             self.enlist()
         self.engine.hook(self.name, "write", computation.order)
@@ -205,9 +212,8 @@ class FakeOutlets:
 
     engine: FakeEngine
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[FakeTarget]:
-        names = self.engine.outlets.get(asset.name, (asset.name,))
-        return [FakeTarget(self.engine, name, app_id, enlist) for name in names]
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> FakeTarget:
+        return FakeTarget(self.engine, asset.name, app_id, enlist)
 
 
 class FakeSource:

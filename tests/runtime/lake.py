@@ -28,7 +28,7 @@ from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Observation, RunOrder
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
-from tests.builders import asset, at, project, source
+from tests.builders import asset, at, multi, project, source
 from tests.runtime.fakes import FakeEngine, Result, World
 
 Block = tuple[tuple[str, ...], int, int]
@@ -166,8 +166,8 @@ class Lake(World):
         return rows
 
     def from_scratch(self, name: str) -> dict[Block, int]:
-        """What every block would hold if it were computed now, from the blocks that are there."""
-        spec = self.project.assets[name]
+        """What every block would hold if it were computed now, from the blocks that are there; alike in all outlets."""
+        spec = self.project.assets[self.project.assets[name].maker or name]
         if spec.source is not None:
             return dict(self.sources_at.get(name, [{}])[-1])
         ups = {
@@ -235,6 +235,14 @@ def random_lake(random: Random) -> Lake:
     others = {"one": ("s", "t"), "two": ("one", "t"), "three": ("two", "one")}
     assets = [_random(random, name, *inlets) for name, inlets in others.items()]
     return Lake(project(*sources, *assets), MemoryStore())
+
+
+def random_outlets(random: Random) -> Lake:
+    """The same, of which the first asset has two outlets, and the others read these."""
+    sources = [replace(source(name), partitioning=random.choice(KINDS)) for name in ("s", "t")]
+    one = multi(_random(random, "one", "s", "t"), "train", "test")
+    two, three = _random(random, "two", "train", "t"), _random(random, "three", "test", "two", "train")
+    return Lake(project(*sources, *one, two, three), MemoryStore())
 
 
 def _random(random: Random, name: str, *others: str) -> AssetSpec:

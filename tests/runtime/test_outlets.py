@@ -8,7 +8,7 @@ from sparkassets.ports import FenceConflictError
 from sparkassets.runtime import execution
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
-from tests.builders import asset, project, source
+from tests.builders import asset, multi, project, source
 from tests.runtime.fakes import FakeEngine, FakeTarget, World, raising, raising_once, ticking
 
 BOTH = ("train", "test")
@@ -16,8 +16,8 @@ BOTH = ("train", "test")
 
 def world(**more) -> World:
     """The asset ``a`` is written to two tables; its inlet has its first day."""
-    w = World(project(source("s"), asset("a", "s", **{"retries": 0, **more})), MemoryStore())
-    w.engine.outlets["a"] = BOTH
+    made = multi(asset("a", "s", **{"retries": 0, **more}), *BOTH)
+    w = World(project(source("s"), *made), MemoryStore())
     w.tell("s", "2025-01-01")
     return w
 
@@ -25,7 +25,6 @@ def world(**more) -> World:
 def dead(w: World) -> FakeEngine:
     """The engine of a driver whose process is about to die; its tables are those of the others."""
     engine = FakeEngine(w.engine.tables)
-    engine.outlets = w.engine.outlets
     engine.staged = w.engine.staged
     return engine
 

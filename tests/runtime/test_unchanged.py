@@ -1,18 +1,20 @@
 """What a driver records, and runs next, where a run came out as it was."""
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
-from tests.builders import asset, days, project, source
+from tests.builders import asset, days, multi, project, source
 from tests.runtime.fakes import World, raising
 
 BOTH = days("2025-01-01..2025-01-02")
 
 
-def world() -> World:
-    """`a`, which `b` reads, has computed two days, and one of the two is to be computed again."""
-    w = World(project(source("s"), asset("a", "s"), asset("b", "a"), asset("r", "b", by=None)), MemoryStore())
+def world(*assets: AssetSpec) -> World:
+    """All have computed two days, which are to be computed again; by default of `a`, which `b` reads."""
+    known = assets or (asset("a", "s"), asset("b", "a"), asset("r", "b", by=None))
+    w = World(project(source("s"), *known), MemoryStore())
     w.tell("s", "2025-01-01..2025-01-02")
     w.driver().run([Tick()])
     w.tell("s", "2025-01-01..2025-01-02")
@@ -39,10 +41,10 @@ def test_only_what_changed_is_followed():
 
 
 def test_of_several_outlets_all_must_be_as_they_were():
-    w = world()
-    w.engine.outlets["a"] = ("a", "other")
+    made = multi(asset("split", "s"), "a", "other")
+    w = world(*made, asset("b", "a"), asset("c", "other"))
     w.engine.same["a"], w.engine.same["other"] = BOTH, days("2025-01-02", "2025-01-05")
-    assert ran(w)[:2] == [("a", BOTH, days("2025-01-02")), ("b", days("2025-01-01"), NOTHING)]
+    assert ran(w) == [("split", BOTH, days("2025-01-02")), ("c", days("2025-01-01"), NOTHING)]
 
 
 def test_what_cannot_be_compared_is_news():

@@ -77,7 +77,8 @@ def call(tmp_path, monkeypatch):
             sys.modules.pop(name, None)
         sys.path_importer_cache.clear()
         frame = Frame()
-        return frame, run_function(None, body, asset="a", allowed=["emitting_tasks"], inlets={"s": frame}, context=told)
+        (found,) = run_function(None, body, asset="a", allowed=["emitting_tasks"], inlets={"s": frame}, context=told)
+        return frame, found
 
     return run
 

@@ -11,7 +11,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 from sparkassets.frozen import frozen
 
 NodeKind = Literal["source", "asset", "dataset", "timetable", "all", "any"]
-EdgeKind = Literal["reads", "waits", "triggers"]
+EdgeKind = Literal["reads", "waits", "triggers", "writes"]
 
 
 @frozen
@@ -33,7 +33,8 @@ class Edge:
 
     Attributes:
         kind: ``reads`` also triggers where the schedule is the default; ``waits`` is listed but not read;
-            ``triggers`` leads through the gates of a schedule that was written.
+            ``triggers`` leads through the gates of a schedule that was written; ``writes`` from a multi-asset to its
+            outlets.
         gates: What must hold of the inlet before the asset runs, in words; what is the default is left out.
     """
 
@@ -68,6 +69,9 @@ def graph_of(project: ProjectSpec) -> Graph:
     for asset in project.assets.values():
         nodes[asset.name] = Node(asset.name, asset.name, "source" if asset.source else "asset")
     for asset in project.assets.values():
+        if asset.maker:
+            edges.append(Edge(asset.maker, asset.name, "writes"))
+            continue
         for inlet in asset.inlets.values():
             gates = tuple(inlet_gates(project, asset, inlet))
             edges.append(Edge(inlet.name, asset.name, "waits" if inlet.waits_only else "reads", gates))

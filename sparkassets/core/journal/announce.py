@@ -14,7 +14,7 @@ from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
-from sparkassets.core.phrases import shown, writable
+from sparkassets.core.phrases import listing, shown, writable
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
@@ -225,6 +225,9 @@ def _asset(project: ProjectSpec, name: str) -> AssetSpec:
         if secret := secret_in_text(name):
             raise InputError(f"what is updated is named by {secret}; events are clear text")
         raise project.no_asset(name, hint=None if NAME.fullmatch(name) else _OF_ANY_URI)
+    if asset.outlets:
+        hint = f"name {listing([repr(each) for each in asset.outlets])}"
+        raise InputError(f"{name!r} is a multi-asset, which holds no data: its outlets do", hint=hint)
     return asset
 
 

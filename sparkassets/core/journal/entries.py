@@ -130,6 +130,8 @@ class RenewEntry:
 class SuccessEntry:
     """A run is in its target: its event, its coverage and its watermarks, all in one.
 
+    That of a multi-asset is no event: those of its outlets are (`OutletEntry`).
+
     Attributes:
         run, token: The run that was found in the target, and its claim.
         recorder: Fence token of the claim that recorded it; another one after a recovery.
@@ -140,6 +142,7 @@ class SuccessEntry:
         definition: What computed it; empty where nobody said.
         keys: Segments of open dimensions that it came to know, by column: it added them, or they came out of a run of
             all segments.
+        outlets: The assets that it wrote, of a multi-asset.
     """
 
     asset: str
@@ -159,6 +162,43 @@ class SuccessEntry:
     seconds: float = 0.0
     definition: str = ""
     keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unchanged: PartitionSet = NOTHING
+    outlets: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> PartitionSet:
+        """The blocks that its event tells of; nothing where it has none."""
+        if self.outlets:
+            return NOTHING
+        return self.blocks - self.unchanged if self.unchanged else self.blocks
+
+
+@frozen
+class OutletEntry:
+    """What a run of a multi-asset left in one of its outlets: an event of its own.
+
+    It stands in the same commit as the success of the run, before it: an outlet never has a run that another lacks.
+
+    Attributes:
+        asset, uri: The outlet.
+        maker: The multi-asset.
+        run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged: As in
+            `SuccessEntry`, of this outlet.
+    """
+
+    asset: str
+    uri: str
+    maker: str
+    run: str
+    token: int
+    recorder: int
+    blocks: PartitionSet
+    table_id: str | None = None
+    version: int | None = None
+    interval: tuple[int, int] | None = None
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    definition: str = ""
     unchanged: PartitionSet = NOTHING
 
     @property
@@ -223,6 +263,7 @@ Entry = (
     | ClaimEntry
     | RenewEntry
     | SuccessEntry
+    | OutletEntry
     | FailureEntry
     | PauseEntry
     | MarkEntry

@@ -12,7 +12,7 @@ from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
 from sparkassets.core.partitions.segments import encoded
 from sparkassets.core.runs import Pin
 
-EVENT_KINDS = ("event", "observed", "target", "success", "mark")
+EVENT_KINDS = ("event", "observed", "target", "success", "outlet", "mark")
 USING_KINDS = ("claim", "success")
 """The kinds of entries that tell which run used an event."""
 

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from typing import Literal
 
 from sparkassets.core.instants import unix
-from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry, SuccessEntry
+from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.state import State
@@ -20,11 +20,13 @@ from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.frozen import frozen
 
-KINDS = ("success", "mark", "target", "observed", "event")
+KINDS = ("success", "outlet", "mark", "target", "observed", "event")
 """The kinds of entries that tell where data came from."""
 
 Past = Callable[[str], Iterator[Numbered]]
 """Entries of `KINDS` of a dataset, the newest first; they are read as they are asked for."""
+
+_Success = SuccessEntry | OutletEntry
 
 OriginKind = Literal["run", "mark", "source", "event", "lost", "missing", "unknown"]
 
@@ -185,18 +187,19 @@ class _Tracer:
         self, asset: AssetSpec, numbered: Numbered, asked: _Asked, *, own: PartitionSet, changed: tuple[str, ...]
     ) -> Origin:
         origin, entry = replace(_origin(asset.name, numbered, own), blocks=own, changed=changed), numbered.entry
-        return self._with_reads(asset, entry, origin, asked) if isinstance(entry, SuccessEntry) else origin
+        return self._with_reads(asset, entry, origin, asked) if isinstance(entry, _Success) else origin
 
-    def _with_reads(self, asset: AssetSpec, entry: SuccessEntry, origin: Origin, asked: _Asked) -> Origin:
+    def _with_reads(self, asset: AssetSpec, entry: _Success, origin: Origin, asked: _Asked) -> Origin:
         """The run with what it read for its blocks, unless that was told already."""
         key = (asset.name, origin.seq or 0, origin.blocks)
         if key in self.told:
             return replace(origin, again=True)
         self.told.add(key)
+        asset = self.project.assets.get(asset.maker, asset)
         reads = (self._read(asset, name, pin, entry, origin.blocks) for name, pin in entry.pins.items())
         return replace(origin, reads=tuple(self._with_origins(read, asked) for read in reads))
 
-    def _read(self, asset: AssetSpec, name: str, pin: Pin, entry: SuccessEntry, own: PartitionSet) -> Read:
+    def _read(self, asset: AssetSpec, name: str, pin: Pin, entry: _Success, own: PartitionSet) -> Read:
         """What the run read of an inlet for ``own`` of its blocks."""
         up, inlet, parts = self.project.assets.get(name), asset.inlets.get(name), pin.parts
         if up is not None and inlet is not None and inlet.view is not None:  # rows of any of its partitions
@@ -225,7 +228,7 @@ def _origin(asset: str, numbered: Numbered, own: PartitionSet) -> Origin:
     """What an entry tells of ``own`` of its partitions."""
     origin = Origin(asset, "unknown", NOTHING, numbered.seq, unix(numbered.at))
     match numbered.entry:
-        case SuccessEntry() as entry:
+        case SuccessEntry() | OutletEntry() as entry:
             return replace(
                 origin,
                 kind="run",
@@ -272,7 +275,7 @@ def _counts(asset: AssetSpec, numbered: Numbered, asked: _Asked) -> bool:
     entry = numbered.entry
     if getattr(entry, "asset", None) not in (asset.name, None):
         return False
-    if not isinstance(entry, SuccessEntry):
+    if not isinstance(entry, _Success):
         return True
     if asked.table_id is not None and entry.table_id not in (asked.table_id, None):
         return False
@@ -282,7 +285,7 @@ def _counts(asset: AssetSpec, numbered: Numbered, asked: _Asked) -> bool:
 def _told_by(numbered: Numbered) -> PartitionSet:
     """The partitions of which an entry says where they came from."""
     match numbered.entry:
-        case SuccessEntry() as entry:
+        case SuccessEntry() | OutletEntry() as entry:
             return entry.blocks
         case MarkEntry() as entry:
             return entry.came

@@ -29,13 +29,15 @@ def entry_of(asset: AssetSpec, state: AssetState, found: Found | None) -> Target
         return TargetEntry(asset.name, asset.uri, back, watermarks=state.watermarks)
     if found is None or (stuck is not None and found.reason == stuck.reason):
         return None
-    start = _start_after(asset, state, found)
+    # what an outlet lost its runs would append again to the other outlets as well, which have it all
+    apart = bool(asset.maker) and not _is_replaced(asset)
+    start = None if apart and found.is_loss else _start_after(asset, state, found)
     return TargetEntry(asset.name, asset.uri, found, stuck=start is None, watermarks=start or {})
 
 
 def _start_after(asset: AssetSpec, state: AssetState, found: Found) -> Mapping[str, str] | None:
     """The watermarks from which the asset goes on; None where it only adds, and a person has to decide on a loss."""
-    if not found.is_loss or asset.write is None or asset.write.recomputable:
+    if not found.is_loss or _is_replaced(asset):
         return {} if found.lost.is_everything else state.watermarks
     if asset.partitioning.is_partitioned and _is_gone_for_certain(found):
         return {}  # what is lost is missing, and appended again
@@ -44,6 +46,11 @@ def _start_after(asset: AssetSpec, state: AssetState, found: Found) -> Mapping[s
     if found.kind == "gone":
         return {}
     return found.watermarks if found.kind == "restored" else None
+
+
+def _is_replaced(asset: AssetSpec) -> bool:
+    """Whether what its runs wrote can be computed again."""
+    return asset.write is None or asset.write.recomputable
 
 
 def _is_gone_for_certain(found: Found) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from operator import is_
 
@@ -56,6 +57,8 @@ class FoldSpec:
         listens: Datasets whose events the asset consumes: its inlets' and its condition's.
         named: Those of its condition, whose events trigger it.
         definition: What it is computed by.
+        outlets: Of a multi-asset, what its runs write, with where each is.
+        maker: Of an outlet, whose runs write it.
     """
 
     uri: str
@@ -67,6 +70,14 @@ class FoldSpec:
     appends: bool = False
     definition: Definition | None = None
     learns: bool = False
+    outlets: tuple[tuple[str, str], ...] = ()
+    maker: str = ""
+
+    def stands_elsewhere(self, before: FoldSpec) -> bool:
+        """Whether what was computed is not where it would be looked for: it moved, or more is written than was."""
+        if self.outlets:
+            return not before.outlets or bool(set(self.outlets) - set(before.outlets))
+        return self.storage != before.storage or (self.storage is None and self.uri != before.uri)
 
     @property
     def declared(self) -> FoldSpec:
@@ -93,6 +104,8 @@ class FoldSpec:
 
 def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     """What the fold must know of ``asset``."""
+    if asset.maker:
+        return _of_outlet(asset)
     inlets = tuple(
         FoldInlet(
             inlet.name,
@@ -109,8 +122,28 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     leaves = condition.leaves() if condition is not None else ()
     named = dict.fromkeys(project.heard(asset.name, leaf) for leaf in leaves)
     listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
-    storage = asset.storage.given if asset.storage is not None else None
+    storage = _place(asset)
     appends = asset.write is not None and asset.write.only_adds
     learns = asset.source is not None and asset.partitioning.is_open
     head = (asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends)
-    return FoldSpec(*head, asset.definition, learns)
+    return FoldSpec(*head, asset.definition, learns, tuple(_places(asset, project)))
+
+
+def _of_outlet(asset: AssetSpec) -> FoldSpec:
+    """An outlet is written by the runs of its maker, and goes by nothing itself."""
+    return FoldSpec(
+        asset.uri,
+        asset.partitioning,
+        storage=_place(asset),
+        appends=asset.write is not None and asset.write.only_adds,
+        maker=asset.maker,
+    )
+
+
+def _places(asset: AssetSpec, project: ProjectSpec) -> Iterator[tuple[str, str]]:
+    for name in asset.outlets:
+        yield name, _place(project.assets[name]) or ""
+
+
+def _place(asset: AssetSpec) -> str | None:
+    return asset.storage.given if asset.storage is not None else None

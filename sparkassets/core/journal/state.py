@@ -13,6 +13,7 @@ from sparkassets.core.journal.entries import (
     EventEntry,
     Numbered,
     ObservedEntry,
+    OutletEntry,
     SuccessEntry,
 )
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
@@ -55,7 +56,7 @@ class EventRef:
             case EventEntry():
                 parts, run, interval = entry.parts, entry.run, entry.interval
                 at = entry.at if entry.at is not None else at
-            case SuccessEntry() if entry.changed:
+            case SuccessEntry() | OutletEntry() if entry.changed:
                 parts, run, interval = entry.changed, entry.run, entry.interval
             case ObservedEntry() if entry.is_event:
                 parts = entry.changed | entry.removed or EVERYTHING

@@ -46,7 +46,8 @@ def _possible(same: Same[ProjectSpec], without: tuple[tuple[str, PartitionSet], 
     found: dict[str, PartitionSet] = {}
     skipped = dict(without)
     for asset in same.value.assets.values():
-        able, needs = _able(asset), [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
+        able = _able(asset) & found.get(asset.maker, EVERYTHING)
+        needs = [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
         brought = [
             need.down(EVERYTHING if inlet.view is not None else found.get(inlet.name, EVERYTHING))
             for inlet, need in zip(asset.inlets.values(), needs, strict=True)

@@ -109,12 +109,14 @@ def _readers(context: PlanningContext, asset: AssetSpec, touched: Effect) -> tup
     """The assets that read what a change touches; a function reads all."""
     found = []
     for consumer in context.project.assets.values():
-        inlet = consumer.inlets.get(asset.name)
-        if inlet is None or inlet.waits_only:
-            continue
-        columns = reads(consumer.body.template, asset.name) if isinstance(consumer.body, SqlBody) else None
-        if touched.whole or columns is None or touched.touched & columns:
-            found.append(consumer.name)
+        for name in asset.written:
+            inlet = consumer.inlets.get(name)
+            if inlet is None or inlet.waits_only:
+                continue
+            columns = reads(consumer.body.template, name) if isinstance(consumer.body, SqlBody) else None
+            if touched.whole or columns is None or touched.touched & columns:
+                found.append(consumer.name)
+                break
     return tuple(found)
 
 

@@ -55,7 +55,6 @@ class Candidate:
         pins: What it reads of aligned inlets.
         notes: What people should know of its inlets.
         kind: Whether the schedule or a person asked for it.
-        anew: Whether it reads what is below a watermark, too.
         newest_first: Whether of more than one run computes the newest blocks come first.
     """
 
@@ -75,7 +74,6 @@ class Candidate:
     notes: tuple[str, ...] = ()
     kind: RunKind = "scheduled"
     newest_first: bool = False
-    anew: bool = False
 
 
 @frozen

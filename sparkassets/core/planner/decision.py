@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.planner import losses, redefined
+from sparkassets.core.planner import losses, outlets, redefined
 from sparkassets.core.planner.alignment import alignment
 from sparkassets.core.planner.batch import batch
 from sparkassets.core.planner.by_blocks import due_blocks
@@ -44,6 +44,8 @@ STEPS: tuple[Step, ...] = (reserved, failures, upstream, gates, alignment, incre
 
 def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
     """The decision for one asset, when everything before it is decided."""
+    if asset.maker:
+        return outlets.decide(context, asset)
     if asset.source is not None:
         said = context.faults.get(asset.name) or context.notes.get(asset.name)
         return Decision((), (Waiting(asset.name, said),)) if said else Decision()

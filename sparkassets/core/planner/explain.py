@@ -52,6 +52,8 @@ def explain(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet = E
 
 def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet = EVERYTHING) -> Node:
     """The same of what was planned with that context."""
+    if asset.maker:
+        return _outlet(context, found, asset, blocks)
     state = context.state_of(asset)
     blocks = meant(context, asset, state, blocks)
     runs, children = _planned(context, found, asset, blocks)
@@ -64,6 +66,15 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
     children += [*_code(context, asset, state), _history(context, state)]
     return Node(asset.name, runs, tuple(children))
+
+
+def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet) -> Node:
+    """What is to be told of an outlet: its table, and why the asset runs or not whose runs write it."""
+    maker, state = explained(context, found, context.asset(asset.maker), blocks), context.state_of(asset)
+    notes = [Node(note, holds=None) for note in of_table(context, asset, state)]
+    return Node(
+        asset.name, maker.holds, (Node(f"the runs of {maker.text} write it", maker.holds, maker.children), *notes)
+    )
 
 
 def _planned(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet) -> tuple[bool, list[Node]]:

@@ -50,14 +50,19 @@ class Impact:
 
 
 def impact(context: PlanningContext, updated: Mapping[str, PartitionSet]) -> Reached:
-    """What is computed again after an update of these partitions, upstream first; without themselves."""
-    return {reach.asset: reach.blocks for reach in reaches(context, updated) if not reach.stays}
+    """What is computed again after an update of these partitions, upstream first; without themselves.
+
+    What an outlet gets is computed by the asset whose runs write it.
+    """
+    found = (reach for reach in reaches(context, updated) if not reach.stays)
+    return {reach.asset: reach.blocks for reach in found if not context.asset(reach.asset).maker}
 
 
 def impact_of(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> Impact:
     """What follows if ``blocks`` of the asset change; of what is open in time, all that is wanted or there."""
     if asset.source is None:
-        blocks = meant(context, asset, context.state_of(asset), blocks)
+        own = context.asset(asset.maker) if asset.maker else asset
+        blocks = meant(context, own, context.state_of(own), blocks)
     elif not asset.partitioning.can_list(blocks):
         blocks = blocks & context.state.dataset(asset.uri).coverage
     return Impact(asset.name, blocks, tuple(reaches(context, {asset.name: blocks})))
@@ -73,11 +78,17 @@ def reaches(context: PlanningContext, updated: Mapping[str, PartitionSet]) -> li
     found: list[Reach] = []
     for asset in context.project.assets.values():
         if asset.name not in updated and asset.source is None:
-            for reach in _of_asset(context, asset, reached):
+            for reach in _of_outlet(context, asset, reached) if asset.maker else _of_asset(context, asset, reached):
                 found.append(reach)
                 if not reach.stays:
                     reached[reach.asset] = reach.blocks
     return found
+
+
+def _of_outlet(context: PlanningContext, asset: AssetSpec, reached: Reached) -> list[Reach]:
+    """What is reached of an outlet: what is of the asset whose runs write it."""
+    blocks = reached.get(asset.maker, NOTHING)
+    return [_reach(context, asset, blocks, (asset.maker,))] if blocks else []
 
 
 def _of_asset(context: PlanningContext, asset: AssetSpec, reached: Reached) -> list[Reach]:

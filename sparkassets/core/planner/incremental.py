@@ -92,7 +92,7 @@ class IncrementalPlanner:
             before, decision = context.decided.get(name), decide(context, asset)
             context.decided[name] = decision
             self._set_alarm(context, asset, decision)
-            if before is not None and _shown(before) != _shown(decision):
+            if before is not None and _matters(asset, before, decision):
                 for consumer in self._downstream[name]:
                     heappush(queue, self._place[consumer])
         return done >= 0
@@ -146,6 +146,11 @@ def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:
     leaves = condition.leaves() if condition is not None else ()
     named = {project.heard(asset.name, leaf) for leaf in leaves}
     return named | {inlet.uri for inlet in asset.inlets.values()}
+
+
+def _matters(asset: AssetSpec, before: Decision, decision: Decision) -> bool:
+    """Whether what comes after the asset may be decided otherwise now; an outlet tells what its maker's runs repair."""
+    return _shown(before) != _shown(decision) or bool(asset.outlets and before != decision)
 
 
 def _shown(decision: Decision) -> tuple[object, ...]:

@@ -47,7 +47,7 @@ def increments(case: Case, course: Course) -> Course:
         waiting = tuple(Waiting(case.asset.name, reason) for reason in refused)
         failure = f"{case.asset.name}: {refused[0]}"
         return Course((), course.due, waiting=(*course.waiting, *waiting), blocked=EVERYTHING, failure=failure)
-    return _reading(case.asset, course, found) if found else course
+    return _reading(course, found) if found else course
 
 
 def _found(case: Case) -> dict[str, Increment]:
@@ -56,14 +56,10 @@ def _found(case: Case) -> dict[str, Increment]:
     return {inlet.name: increment(case.context, case.asset, case.state, inlet) for inlet in inlets}
 
 
-def _reading(asset: AssetSpec, course: Course, found: Mapping[str, Increment]) -> Course:
+def _reading(course: Course, found: Mapping[str, Increment]) -> Course:
     """The course whose candidates read that."""
     pins = {name: each.pin for name, each in found.items()}
-    whole = {name: replace(pin, low=None) for name, pin in pins.items()}
-    again = asset.write is not None and asset.write.recomputable
-    kept = tuple(
-        replace(each, pins={**each.pins, **(whole if again and each.anew else pins)}) for each in course.candidates
-    )
+    kept = tuple(replace(each, pins={**each.pins, **pins}) for each in course.candidates)
     return replace(course, candidates=kept).noted(tuple(each.note for each in found.values() if each.note))
 
 

@@ -15,7 +15,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 def held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
     """The decision for an asset that cannot run because of its own table; None where that is fine."""
-    reason = context.faults.get(asset.name)
+    reason = next((context.faults[name] for name in (asset.name, *asset.outlets) if name in context.faults), None)
     if reason is None and state.loss is not None and state.loss.stuck:
         reason = advised(asset, state.loss)
     if reason is None:
@@ -27,7 +27,7 @@ def advised(asset: AssetSpec, loss: Loss) -> str:
     """Why a loss cannot be made good without a person, and how it can."""
     return (
         f"{loss.reason}; what was appended cannot be computed again: put the table back as it was, or go on with what "
-        f"is there by `sparkassets backfill {asset.name}`"
+        f"is there by `sparkassets backfill {asset.maker or asset.name}`"
     )
 
 
@@ -107,7 +107,7 @@ def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) 
     if asset.write is not None and not asset.write.recomputable:
         return f"{said}; it stays as it is"
     force = " --partition … --force" if asset.partitioning.is_partitioned else ""
-    return f"{said}; it stays as it is until `sparkassets backfill {asset.name}{force}`"
+    return f"{said}; it stays as it is until `sparkassets backfill {asset.maker or asset.name}{force}`"
 
 
 def _because(run: PlannedRun, reason: str) -> PlannedRun:

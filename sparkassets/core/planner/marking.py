@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.journal.marks import MarkEntry, MarkKind
 from sparkassets.core.journal.state import AssetState
@@ -56,6 +58,26 @@ def checked_reason(text: str) -> str:
     if secret := secret_in_text(reason):
         raise InputError(f"the reason holds {secret}; marks are clear text")
     return reason
+
+
+def entries(context: PlanningContext, marking: Marking) -> list[MarkEntry]:
+    """What is recorded of a mark: nothing where it is no news; of a multi-asset each outlet's is news to its readers.
+
+    Raises:
+        InputError: As of `mark`.
+    """
+    own = mark(context, marking)
+    if own is None or not marking.asset.outlets:
+        return [] if own is None else [own]
+    return [*(_of_outlet(context, name, own) for name in marking.asset.outlets), replace(own, came=NOTHING)]
+
+
+def _of_outlet(context: PlanningContext, name: str, own: MarkEntry) -> MarkEntry:
+    """The same of an outlet; what was due is used up by the asset whose runs write it."""
+    came, coverage = own.came, context.state_of(context.asset(name)).coverage
+    if own.kind == "done" and not own.blocks.is_everything:
+        came = own.came | (own.blocks - coverage)
+    return MarkEntry(name, context.asset(name).uri, own.kind, own.blocks, own.reason, own.by, came)
 
 
 def mark(context: PlanningContext, marking: Marking) -> MarkEntry | None:

@@ -49,6 +49,8 @@ def preview(asset: AssetSpec, *, start: datetime, count: int, paused: bool = Fal
     By the asset's timetable, or by the times in its condition that nothing else has to come with. ``paused`` tells
     whether the `pause` verb keeps it from running; its YAML may, besides.
     """
+    if asset.maker:
+        return Preview(asset.name, asset.local_zone, (), untimed(asset))
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
     times = alone(condition) if condition is not None else ()
     coming = _from(timetable, start) if timetable is not None else _of_times(times, start)
@@ -92,6 +94,8 @@ def untimed(asset: AssetSpec) -> str:
     """What an asset without a timetable goes by."""
     if asset.source is not None:
         return "others write it"
+    if asset.maker:
+        return f"the runs of {asset.maker} write it"
     if asset.schedule.condition is None:
         return "runs by hand only"
     return f"runs when {asset.schedule.text}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal
 
 from sparkassets.core.conditions import Condition, alone
@@ -95,6 +95,11 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     """The status of one asset."""
     if asset.source is not None:
         return _of_source(context, asset, asset.source.kind)
+    return _of_outlet(context, asset) if asset.maker else _of_asset(context, asset)
+
+
+def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
+    """An asset with runs of its own."""
     state = context.state_of(asset)
     live = context.live(state)
     paused = asset.paused or state.paused
@@ -144,6 +149,22 @@ def _of_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> t
     """What other code than its own has made of the asset."""
     note = notice(context, asset, state)
     return (prefixed(note.blocks, asset.partitioning) + note.text,) if note is not None else ()
+
+
+def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
+    """An outlet: what is there of it, and how the asset stands whose runs write it."""
+    maker, state = asset_status(context, context.asset(asset.maker)), context.state_of(asset)
+    return replace(
+        maker,
+        asset=asset.name,
+        kind=f"outlet of {asset.maker}",
+        covered=tuple(asset.partitioning.labels(state.coverage)),
+        told=_told(asset, state.coverage - asset.partitioning.unknown(state.coverage)),
+        last_run=state.last.run if state.last else None,
+        last_at=state.last.at if state.last else None,
+        rows=state.last.rows if state.last else None,
+        notes=of_table(context, asset, state),
+    )
 
 
 def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetStatus:
@@ -196,7 +217,11 @@ def stretches(context: PlanningContext, asset: AssetSpec) -> list[tuple[Partitio
 
 
 def told(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionSet, PartitionStatus]]:
-    """What is so of which of the partitions that are wanted or there, each of them once."""
+    """What is so of which of the partitions that are wanted or there, each of them once.
+
+    Those of an outlet stand as those of the asset whose runs write it: they are computed together.
+    """
+    asset = context.asset(asset.maker) if asset.maker else asset
     before = NOTHING
     for status, parts in _layers(context, asset):
         own = asset.partitioning.inside(parts) - before

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from yaml.nodes import MappingNode, Node
 
@@ -15,6 +16,7 @@ from sparkassets.core.spec.document import At, Document, SourceFile
 from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.files import AssetFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
+from sparkassets.core.spec.outlets import check_partition_columns, identity, keys_of, outlets_of, refuse_keys_of_data
 from sparkassets.core.spec.partition import compile_partition
 from sparkassets.core.spec.paths import absolute, tidy
 from sparkassets.core.spec.shape import shape
@@ -51,14 +53,42 @@ def read_asset_files(
         documents += [document for document in found if document is not None]
     for document in [*documents, *declared]:
         draft = _draft(document, project, environment)
-        if draft.sure("asset") and draft.name not in drafts:
-            drafts[draft.name] = draft
+        if not draft.sure("asset") or not _kept(draft, drafts):
+            problems += document.problems
             continue
-        if draft.sure("asset"):
-            first = (drafts[draft.name].at / "asset").location
-            (draft.at / "asset").problem(f"the asset {draft.name!r} is defined twice; first at {first}")
-        problems += document.problems
+        for outlet in _outlets(draft, project):
+            _kept(outlet, drafts)
     return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
+
+
+def _kept(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
+    """Whether the name is new, so that the draft is kept."""
+    first = drafts.setdefault(draft.name, draft)
+    if first is draft:
+        return True
+    other = first.at.key_location if first.maker else (first.at / "asset").location
+    message = f"the asset {draft.name!r} is defined twice; first at {other}"
+    if draft.maker:
+        draft.at.key_problem(message)
+    else:
+        (draft.at / "asset").problem(message)
+    return False
+
+
+def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
+    """What a multi-asset writes, each as an asset of its own."""
+    if draft.keys.outlets is not None and draft.partitioning.is_open:
+        hint = "list them: {segments: [<key>, …], column: <column>}"
+        message = "outlets with segments that come to be known at run time are not supported yet"
+        (draft.at / "partition").problem(message, hint=hint)
+    for name, own in outlets_of(draft.keys).items():
+        at, keys = draft.at / "outlets" / name, keys_of(draft.keys, name, own)
+        _check_extra(at, keys)
+        _check_columns(at, keys)
+        place = _place(keys, project, None)
+        outlet = replace(draft, name=name, at=at, keys=keys, storage=place, uri=_uri(at, keys, place), maker=draft.name)
+        check_partition_columns(outlet)
+        yield outlet
 
 
 def _document(file: SourceFile, root: Node, problems: list[Problem]) -> Document | None:
@@ -76,6 +106,7 @@ def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, 
     values.read(document, environment=environment)
     keys = shape(AssetFile, document, stand_in={"asset": "unnamed"})
     at = At(document)
+    refuse_keys_of_data(at, keys)
     _check_extra(at, keys)
     _check_columns(at, keys)
     own = Bounds(project.timezone)
@@ -98,7 +129,7 @@ def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, 
 
 
 def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) -> StorageLocation | None:
-    if keys.path is None and source:
+    if (keys.path is None and source) or keys.outlets is not None:
         return None
     given = tidy(keys.path or f"{project.keys.warehouse.rstrip('/')}/{keys.asset}")
     return StorageLocation(absolute(given, root=project.root), given)
@@ -112,6 +143,8 @@ def _uri(at: At, keys: AssetFile, place: StorageLocation | None) -> str:
         except AssetError as error:
             (at / "uri").problem(str(error.args[0]), hint=error.hint, secret=secret_in_text(keys.uri) is not None)
             return keys.uri
+    if keys.outlets is not None:
+        return identity(keys.asset)
     given = place.given if place else keys.asset
     if keys.path and (secret := secret_in_text(given)):
         message = f"the path holds {secret} and is the asset's identity in events, which are clear text"

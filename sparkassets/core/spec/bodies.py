@@ -12,6 +12,7 @@ from sparkassets.core.definitions import Definition
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
+from sparkassets.core.spec.outlets import digests
 from sparkassets.core.spec.paths import beside, tidy
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.templating import Fault, Template, TemplateError
@@ -42,7 +43,8 @@ class WantedModule:
 
 def wanted(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule | None:
     """What must be read before the asset can be compiled; None for sources and for SQL that stands in the YAML."""
-    if draft.keys.source or not draft.sure("source", "sql", "python"):
+    keys = draft.keys
+    if keys.source or not draft.sure("source", "sql", "python") or (keys.outlets is not None and not keys.python):
         return None
     if draft.keys.python:
         module, _, _ = draft.keys.python.partition(":")
@@ -166,22 +168,26 @@ class Body:
         named: The assets that it names, in order of appearance.
         sql: The template, where it is SQL.
         parts: What its function is made of.
+        outlets: Of a multi-asset in SQL, the template of each outlet.
     """
 
     compiled: SqlBody | PythonBody | None = None
     named: Mapping[str, Mention] = field(default_factory=dict)
     sql: SqlText | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
+    outlets: Mapping[str, SqlText] = field(default_factory=dict)
 
     def definition(self, draft: AssetDraft, write: Write | None) -> Definition | None:
         """What a change of the asset's code, params or write is told by; None for what computes nothing."""
-        if self.compiled is None:
+        if self.compiled is None and not self.outlets:
             return None
         sql, values = self.sql.template.text if self.sql is not None else "", draft.at.document.variables
+        selects = {name: each.template.text for name, each in self.outlets.items()}
+        code = {**self.parts, **digests(selects, variables=values)} if selects else self.parts
         given = draft.keys.params
         params = given if isinstance(given, dict) else {str(number): each for number, each in enumerate(given)}
         options = write.parts() if write is not None else {}
-        return Definition.of(sql=sql, code=self.parts, params=params, options=options, variables=values)
+        return Definition.of(sql=sql, code=code, params=params, options=options, variables=values)
 
 
 def compile_body(
@@ -205,6 +211,13 @@ def compile_body(
     keys = draft.keys
     if keys.source or not draft.sure("source", "sql", "python"):
         return Body()
+    if draft.maker and keys.python is not None:
+        if keys.sql is not None:
+            hint = f"leave it out, or 'python' of asset {draft.maker!r}"
+            (draft.at / "sql").key_problem(f"outlet {draft.name!r} cannot have 'sql': a function makes it", hint=hint)
+        return Body()
+    if keys.outlets is not None and keys.python is None:
+        return Body()  # its outlets have the SQL
     if keys.sql is not None and keys.python is not None:
         (draft.at / "python").key_problem("an asset runs either 'sql' or 'python', not both")
         return Body()
@@ -222,7 +235,10 @@ def compile_body(
 
 def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFile | None]) -> None:
     near = beside(draft.file.path, path)
-    if draft.keys.sql is None:
+    if draft.keys.sql is None and draft.maker:
+        message = f"outlet {draft.name!r} has no 'sql', asset {draft.maker!r} no 'python', and there is no file {path}"
+        draft.at.key_problem(message, hint=f"write its SELECT to {path}")
+    elif draft.keys.sql is None:
         message = f"asset {draft.name!r} has neither 'sql' nor 'python', and there is no file {path}"
         (draft.at / "asset").problem(message, hint=f"write its SELECT to {path}")
     else:

@@ -49,6 +49,7 @@ class AssetDraft:
         keys: The document's keys, without those that are wrong.
         own: The zone and the bounds that schedule and partition start from.
         seconds: `DURATIONS` in seconds.
+        maker: Of an outlet, the asset whose document it stands in.
     """
 
     name: str
@@ -60,6 +61,7 @@ class AssetDraft:
     source: SourceSpec | None = None
     partitioning: Partitioning = UNPARTITIONED
     seconds: Mapping[str, int] = field(default_factory=dict)
+    maker: str = ""
 
     @property
     def file(self) -> SourceFile:
@@ -68,7 +70,7 @@ class AssetDraft:
 
     def sure(self, *keys: str) -> bool:
         """Whether nothing is wrong with any of these top-level keys, so that what follows from them can be judged."""
-        return self.at.document.failed.isdisjoint(keys)
+        return self.at.document.failed.isdisjoint({*keys, "outlets"} if self.maker else keys)
 
     @property
     def param_names(self) -> frozenset[str]:

@@ -360,6 +360,24 @@ class StrategyMap(_Map):
     )
 
 
+class OutletMap(_Map):
+    """One of several assets that a run writes, all of them or none."""
+
+    path: Maybe[Text] = Field(
+        default=None, description="Where it is written, from the project's folder; <warehouse>/<outlet> by default."
+    )
+    uri: Maybe[Text] = Field(default=None, description="Its identity in events; where it is written by default.")
+    columns: dict[str, Annotated[str, Expected("a Spark SQL type such as bigint or decimal(12,2)")]] = Field(
+        default={}, description="Column to Spark SQL type."
+    )
+    description: Text = Field(default="", description="What it is, for people.")
+    extra: dict[str, Any] = Field(default={}, description="Free facts about it; no credentials.")
+    sql: Maybe[Text] = Field(
+        default=None,
+        description="A file ending .sql, or the SELECT itself; <outlet>.sql by default. Not where a function makes it.",
+    )
+
+
 class HistoryMap(_Map):
     """Columns that a history adds."""
 
@@ -490,6 +508,15 @@ class AssetFile(_Map):
     ] = Field(
         default=None,
         description="What it reads or waits for; what its code names need not be here, what is only here is not read.",
+    )
+    outlets: Maybe[Annotated[dict[Name, OutletMap | None], a_map("a map such as {train: {path: …}, test: {}}")]] = (
+        Field(
+            default=None,
+            description=(
+                "Several assets that one run writes, all of them or none: the function returns a dict of their rows, "
+                "or each has its own SQL. Others read them by their names, not by the asset's."
+            ),
+        )
     )
     schedule: Maybe[
         Annotated[

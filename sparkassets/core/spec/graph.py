@@ -10,13 +10,17 @@ from sparkassets.core.spec.model import AssetSpec
 def upstream(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]]:
     """By asset: what it reads, waits for or is triggered by, without itself; in the order of its inlets.
 
-    Whoever else writes the dataset of one of these is among them: an update of it is an update of the dataset.
+    An outlet comes after the asset whose runs write it. Whoever else writes the dataset of one of these is among them:
+    an update of it is an update of the dataset.
     """
     by_uri: dict[str, list[str]] = {}
     for asset in assets.values():
         by_uri.setdefault(asset.uri, []).append(asset.name)
     edges: dict[str, tuple[str, ...]] = {}
     for asset in assets.values():
+        if asset.maker:
+            edges[asset.name] = (asset.maker,) if asset.maker in assets else ()
+            continue
         leaves = list(asset.schedule.condition.leaves()) if asset.schedule.condition else []
         found = dict.fromkeys([*asset.inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)])
         uris = [assets[name].uri for name in found if name in assets] + [leaf.ref for leaf in leaves if leaf.is_uri]

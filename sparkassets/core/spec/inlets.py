@@ -27,6 +27,7 @@ from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import InletMap, ReadMap, RequireMap
 from sparkassets.core.spec.mappings import Said, Side, said
 from sparkassets.core.spec.model import InletSpec, OnRemoved, Read, ReadAfter, ReadChanges, Require
+from sparkassets.core.spec.outlets import refuse_reference
 from sparkassets.core.spec.times import seconds
 from sparkassets.core.spec.views import from_column, identity, view_of
 from sparkassets.core.suggestions import did_you_mean, meant_by
@@ -59,6 +60,8 @@ def compile_inlets(
             at.key_problem(_OWN.format(name), hint=_OWN_HINT)
         elif name not in assets.names:
             at.key_problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.names - {draft.name}))
+        elif outlet := refuse_reference(draft, name, assets.drafts):
+            at.key_problem(outlet[0], hint=outlet[1])
         elif name in assets.drafts and assets.drafts[name].shares_dataset(draft):
             at.key_problem(_SAME.format(draft.name, name, draft.uri), hint=_OWN_HINT)
         elif name in assets.drafts:
@@ -96,6 +99,8 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
             return f"unknown asset {name!r}", did_you_mean(name, others)
         hint = "an argument is an inlet, 'context' or 'spark'; params are in context.params"
         return f"the argument {name!r} names no asset", meant_by(name, others) or hint
+    if refused := refuse_reference(draft, name, assets.drafts):
+        return refused
     other = assets.drafts.get(name)
     if other and other.shares_dataset(draft):
         return _SAME.format(draft.name, name, draft.uri), _OWN_HINT

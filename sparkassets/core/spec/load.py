@@ -8,6 +8,7 @@ from dataclasses import replace
 from sparkassets.core.columns import KnownColumns
 from sparkassets.core.partitions import Partitioning
 from sparkassets.core.sizes import parse_size
+from sparkassets.core.spec import outlets
 from sparkassets.core.spec.bare import bare_names
 from sparkassets.core.spec.bodies import Body, Function, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
@@ -63,11 +64,8 @@ def compile_project(
         name: compile_body(draft, project, sql=sql, modules=modules, declared=functions.get(name))
         for name, draft in drafts.items()
     }
-    columns = known_columns(drafts, bodies, tables)
-    assets = {
-        name: _compile(draft, project, files, bodies[name], timetables, columns) for name, draft in drafts.items()
-    }
-    assets = _with_views(assets)
+    bodies |= {name: outlets.joined(own) for name, own in _in_sql(files, bodies).items()}
+    assets = _with_views(_compile_all(project, files, bodies, timetables, known_columns(drafts, bodies, tables)))
     edges = upstream(assets)
     _judge_together(project, files, assets, edges)
     problems = [*project.problems, *files.problems]
@@ -90,6 +88,24 @@ def compile_project(
         variables=_variables(project, files),
         warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
+
+
+def _compile_all(
+    project: ProjectDraft,
+    files: AssetFiles,
+    bodies: Mapping[str, Body],
+    timetables: Mapping[str, Factory],
+    columns: Mapping[str, KnownColumns],
+) -> dict[str, AssetSpec]:
+    """The assets by name, then the outlets of those that have some."""
+    found: dict[str, AssetSpec] = {}
+    for name, draft in files.drafts.items():
+        if not draft.maker:
+            found[name] = _compile(draft, project, files, bodies[name], timetables, columns)
+    for name, draft in files.drafts.items():
+        if draft.maker:
+            found[name] = _outlet(draft, found[draft.maker], files, bodies[name], columns)
+    return found
 
 
 def _compile(
@@ -146,7 +162,30 @@ def _compile(
         retry_delay_seconds=draft.seconds["retry_delay"],
         timeout_seconds=draft.seconds["timeout"],
         lease_seconds=draft.seconds["lease"],
+        outlets=tuple(name for name in keys.outlets or () if _is_outlet(files, name, of=draft.name)),
     )
+
+
+def _is_outlet(files: AssetFiles, name: str, *, of: str) -> bool:
+    """Whether the name is that of the asset's own outlet, and not one that is taken."""
+    return name in files.drafts and files.drafts[name].maker == of
+
+
+def _in_sql(files: AssetFiles, bodies: Mapping[str, Body]) -> dict[str, dict[str, Body]]:
+    """The multi-assets whose outlets have a SELECT each, with these."""
+    found: dict[str, dict[str, Body]] = {}
+    for name, draft in files.drafts.items():
+        if draft.maker and draft.keys.python is None:
+            found.setdefault(draft.maker, {})[name] = bodies[name]
+    return found
+
+
+def _outlet(
+    draft: AssetDraft, maker: AssetSpec, files: AssetFiles, body: Body, columns: Mapping[str, KnownColumns]
+) -> AssetSpec:
+    _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
+    check_own(draft, body)
+    return outlets.compiled(draft, maker, body)
 
 
 def _budget(keys: BudgetMap | None) -> Budget | None:

@@ -242,6 +242,8 @@ class AssetSpec:
         budget: What one run may cost before it waits for a person.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         views: Of a source, what others ask of the values in its rows: identity to the partitions that these make.
+        outlets: Of a multi-asset the assets that its runs write, all of them or none; it has no data of its own then.
+        maker: Of an outlet the multi-asset whose runs write it; it has neither schedule nor strategy of its own.
         durations: all in seconds.
     """
 
@@ -278,6 +280,13 @@ class AssetSpec:
     timeout_seconds: int = 7200
     lease_seconds: int = 600
     views: Mapping[str, Partitioning] = field(default_factory=dict)
+    outlets: tuple[str, ...] = ()
+    maker: str = ""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The assets that hold what its runs write: itself, or its outlets."""
+        return self.outlets or (self.name,)
 
     def params_of(self, blocks: PartitionSet) -> Mapping[str, object]:
         """What `params` holds in a run of ``blocks``, of one segment where the params go by segment.

@@ -10,7 +10,8 @@ from typing import Final
 KEYS: Final = frozenset(
     {
         "table",
-        "outlets",
+        "outlets.*.table",
+        "outlets.*.validations",
         "validations",
         "inlets.*.validations",
         "write.publish",
@@ -32,7 +33,8 @@ def refused_key(path: str) -> str | None:
     if path not in KEYS:
         return None
     parent, _, key = path.rpartition(".")
-    owner = {"": "", "inlets.*": " of an inlet"}.get(parent, f" of {parent!r}")
+    owners = {"": "", "inlets.*": " of an inlet", "outlets.*": " of an outlet"}
+    owner = owners.get(parent, f" of {parent!r}")
     return f"the key {key!r}{owner} is not supported yet"
 
 

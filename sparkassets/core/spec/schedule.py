@@ -13,6 +13,7 @@ from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import RegisteredMap, ScheduleMap
 from sparkassets.core.spec.model import InletSpec, Schedule
+from sparkassets.core.spec.outlets import refuse_own_uri, refuse_reference
 from sparkassets.core.spec.times import Bounds, bounds
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.core.timetables import Continuous, Once, Timetable, TimetableError
@@ -195,6 +196,8 @@ def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles, *, alone: boo
     if leaf.is_uri:
         if leaf.ref == draft.uri and draft.sure("uri", "path"):
             at.word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for its own dataset {leaf.ref!r}")
+        elif refused := refuse_own_uri(draft, leaf.ref, assets.drafts):
+            at.word_problem(leaf.ref, refused)
     elif leaf.ref == draft.name:
         at.word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for itself")
     elif leaf.ref not in assets.names and leaf.ref == _MANUAL:
@@ -203,6 +206,8 @@ def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles, *, alone: boo
         others = assets.names - {draft.name}
         hint = (meant_by(leaf.ref, [_MANUAL]) if alone else None) or did_you_mean(leaf.ref, others)
         at.word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)
+    elif own := refuse_reference(draft, leaf.ref, assets.drafts):
+        at.word_problem(leaf.ref, own[0], hint=own[1])
     elif leaf.ref in assets.drafts and assets.drafts[leaf.ref].shares_dataset(draft):
         message = f"asset {draft.name!r} cannot wait for {leaf.ref!r}: both are the dataset {draft.uri!r}"
         at.word_problem(leaf.ref, message)

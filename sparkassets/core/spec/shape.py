@@ -27,6 +27,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[o
         "inlets.*": files.InletMap,
         "inlets.*.require": files.RequireMap,
         "inlets.*.read": files.ReadMap,
+        "outlets.*": files.OutletMap,
         "schedule": files.ScheduleMap,
         "partition": files.partition_map,
         "strategy": files.strategy_map,
@@ -204,7 +205,7 @@ def _general(path: Path) -> str:
         case ("partition", int(), *rest):
             path = ("partition", *rest)
     steps = [str(step) for step in path]
-    if len(steps) > 1 and steps[0] == "inlets":
+    if len(steps) > 1 and steps[0] in ("inlets", "outlets"):
         steps[1] = "*"
     return ".".join(steps)
 
@@ -220,6 +221,10 @@ def _subject(path: Path) -> str:
             return f"inlet {last!r}"
         case ["inlets", inlet]:
             return f"{last!r} of inlet {inlet!r}"
+        case ["outlets"]:
+            return f"outlet {last!r}"
+        case ["outlets", outlet]:
+            return f"{last!r} of outlet {outlet!r}"
         case [*_, int()]:
             return f"{last!r} in {_subject(tuple(before))}"
     return f"{last!r} in {before[-1]!r}"
@@ -234,6 +239,8 @@ def _owner(path: Path, model: type[BaseModel], data: dict[str, Any]) -> str:
             return f"asset {name!r}" if isinstance(name, str) else "this asset"
         case ("inlets", inlet):
             return f"inlet {inlet!r}"
+        case ("outlets", outlet):
+            return f"outlet {outlet!r}"
         case (*_, int()) as item:
             return _subject(item)
         case (*_, parent):

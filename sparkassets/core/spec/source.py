@@ -14,6 +14,7 @@ FILE_KINDS: Final = frozenset({"csv", "json", "parquet"})
 
 _OF_WRITERS: Final = (
     "inlets",
+    "outlets",
     "schedule",
     "strategy",
     "write",

@@ -148,7 +148,8 @@ def storage_uses(
             continue
         path, shown = asset.storage.path, asset.storage.given
         if asset.source is None:
-            appended = asset.write is not None and asset.write.only_adds
+            # of one run only one transaction lands in a table, so that its outlets cannot share one
+            appended = asset.write is not None and asset.write.only_adds and not asset.maker
             places.append(StorageUse("target", path, shown, asset.name, appended))
         else:
             segments = asset.partitioning.segment_columns

@@ -17,6 +17,7 @@ def compile_write(draft: AssetDraft) -> Write:
     given, at = draft.keys.write, draft.at / "write"
     if isinstance(given, WriteMap):
         if given.upsert is not None:
+            (at / "upsert").key_problem("the key 'upsert' of 'write' is not supported yet")
             return _upsert(draft, given.upsert, at / "upsert")
         if draft.sure("write"):
             at.problem("'write' is a map without a write; expected {upsert: {keys: [<column>]}}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
@@ -19,6 +18,6 @@ class SparkOutlets:
     def __init__(self, engine: SparkEngine) -> None:
         self._workplace = engine.workplace
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[Target]:
-        """The one table of the asset."""
-        return (PathTarget(self._workplace, asset, app_id=app_id, enlist=enlist),)
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
+        """The table of the asset."""
+        return PathTarget(self._workplace, asset, app_id=app_id, enlist=enlist)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
@@ -18,15 +19,16 @@ from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import TargetTable, described, open_table, path_of
 from sparkassets.spark.targets import by_driver, by_spark, history
-from sparkassets.spark.targets.unchanged import MERGED, after_commit, after_merge
-from sparkassets.spark.upserts.staged import tidy
+from sparkassets.spark.targets.unchanged import after_commit
 from sparkassets.spark.workplace import Workplace
-from sparkassets.spark.writes import PlannedWrite, check_schema, mode_of, planned
+from sparkassets.spark.writes import check_schema, planned
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+    from sparkassets.spark.writes import PlannedWrite
 
 
 class PathTarget:
@@ -38,6 +40,8 @@ class PathTarget:
         self._app_id = app_id
         self._enlist = enlist
         self._before: history.Moment | None = None
+        self._prepared: tuple[CommitMarker, by_driver.Staged] | None = None
+        self._held = ExitStack()
 
     def transaction_version(self) -> int | None:
         """The newest version that was committed; None without a table or any commit of the asset's."""
@@ -77,6 +81,23 @@ class PathTarget:
                 self._enlist()
                 by_spark.fence(session, asset, schema, table=None, marker=marker)
 
+    def prepare(self, computation: Computation, *, marker: CommitMarker) -> None:
+        """Stages the rows where the driver commits; else computes them, and holds them where a session can.
+
+        Raises:
+            RunError: As of `write`.
+            SourceError: As of `write`.
+        """
+        made = own(computation, self._asset.name)
+        self._release()
+        with self._workplace.work(made.order) as (session, work):
+            work.check(made.order.run)
+            table, plan, ours = self._planned(session, made)
+            staged = by_driver.stage(made, plan, table, marker=marker) if ours else None
+            if staged is None:
+                self._held.enter_context(held(made, always=True))
+            self._prepared = (marker, staged) if staged is not None else None
+
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         """Computes the rows and commits them once, stamped; its return proves nothing.
 
@@ -84,34 +105,32 @@ class PathTarget:
             RunError: The computation or the commit failed.
             SourceError: Files changed while they were read; nothing was written.
         """
-        made = own(computation)
+        made = own(computation, self._asset.name)
         with self._workplace.work(made.order) as (session, work):
             work.check(made.order.run)
-            table = open_table(path_of(self._asset))
-            if table is not None and is_in(table, app=marker.app_id, version=marker.version):
+            if self._prepared is not None and self._prepared[0] == marker:
+                by_driver.publish(self._prepared[1], marker=marker)
                 return
-            there = _still(session, made, table)
-            if mode_of(self._asset).by_spark:
-                self._enlist()
-            with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker) as (plan, told):
-                self._commit(made, plan, table, told)
+            table, plan, ours = self._planned(session, made)
+            if ours and by_driver.write(made, plan, table, marker=marker):
+                return
+            self._enlist()
+            with held(made):
+                _refuse_conflicts(made, table, marker)
+                by_spark.write(plan, marker=marker)
+        self._release()
 
-    def _commit(
-        self, made: SparkComputation, plan: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
-    ) -> None:
-        """One commit, by the driver where it can."""
-        ours = why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
-        if ours and by_driver.write(made, plan, table, marker=marker):
-            return
-        self._enlist()
-        if plan.landing.merge is not None:
-            made.inlets.check_files()  # what is merged was read by now
-            _refuse_conflicts(made, table, marker)
-            by_spark.merge(plan, marker=marker)
-            return
-        with held(made):
-            _refuse_conflicts(made, table, marker)
-            by_spark.write(plan, marker=marker)
+    def _planned(self, session: SparkSession, made: SparkComputation) -> tuple[DeltaTable | None, PlannedWrite, bool]:
+        """The table as it is, what becomes of it, and whether the driver can commit that."""
+        table = open_table(path_of(self._asset))
+        there = _still(session, made, table)
+        plan = planned(made.order, made.frame, schema=made.schema, table=there)
+        return table, plan, why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
+
+    def _release(self) -> None:
+        """Lets go of what was prepared."""
+        self._prepared = None
+        self._held.close()
 
     def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
         """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
@@ -129,33 +148,25 @@ class PathTarget:
             return segments_in(rows, order)
 
     def compared(self, order: RunOrder, found: Committed) -> Committed:
-        """With what came out unchanged, where `unchanged: skip` asks for it, or a merge tells that it changed nothing.
-
-        The driver's commits tell it themselves.
+        """With what came out unchanged, where `unchanged: skip` asks for it: the driver's commits tell it, Spark's not.
 
         Raises:
             Exception: Whatever Spark or the table says.
         """
-        if found.is_compared or self._asset.unchanged == "publish":
-            return found
-        if found.operation == MERGED:
-            same = after_merge(order, found)
-            if same or not order.asset.partitioning.is_partitioned:
-                return found.with_unchanged(same)
-        if self._asset.unchanged != "skip":
+        if self._asset.unchanged != "skip" or found.is_compared:
             return found
         with self._workplace.work(order) as (session, _):
             return found.with_unchanged(after_commit(session, order, found))
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""
-        kept, path = None if keep is None else Attempt(keep.run, keep.token, keep.attempt), path_of(self._asset)
-        discard_all(path, runs, upto=upto, keep=kept)
-        tidy(path, runs, upto=upto)
+        self._release()
+        kept = None if keep is None else Attempt(keep.run, keep.token, keep.attempt)
+        discard_all(path_of(self._asset), runs, upto=upto, keep=kept)
 
     def _new_schema(self, session: SparkSession, computation: Computation | None) -> StructType:
         if computation is not None:
-            return own(computation).schema
+            return own(computation, self._asset.name).schema
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)
         raise TargetMissingError(f"{self._asset.name}: there is no table at {path_of(self._asset)} yet")

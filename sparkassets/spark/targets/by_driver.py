@@ -23,6 +23,7 @@ from sparkassets.delta.slices import Slices, sliced, touching
 from sparkassets.delta.staged import NULL_FOLDER, Attempt, StagedFile, discard, discard_files, staged_files
 from sparkassets.delta.unchanged import Same
 from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import committers, sqltext
 from sparkassets.spark.failures import condition
@@ -51,8 +52,6 @@ _MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
 def why_spark(work: PlannedWrite, table: DeltaTable | None) -> str | None:
     """Why this run is not the driver's to commit, beside what asset and table tell; None where it is."""
     landing = work.landing
-    if landing.merge is not None:
-        return "the run's rows are merged by their keys"
     if landing.before or landing.after or (landing.columns == "widened" and landing.replaces != "all"):
         return "the run changes the table's columns"
     session = landing.rows.sparkSession
@@ -94,23 +93,57 @@ def of_the_session(session: SparkSession, *, new: bool) -> str | None:
 
 
 def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker) -> bool:
-    """Stages the rows, and others that share files with those they replace, and commits; False where Spark has to.
+    """As `stage`, and commits; False where Spark has to.
+
+    Raises:
+        RunError: As of `stage`, or another writer was quicker.
+        SourceError: As of `stage`.
+    """
+    staged = stage(made, work, table, marker=marker)
+    if staged is not None:
+        publish(staged, marker=marker)
+    return staged is not None
+
+
+@frozen
+class Staged:
+    """Files that a commit is to add.
+
+    Attributes:
+        table: As it was when they were staged; None where the commit makes it.
+        files: All of them; None where the same or a higher version of the transaction is in, so that none were staged.
+        replaced: What goes for them.
+        same: What of the run's blocks is in the table already as it came out.
+    """
+
+    made: SparkComputation
+    work: PlannedWrite
+    table: DeltaTable | None
+    files: Sequence[StagedFile] | None = None
+    fields: Sequence[Mapping[str, Any]] = ()
+    replaced: Slices = Slices()
+    same: Same = Same()
+
+
+def stage(
+    made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker
+) -> Staged | None:
+    """Stages the rows, and others that share files with those they replace; None where Spark has to commit.
 
     Nothing is computed where the same or a higher version of the transaction is in.
 
     Raises:
-        RunError: Rows outside the blocks (with examples), whatever Spark says, or another writer was quicker; nothing
-            was published then.
+        RunError: Rows outside the blocks (with examples), or whatever Spark says; nothing was published then.
         SourceError: Files changed while they were read; nothing was published.
     """
     if table is not None and is_in(table, app=marker.app_id, version=marker.version):
-        return True
+        return Staged(made, work, table)
     path = path_of(work.asset)
     replaced, fields = _replaced(made.order, work, table), _fields(work, table)
     taken = [*replaced.inside, *replaced.mixed]
     rows = _rows(work, fields, table, replaced.mixed) if keeps_paths(file.path for file in taken) else None
     if rows is None:
-        return False
+        return None
     attempt, layout = Attempt(marker.run, marker.token, marker.attempt), layout_of(work.asset, work.schema, work.table)
     try:
         _stage(work, rows, f"{path}/{attempt.folder}", [*([copied.MARK] if replaced.mixed else []), *layout])
@@ -123,7 +156,22 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
     same = Same()
     if table is not None:
         same = before_commit(made.order, work, table, replaced=replaced, files=files, attempt=attempt)
-    come, goes = [file for file in files if file.path not in same.staged], replaced.without(same.there)
+    return Staged(made, work, table, files, fields, replaced, same)
+
+
+def publish(staged: Staged, *, marker: CommitMarker) -> None:
+    """Commits what was staged.
+
+    Raises:
+        RunError: Another writer was quicker; nothing was published then.
+    """
+    made, work, table, same = staged.made, staged.work, staged.table, staged.same
+    if staged.files is None:
+        return
+    path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
+    attempt = Attempt(marker.run, marker.token, marker.attempt)
+    come = [file for file in staged.files if file.path not in same.staged]
+    goes = staged.replaced.without(same.there)
     if same.staged:
         discard_files(path, same.staged) if come else discard(path, attempt)
     change = Change(
@@ -134,16 +182,15 @@ def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, 
         adds=[file.add(layout) for file in come],
         removes=[*goes.inside, *goes.mixed],
         replaces_all=work.landing.replaces == "all" and not same.there,
-        schema=_schema(fields) if table is None or work.landing.columns != "kept" else None,
+        schema=_schema(staged.fields) if table is None or work.landing.columns != "kept" else None,
         metrics=_metrics(come, goes),
-        touches=_touches(made, work, table, replaced),
+        touches=_touches(made, work, table, staged.replaced),
         beside=_beside(made, work, marker),
     )
     if table is None:
         create(path, change, layout=layout)
     else:
         commit(path, table, change, since=made.read_version)
-    return True
 
 
 def _comparing(marker: CommitMarker, same: Same, asset: AssetSpec) -> CommitMarker:

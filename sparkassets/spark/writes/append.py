@@ -8,14 +8,14 @@ from sparkassets.ports import RunOrder
 from sparkassets.spark import evolution
 from sparkassets.spark.blocks import Blocks
 from sparkassets.spark.table import TargetTable
-from sparkassets.spark.writes.landing import Landing, OfAllColumns
+from sparkassets.spark.writes.landing import Landing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 
-class AppendMode(OfAllColumns):
+class AppendMode:
     """Implements `Mode` for `sparkassets.core.writes.Append`."""
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:

@@ -15,6 +15,7 @@ from sparkassets.core.journal.entries import (
     FailureEntry,
     Numbered,
     ObservedEntry,
+    OutletEntry,
     PauseEntry,
     RenewEntry,
     SpecEntry,
@@ -29,7 +30,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, RangeSet
 from sparkassets.core.runs import Consumption, Pin, RunRequest
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
-from tests.builders import Story, asset, days, project, source
+from tests.builders import Story, asset, days, multi, project, source
 from tests.core.partitions import segmented
 
 STORES = {"store": ("", "be", "de, east")}
@@ -44,6 +45,8 @@ PROJECT = project(
     asset("e", "k", by=None, segments=STORES),
     asset("w", InletSpec("a", "", None, on_removed="keep"), by="week"),
     asset("r", "w", "d", by=None, schedule="w & d"),
+    *multi(asset("m", "s", "a", definition=Definition.of(sql="SELECT 2")), "train", "test"),
+    asset("n", "train", "test", by="week", schedule="train & test"),
 )
 
 texts = st.text(st.characters(codec="utf-8"), max_size=5)
@@ -160,6 +163,23 @@ ENTRIES = maybe(
         definition=maybe(
             texts, st.sampled_from([each.definition.id for each in PROJECT.assets.values() if each.definition])
         ),
+        outlets=st.lists(texts, max_size=2).map(tuple),
+    ),
+    st.builds(
+        OutletEntry,
+        asset=texts,
+        uri=texts,
+        maker=texts,
+        run=texts,
+        token=numbers,
+        recorder=numbers,
+        blocks=blocks,
+        table_id=maybe(st.none(), texts),
+        version=maybe(st.none(), numbers),
+        interval=intervals,
+        pins=pins,
+        extra=extras,
+        definition=texts,
     ),
     st.builds(
         FailureEntry,
@@ -212,8 +232,9 @@ def told(steps) -> Story:
             case "pause":
                 story.add(PauseEntry("r", number % 2 == 0))
             case "lost":
-                name = ("a", "b")[number % 2]
-                loss = Found("gone", f"its table is gone {number}", EVERYTHING)
+                name = ("a", "b", "train", "test")[number % 4]
+                lost = days(day) if name == "train" else EVERYTHING
+                loss = Found("gone", f"its table is gone {number}", lost)
                 story.add(TargetEntry(name, name, loss))
             case "renew":
                 held = [(each.name, each.chain[-1].token) for each in story.state.assets.values() if each.chain]

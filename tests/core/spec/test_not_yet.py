@@ -35,7 +35,8 @@ def test_a_state_in_a_catalog_is_refused():
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("outlets", "the key 'outlets' is not supported yet"),
+        ("validations", "the key 'validations' is not supported yet"),
+        ("outlets.*.validations", "the key 'validations' of an outlet is not supported yet"),
         ("inlets.*.validations", "the key 'validations' of an inlet is not supported yet"),
         ("inlets.*.read.overlap", None),
         ("asset", None),
@@ -64,6 +65,7 @@ def test_the_schema_has_none_of_them():
         "inlets.*": "InletMap",
         "inlets.*.read": "ReadMap",
         "write": "WriteMap",
+        "outlets.*": "OutletMap",
         "schedule": "ScheduleMap",
         "partition": "PartitionMap",
         "strategy": "StrategyMap",

@@ -16,7 +16,7 @@ from sparkassets.core.journal.codec.values import (
     pins_to,
     segments_to,
 )
-from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, OutletEntry, SuccessEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Consumption, RunRequest
@@ -113,6 +113,7 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
             "seconds": round(entry.seconds, 3),
             **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
             **({"keys": {column: list(keys) for column, keys in entry.keys.items()}} if entry.keys else {}),
+            **({"outlets": list(entry.outlets)} if entry.outlets else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -139,6 +140,52 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         definition=body.get("definition", ""),
         unchanged=parts_from(body["unchanged"]) if "unchanged" in body else NOTHING,
         keys={column: tuple(keys) for column, keys in body.get("keys", {}).items()},
+        outlets=tuple(body.get("outlets", ())),
+    )
+
+
+def outlet_to(entry: OutletEntry) -> dict[str, Any]:
+    """The columns of what a run left in an outlet, its body as an object."""
+    return {
+        "kind": "outlet",
+        "asset": entry.asset,
+        "uri": entry.uri,
+        "run": entry.run,
+        **columns_to(entry.blocks),
+        "table_id": entry.table_id,
+        "version": entry.version,
+        "extra": extra_to(entry.extra),
+        "body": {
+            "maker": entry.maker,
+            "token": entry.token,
+            "recorder": entry.recorder,
+            "blocks": not entry.blocks.is_everything,
+            "interval": entry.interval,
+            "pins": pins_to(entry.pins),
+            "definition": entry.definition,
+            **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
+            **segments_to(entry.blocks),
+        },
+    }
+
+
+def outlet_from(row: JournalRow, body: Mapping[str, Any]) -> OutletEntry:
+    """What a run left in an outlet, of a row."""
+    return OutletEntry(
+        asset=row.asset or "",
+        uri=row.uri or "",
+        maker=body["maker"],
+        run=row.run or "",
+        token=body["token"],
+        recorder=body["recorder"],
+        blocks=_blocks(row, body),
+        table_id=row.table_id,
+        version=row.version,
+        interval=interval_from(body["interval"]),
+        pins=pins_from(body["pins"]),
+        extra=extra_from(row),
+        definition=body["definition"],
+        unchanged=parts_from(body["unchanged"]) if "unchanged" in body else NOTHING,
     )
 
 

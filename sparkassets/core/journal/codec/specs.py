@@ -39,6 +39,8 @@ def spec_to(spec: FoldSpec) -> dict[str, Any]:
         "appends": spec.appends,
         **({"definition": definition_to(spec.definition)} if spec.definition is not None else {}),
         **({"learns": True} if spec.learns else {}),
+        **({"outlets": [list(each) for each in spec.outlets]} if spec.outlets else {}),
+        **({"maker": spec.maker} if spec.maker else {}),
     }
 
 
@@ -55,6 +57,8 @@ def spec_from(body: Mapping[str, Any]) -> FoldSpec:
         appends=body["appends"],
         definition=definition_from(body["definition"]) if "definition" in body else None,
         learns=body.get("learns", False),
+        outlets=tuple((name, place) for name, place in body.get("outlets", ())),
+        maker=body.get("maker", ""),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry
 from sparkassets.core.journal.fold import consumption, keys
-from sparkassets.core.journal.fold.losses import after_look
+from sparkassets.core.journal.fold.losses import after_look, after_look_at_outlet
 from sparkassets.core.journal.fold.removal import bereft, restored
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
@@ -53,6 +53,17 @@ def found(work: Workspace, entry: TargetEntry, seq: int) -> None:
     before = work.assets[entry.asset]
     after = work.assets[entry.asset] = after_look(before, entry, seq)
     withdraw(work, entry.asset, entry.uri, before.coverage - after.coverage)
+    maker = work.marked(before.spec.maker) if before.spec.maker else None
+    if maker is not None:
+        others = (work.assets[name] for name, _ in maker.spec.outlets if name in work.assets and name != entry.asset)
+        stuck = next((each.loss for each in others if each.stuck is not None), None)
+        after = work.assets[maker.name] = after_look_at_outlet(maker, entry, seq, stuck=stuck)
+        withdraw(work, maker.name, maker.spec.uri, maker.coverage - after.coverage)
+
+
+def held(work: Workspace, uri: str, parts: PartitionSet) -> None:
+    """What a multi-asset made is there, although no event tells it: those of its outlets do."""
+    work.growing(uri).add(NOTHING if parts.is_everything else parts)
 
 
 def withdraw(work: Workspace, name: str, uri: str, gone: PartitionSet) -> None:

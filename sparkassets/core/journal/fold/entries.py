@@ -12,13 +12,14 @@ from sparkassets.core.journal.entries import (
     FailureEntry,
     Numbered,
     ObservedEntry,
+    OutletEntry,
     PauseEntry,
     RenewEntry,
     SegmentEntry,
     SpecEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import datasets, keys, marks, requests, runs, specs
+from sparkassets.core.journal.fold import datasets, keys, marks, outlets, requests, runs, specs
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.marks import MarkEntry
@@ -43,6 +44,7 @@ _FOLDED: Mapping[type[Entry], Callable[[Workspace, Any, Numbered], None]] = {
     ClaimEntry: runs.claimed,
     RenewEntry: runs.renewed,
     SuccessEntry: runs.succeeded,
+    OutletEntry: outlets.written,
     FailureEntry: runs.failed,
     PauseEntry: runs.paused,
     MarkEntry: marks.marked,

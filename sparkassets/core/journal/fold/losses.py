@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sparkassets.core.journal.entries import SuccessEntry
+from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
 from sparkassets.core.journal.found import Found, TargetEntry
-from sparkassets.core.journal.state import AssetState, Loss
+from sparkassets.core.journal.state import AssetState, ClaimState, Loss
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 
 MOST_COMMITS = 20
@@ -56,7 +56,23 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
     return replace(asset, coverage=asset.coverage - lost, cursor=None, loss=loss, foreign=foreign, **position)
 
 
-def replaced_under(asset: AssetState, entry: SuccessEntry) -> TargetEntry | None:
+def after_look_at_outlet(maker: AssetState, entry: TargetEntry, seq: int, *, stuck: Loss | None) -> AssetState:
+    """A multi-asset once a look at one of its outlets is known: what is lost there its next run makes again, in all.
+
+    ``stuck`` is what another of its outlets lost, if a person has to decide on it.
+    """
+    found = entry.found
+    if entry.stuck:
+        return replace(maker, loss=Loss(EVERYTHING, found.reason, seq, stuck=True))
+    if found.kind == "back":
+        return replace(maker, loss=stuck)
+    if not found.is_loss:
+        return maker
+    lost = Found(found.kind, found.reason, found.lost)
+    return after_look(maker, replace(entry, asset=maker.name, uri=maker.spec.uri, found=lost), seq)
+
+
+def replaced_under(asset: AssetState, entry: SuccessEntry | OutletEntry) -> TargetEntry | None:
     """What a success tells of a table that another one had replaced before the run wrote; None as a rule."""
     if asset.table_id in (None, entry.table_id) or asset.stuck is not None:
         return None
@@ -65,14 +81,19 @@ def replaced_under(asset: AssetState, entry: SuccessEntry) -> TargetEntry | None
     return TargetEntry(asset.name, entry.uri, found, stuck=asset.spec.appends)
 
 
-def after_success(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
-    """The asset after the success of number ``seq``: how far its log is known, and what is lost or changed still."""
+def after_success(
+    asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int, *, link: ClaimState | None
+) -> AssetState:
+    """The asset after the success of number ``seq``: how far its log is known, and what is lost or changed still.
+
+    ``link`` is the claim that recorded it.
+    """
     stuck = asset.stuck
     decided = stuck is not None and stuck.seq != seq
     if decided or _is_known_up_to(asset, entry):
         asset = replace(asset, seen=entry.version, mark=_mark_of(entry.token))
     loss = asset.loss
-    asset = accepted(replace(asset, table_id=entry.table_id, version=_newest(asset, entry)), entry.blocks)
+    asset = accepted(replace(asset, table_id=entry.table_id, version=_newest(asset, entry, link)), entry.blocks)
     return replace(asset, loss=loss) if stuck is not None and not decided else asset
 
 
@@ -82,15 +103,15 @@ def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
     return replace(asset, foreign=tuple(commit for commit in left if commit.blocks), loss=_rest(asset.loss, blocks))
 
 
-def _newest(asset: AssetState, entry: SuccessEntry) -> int | None:
+def _newest(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimState | None) -> int | None:
     """The newest version that is recorded: of runs side by side another may have committed later, and be in already."""
-    link, before = asset.link(entry.recorder), asset.version
+    before = asset.version
     if link is None or not link.slot or asset.table_id != entry.table_id or before is None or entry.version is None:
         return entry.version
     return max(before, entry.version)
 
 
-def _is_known_up_to(asset: AssetState, entry: SuccessEntry) -> bool:
+def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> bool:
     """Whether the log holds nothing unknown before the success's own commit, or is another table's."""
     if asset.seen is None or asset.table_id != entry.table_id:
         return True

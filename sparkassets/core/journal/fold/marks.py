@@ -27,6 +27,8 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
     work.assets[entry.asset] = replace(after, marks=after_mark(asset.marks, mark), redo=redo)
     datasets.withdraw(work, entry.asset, entry.uri, asset.coverage - after.coverage)
     datasets.publish(work, numbered)
+    if asset.spec.outlets and entry.kind == "done":
+        datasets.held(work, entry.uri, entry.blocks)
     for uri in asset.spec.named:
         consumption.forget(work, uri)
 

@@ -11,6 +11,7 @@ from sparkassets.core.journal.entries import (
     ClaimEntry,
     FailureEntry,
     Numbered,
+    OutletEntry,
     PauseEntry,
     RenewEntry,
     SuccessEntry,
@@ -96,6 +97,8 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
         asset = work.assets[entry.asset]
     after = work.assets[entry.asset] = _settled(work, asset, entry, numbered)
     datasets.publish(work, numbered)
+    if entry.outlets:
+        datasets.held(work, entry.uri, entry.blocks)
     if entry.unchanged:
         datasets.confirmed(work, entry.uri, at=unix(numbered.at))
     for gone in (
@@ -131,14 +134,14 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         after = replace(after, failed=())
     if scheduled is not None:
         after = _on_schedule(after, entry, scheduled)
-    if entry.interval is not None and _is_aligned_to(work, entry):
-        after = _with_instance(after, Instance(*entry.interval, numbered.seq, entry.table_id, entry.version))
-    after = computed_by(asset, after_success(after, entry, numbered.seq), entry, at=unix(numbered.at))
+    after = with_instance(work, after, entry, numbered.seq)
+    link = asset.link(entry.recorder)
+    after = computed_by(asset, after_success(after, entry, numbered.seq, link=link), entry, at=unix(numbered.at))
     return replace(
         after,
         done=max(asset.done, entry.token),
         chain=asset.without_chain(entry.recorder),
-        last=_last(asset, entry, claim, numbered),
+        last=last_run(asset, entry, claim, numbered),
         costs=_with_cost(asset, entry),
         redo=requests.answered(asset.redo, entry),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
@@ -186,12 +189,19 @@ def further(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tu
     return max((each for each in (cursor, other) if each is not None), key=_by_end, default=None)
 
 
-def _with_instance(asset: AssetState, found: Instance) -> AssetState:
+def with_instance(work: Workspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
+    """The asset with the success of an interval, where some consumer is aligned to its runs."""
+    if entry.interval is None or not _is_aligned_to(work, entry):
+        return asset
+    found = Instance(*entry.interval, seq, entry.table_id, entry.version)
     others = [each for each in asset.instances if each.end != found.end]
     return replace(asset, instances=tuple(sorted([*others, found], key=lambda each: each.end)[-INSTANCES:]))
 
 
-def _last(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: Numbered) -> LastRun:
+def last_run(
+    asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: Numbered
+) -> LastRun:
+    """The newest success of the asset, now that this one is."""
     rows = entry.extra.get("rows")
     intervals = [asset.last.interval if asset.last else None, entry.interval]
     return LastRun(
@@ -213,7 +223,7 @@ def _forget_failures(work: Workspace, name: str) -> None:
     work.assets[name] = replace(asset, failed=failed)
 
 
-def _is_aligned_to(work: Workspace, entry: SuccessEntry) -> bool:
+def _is_aligned_to(work: Workspace, entry: SuccessEntry | OutletEntry) -> bool:
     """Whether some consumer is aligned to the runs of the asset."""
     return any(inlet.aligned and inlet.name == entry.asset for _, inlet in work.readers(entry.uri))
 

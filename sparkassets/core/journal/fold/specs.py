@@ -40,7 +40,7 @@ def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq
     spec = entry.spec
     if old is None:
         return AssetState(entry.asset, spec)
-    if old.spec.storage != spec.storage or (spec.storage is None and old.spec.uri != spec.uri):
+    if spec.stands_elsewhere(old.spec):
         return moved(work, old, spec, seq)
     if old.spec.uri != spec.uri:
         renamed(work, entry.asset, old.spec.uri, spec.uri)

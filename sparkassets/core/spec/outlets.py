@@ -1,0 +1,141 @@
+"""Outlets: assets that one run writes together, all of them or none.
+
+A multi-asset and its outlets are assets of one namespace. The multi-asset (`AssetSpec.outlets`) has all that makes
+runs: inlets, schedule, partition, strategy, write, code. It is what is planned, claimed and run, and it has no data: no
+place, no columns, and an identity that nobody can name, so that nothing reads it or waits for it. An outlet
+(`AssetSpec.maker`) has what data has: a place, an identity, columns. It is what others read, and what events, coverage
+and lineage are of. It comes after its maker in the project's order and has that one's partitions and write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.definitions.definition import digest
+from sparkassets.core.definitions.normal import normal_form
+from sparkassets.core.phrases import listing
+from sparkassets.core.redaction import redact
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.files import AssetFile, OutletMap
+from sparkassets.core.spec.model import AssetSpec
+
+if TYPE_CHECKING:
+    from sparkassets.core.spec.bodies import Body
+    from sparkassets.core.spec.drafts import AssetDraft
+
+_OF_DATA: Final = ("path", "table", "uri", "columns", "sql")
+"""Keys that each outlet has for itself."""
+
+
+def identity(asset: str) -> str:
+    """By which a multi-asset is known, that has no data; nobody can name it.
+
+    >>> identity("split")
+    'sparkassets:split'
+    """
+    return f"sparkassets:{asset}"
+
+
+def refuse_keys_of_data(at: At, keys: AssetFile) -> None:
+    """Refuses what a multi-asset cannot have itself, and one that writes nothing."""
+    if keys.outlets is None:
+        return
+    if not keys.outlets:
+        (at / "outlets").problem("'outlets' is empty, so that nothing would be written", hint="name what it writes")
+    for key in _OF_DATA:
+        if (at / key).exists:
+            message = f"{key!r} has no meaning beside 'outlets': each outlet has its own"
+            (at / key).key_problem(message, hint="write it below the outlet that is meant")
+
+
+def outlets_of(keys: AssetFile) -> Mapping[str, OutletMap]:
+    """The outlets by name; none of an asset that is written itself."""
+    return {name: written or OutletMap() for name, written in (keys.outlets or {}).items()}
+
+
+def keys_of(keys: AssetFile, name: str, own: OutletMap) -> AssetFile:
+    """The keys of an outlet as if it were an asset of its own."""
+    of_data = {key: getattr(own, key) for key in ("path", "uri", "columns", "description", "extra", "sql")}
+    return keys.model_copy(update={"asset": name, "outlets": None, "inlets": None, **of_data})
+
+
+def check_partition_columns(draft: AssetDraft) -> None:
+    """Refuses an outlet whose declared columns lack one that it is partitioned by."""
+    known = {name.lower() for name in draft.keys.columns}
+    for column in draft.partitioning.columns if known and draft.sure("partition") else ():
+        if column.lower() not in known:
+            message = f"the columns of outlet {draft.name!r} lack {column!r}, by which {draft.maker!r} is partitioned"
+            (draft.at / "columns").problem(message)
+
+
+def joined(bodies: Mapping[str, Body]) -> Body:
+    """What a multi-asset runs whose outlets have a SELECT each, by their names."""
+    from sparkassets.core.spec.bodies import Body
+
+    named = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.named.items()}
+    return Body(named=named, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None})
+
+
+def digests(texts: Mapping[str, str], *, variables: Mapping[str, str]) -> dict[str, str]:
+    """What tells the SELECT of each outlet from any other."""
+    return {f"outlet {name}": digest(redact(normal_form(text), variables=variables)) for name, text in texts.items()}
+
+
+def compiled(draft: AssetDraft, maker: AssetSpec, body: Body) -> AssetSpec:
+    """An outlet of a compiled multi-asset."""
+    return replace(
+        maker,
+        name=draft.name,
+        uri=draft.uri,
+        storage=draft.storage,
+        location=draft.at.key_location,
+        description=draft.keys.description,
+        extra=draft.keys.extra,
+        columns=draft.keys.columns,
+        inlets={},
+        body=body.compiled or maker.body,
+        definition=None,
+        outlets=(),
+        maker=maker.name,
+    )
+
+
+def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDraft]) -> tuple[str, str] | None:
+    """Why an asset may not read or await that one, with a hint, as far as outlets are concerned; None where it may."""
+    other = drafts.get(name)
+    if other is None:
+        return None
+    if other.keys.outlets is not None and other.name != draft.name:
+        message = f"{name!r} is a multi-asset, which holds no data: its outlets do"
+        return message, f"name {told(other.keys.outlets)}"
+    if other.maker == draft.name:
+        message = f"asset {draft.name!r} cannot wait for its own outlet {name!r}"
+        return message, f"in SQL, {{{{ outlets.{name} }}}} is the target as it was before the run"
+    own = next((each for each in _own(draft, drafts) if each.shares_dataset(other)), None)
+    if own is not None:
+        whose = f"it is the dataset {own.uri!r} of its own outlet {own.name!r}"
+        message = f"asset {draft.name!r} cannot wait for {name!r}: {whose}"
+        return message, "give one of them a 'uri' of its own"
+    return None
+
+
+def refuse_own_uri(draft: AssetDraft, uri: str, drafts: Mapping[str, AssetDraft]) -> str | None:
+    """Why a multi-asset may not wait for that dataset; None where it is none of its outlets'."""
+    own = next((each for each in _own(draft, drafts) if each.uri == uri and each.sure("uri", "path")), None)
+    return f"asset {draft.name!r} cannot wait for the dataset {uri!r} of its own outlet {own.name!r}" if own else None
+
+
+def _own(draft: AssetDraft, drafts: Mapping[str, AssetDraft]) -> Iterator[AssetDraft]:
+    """The outlets of a multi-asset; none of any other."""
+    return (drafts[name] for name in draft.keys.outlets or () if name in drafts and drafts[name].maker == draft.name)
+
+
+def told(names: Iterable[str]) -> str:
+    """Names of outlets in a hint.
+
+    >>> told(["train", "test"])
+    "'train' or 'test'"
+    """
+    return listing([repr(name) for name in names])
