@@ -142,6 +142,8 @@ class Backfill:
         known = open_request(asset, context.state_of(asset), self._asked)
         if known is None:
             self._recorded = to_redo(context, asset, self._blocks)
+            if self._is_held(context, asset):
+                self._recorded = NOTHING
             entry = BackfillEntry(asset.name, self._asked, self._recorded, self._newest_first, limited)
             return (entry,) if self._recorded else ()
         self.remaining = self._recorded = known.left
@@ -151,6 +153,13 @@ class Backfill:
         if (known.newest_first, known.limited) == (self._newest_first, limited):
             return ()
         return (BackfillEntry(asset.name, self._asked, known.left, self._newest_first, limited),)
+
+    def _is_held(self, context: PlanningContext, asset: AssetSpec) -> bool:
+        """Whether the budget holds all of it: nothing of it comes, and who asks again says whether it may."""
+        if asset.budget is None:
+            return False
+        found = plan_backfill(context, asset, self._recorded, force=True, other_code=self._whole)
+        return bool(found.runs) and not within_budget(context, asset, found).runs
 
     def _find_all(self, context: PlanningContext) -> None:
         """Looks once what all of the asset is, where that was asked for."""
@@ -199,8 +208,10 @@ class Backfill:
         if self._max_runs is None:
             return found
         chain = context.state_of(self._asset).chain
-        running = [
-            link for link in chain if link.entry.invocation == context.invocation and link.token not in context.gone
+        running = [  # one that failed and may still land has been taken, too
+            link
+            for link in chain
+            if link.status == "open" and link.entry.invocation == context.invocation and link.token not in context.gone
         ]
         room = max(0, self._max_runs - self._taken - len(running))
         rest = PartitionSet.union(run.blocks for run in found.runs[room:])

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sparkassets.core.journal.entries import Numbered, SegmentEntry, SuccessEntry
 from sparkassets.core.journal.fold.removal import bereft
+from sparkassets.core.journal.fold.requests import of_known
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.learned import added, has, without
 from sparkassets.core.journal.specs import FoldSpec
@@ -169,6 +170,7 @@ def _derive(work: Workspace, name: str, seq: int, *, computed: bool) -> None:
     else:
         for fresh in _fresh(before, after):
             listed_again(work, name, fresh.known, seq)
+    work.assets[name] = of_known(work.assets[name])
     spread(work, name, seq)
 
 

@@ -49,8 +49,10 @@ def computed_by(before: AssetState, after: AssetState, entry: SuccessEntry, *, a
     own = made.pop(entry.definition, None) or Made(Definition(entry.definition), 0)  # forgotten, so older than all
     others = list(made.values() if after.spec.appends else (_without(each, entry.blocks) for each in made.values()))
     if entry.definition:
-        shared = _all_of(own, before) and not entry.blocks.is_everything  # as a rule, and it may be very much
-        blocks = after.coverage if shared else own.blocks | entry.blocks
+        blocks = own.blocks | entry.blocks
+        if not entry.blocks.is_everything:
+            shared = _all_of(own, before)  # as a rule, and it may be very much, so that nothing is united twice
+            blocks = after.coverage if shared else own.blocks | (entry.blocks & after.coverage)
         others.append(replace(own, blocks=blocks, run=entry.run, at=at))
     return replace(after, made=_bounded(sorted(others, key=lambda each: each.since), after.spec))
 
@@ -66,7 +68,10 @@ def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
 
 
 def _all_of(made: Made, asset: AssetState) -> bool:
-    """Whether all that is there is of the definition, as is seen by the set being the same object."""
+    """Whether all that is there is known to be of the definition: the set is the same object.
+
+    Where it is only an equal one the same comes out, at the price of looking.
+    """
     return made.blocks is asset.coverage or not (made.blocks or asset.coverage)
 
 

@@ -9,6 +9,7 @@ from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import Numbered, SuccessEntry
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.requests import BackfillEntry, RedoRequest
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
 
 
@@ -33,6 +34,14 @@ def answered(requests: Iterable[RedoRequest], entry: SuccessEntry) -> tuple[Redo
 def without(requests: Iterable[RedoRequest], blocks: PartitionSet) -> tuple[RedoRequest, ...]:
     """The requests without these blocks."""
     return _open(replace(each, left=each.left - blocks) for each in requests)
+
+
+def of_known(asset: AssetState) -> AssetState:
+    """The asset without requests of which it has no partition any more: their last segment went."""
+    if not asset.redo or not asset.spec.partitioning.segments:
+        return asset
+    known = asset.spec.partitioning.known
+    return replace(asset, redo=tuple(each for each in asset.redo if each.left.overlaps(known)))
 
 
 def _open(requests: Iterable[RedoRequest]) -> tuple[RedoRequest, ...]:

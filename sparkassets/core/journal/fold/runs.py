@@ -137,7 +137,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
     after = with_instance(work, after, entry, numbered.seq)
     link = asset.link(entry.recorder)
     after = computed_by(asset, after_success(after, entry, numbered.seq, link=link), entry, at=unix(numbered.at))
-    return replace(
+    settled = replace(
         after,
         done=max(asset.done, entry.token),
         chain=asset.without_chain(entry.recorder),
@@ -146,6 +146,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         redo=requests.answered(asset.redo, entry),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
     )
+    return requests.of_known(settled)
 
 
 def _with_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:

@@ -10,6 +10,7 @@ from sparkassets.core.journal.fold.consumption import named_anew
 from sparkassets.core.journal.fold.datasets import mark_stale
 from sparkassets.core.journal.fold.made import defined
 from sparkassets.core.journal.fold.moves import moved, renamed
+from sparkassets.core.journal.fold.requests import of_known
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
@@ -32,6 +33,7 @@ def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
     if old is not None:
         listed = spec.partitioning.known - old.spec.partitioning.known
         keys.listed_again(work, name, listed, numbered.seq)
+        work.assets[name] = of_known(work.assets[name])
     keys.spread(work, name, numbered.seq)
 
 
