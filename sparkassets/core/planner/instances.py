@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
@@ -16,6 +16,9 @@ from sparkassets.core.planner.timing import MOST_RUNS
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
+
+MOST_LEFT = 1000
+"""Partitions that a claim tells one by one as those that have still to answer its events."""
 
 Shared = tuple[PartitionSet, int]
 """What one run computes, and its slot."""
@@ -31,7 +34,8 @@ def instances(case: Case, course: Course, found: Pending) -> Course:
         said = (Waiting(asset.name, f"waits for the run before: {lone}", None, course.blocks),) if course.blocks else ()
         return replace(course, waiting=(*waiting, *said), coming=coming)
     planned, told = share_out(asset, state, course.blocks, slots)
-    runs = [_run(case, found, _candidate(course, block), block, slot) for block, slot in planned]
+    many = bool(planned) and asset.schedule.default and asset.partitioning.count(found.due) > MOST_LEFT
+    runs = [_run(case, found, _candidate(course, block), block, slot, many=many) for block, slot in planned]
     settled = slots.left()[:1] if lone and not runs else [] if lone else slots.left()
     runs += settling(context, asset, state, settled)
     return replace(course, runs=tuple(runs), waiting=(*waiting, *told), coming=coming)
@@ -63,7 +67,7 @@ def _candidate(course: Course, block: PartitionSet) -> Candidate:
     return next(each for each in course.candidates if each.blocks.overlaps(block))
 
 
-def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, slot: int) -> PlannedRun:
+def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, slot: int, *, many: bool) -> PlannedRun:
     context, asset, state = case.context, case.asset, case.state
     uses = candidate.uses if block & candidate.asked else Uses()
     events = context.events(asset, state, {uri: block & uses.blocks.get(uri, NOTHING) for uri in uses.named})
@@ -78,14 +82,20 @@ def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, 
         interval=asset.partitioning.interval(block) or candidate.interval or context.interval(events),
         cursor=candidate.cursor,
         pins={**context.pins(asset, state, block), **candidate.pins},
-        consumption=_consumption(found, candidate, uses, block),
+        consumption=_consumption(found, candidate, uses, block, many=many),
         slot=slot,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=events)
 
 
-def _consumption(found: Pending, candidate: Candidate, uses: Uses, block: PartitionSet) -> Consumption:
-    """What the run of a block uses up: the others have still to answer each event, or the tick."""
+def _consumption(found: Pending, candidate: Candidate, uses: Uses, block: PartitionSet, *, many: bool) -> Consumption:
+    """What the run of a block uses up: the others have still to answer each event, or the tick.
+
+    Where ``many`` are due, and by no condition that asks who answered, these are all others, which takes no telling:
+    once few are due they are told, and what needs no answer is dropped.
+    """
+    if many:
+        return replace(uses.consumption, remaining=dict.fromkeys(uses.blocks, EVERYTHING - block))
     due = candidate.asked if candidate.tick is not None else found.due | found.later
     asked = block & due
     remaining = {key: (due - block) | (asked - used) for key, used in uses.blocks.items()}

@@ -16,6 +16,7 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.segments import WHOLE
+from sparkassets.core.planner import instances
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import plan
@@ -354,16 +355,24 @@ class History:
                 if key != WHOLE:
                     assert times[day, key] == (self.made[day, key] is not None)
                     assert self.appends or self.made[day, key] == rows.get(key), "older than what it is made of"
+        left = PartitionSet.union(parts for items in state.partly.values() for _, parts in items)
+        assert not self.partitioning.known.overlaps(left), "answered, and asked still"
         if known != (WHOLE,):
             assert not any(WHOLE in segment for segment, _ in there.apart), "the whole of what has keys"
         entries = [from_row(row) for row in self.story.rows]
         assert fold(State("journal"), entries, commit=self.story.state.commit) == self.story.state
 
 
-@given(st.randoms(use_true_random=False), st.integers(10, 80))
-@histories(60)
-def test_whatever_keys_come_and_go_each_known_one_is_there_once(random, steps):
+@given(st.randoms(use_true_random=False), st.integers(10, 80), st.booleans())
+@histories(80)
+def test_whatever_keys_come_and_go_each_known_one_is_there_once(random, steps, many):
     history = History(random)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(instances, "MOST_LEFT", 1 if many else 1000)
+        lead(history, steps)
+
+
+def lead(history: History, steps: int) -> None:
     for _ in range(steps):
         history.step()
     history.finish()

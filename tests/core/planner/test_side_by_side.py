@@ -134,6 +134,18 @@ class TestRuns:
         assert [run.asset for run in s.plan().runs] == ["b"]
         assert s.due()["b"] == ["2025-01-01,x"]
 
+    def test_a_claim_of_one_among_very_many_does_not_tell_all_others(self):
+        made = {f"k{i:04}" for i in range(1500)}
+        s = Story(
+            project(source("s", by=None, segments={"w": made}), instances("a", "s", by=None, segments={"w": made})),
+            now="2025-01-02",
+        )
+        s.observed("s", "*")
+        s.run("a")
+        (run, *_) = s.plan().runs
+        s.claim(run)
+        assert len(s.rows[-1].body) < 1000
+
 
 class TestFailures:
     def test_one_holds_back_no_other(self):
