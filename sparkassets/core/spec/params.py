@@ -11,9 +11,11 @@ from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.model import Fan
 from sparkassets.core.spec.source import plain_text
+from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.strategies import EveryInstance, Strategy
 
-_HINT = "write partition: {segments: [<key>, …], column: <a name among the params>}"
+_SEGMENTS = "{segments: [<key>, …], column: <a name among the params>}"
+_HINT = f"write partition: {_SEGMENTS}"
 
 
 def compile_fan(draft: AssetDraft, strategy: Strategy | None) -> Fan | None:
@@ -39,7 +41,8 @@ def _fan(draft: AssetDraft, at: At, given: list[dict[str, Any]]) -> Fan | None:
     places = tuple(i for i in listed if all(segments[i].column in one for one in given))
     if not places:
         message = "no listed segment tells which of these params a run has: none has its column's name in all"
-        at.problem(message, hint=_HINT)
+        beside = not draft.partitioning.is_partitioned and is_timed(draft.keys)
+        at.problem(message, hint=f"write partition: [{{by: auto, column: <column>}}, {_SEGMENTS}]" if beside else _HINT)
         return None
     named = [segments[place] for place in places]
     found: dict[tuple[str, ...], Mapping[str, object]] = {}

@@ -132,7 +132,8 @@ def _check_write(draft: AssetDraft, name: Name, write: Write) -> None:
     fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=partitioned) is None)
     hint = f"write 'write: {fitting}'"
     if name == "every_instance":
-        hint += ", or give the asset a partition"
+        by_time = "write partition: {by: auto, column: <column>}, a run for each interval of the schedule"
+        hint += f", or {by_time if is_timed(draft.keys) else 'give the asset a partition'}"
     if draft.keys.write is None:
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
         at.problem(f"strategy {name!r} needs its write to be given", hint=hint)

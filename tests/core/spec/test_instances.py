@@ -127,6 +127,34 @@ def test_what_all_params_have_may_be_used():
     assert errors(files).splitlines()[0] == "a.sql:1:38: unknown parameter 'x'; 'params' has no such key"
 
 
+def hint(text: str) -> str:
+    files = {"a.yml": f"asset: a\ninlets: [flights]\n{text}", "a.sql": "SELECT *", "flights.yml": FLIGHTS}
+    return errors(files).partition("hint: ")[2].strip()
+
+
+def test_by_a_timetable_the_partition_of_its_intervals_is_told():
+    by_auto = "write partition: {by: auto, column: <column>}"
+    assert hint("strategy: every_instance\nschedule: '@daily'\nwrite: replace\n") == (
+        f"write 'write: append', or {by_auto}, a run for each interval of the schedule"
+    )
+    assert hint("strategy: date_range\nschedule: '@daily'\n") == by_auto
+
+
+def test_params_of_each_interval_need_a_segment_beside_it():
+    text = "strategy: every_instance\nwrite: append\nparams: [{model: a}, {model: b}]\n"
+    segments = "{segments: [<key>, …], column: <a name among the params>}"
+    assert hint(text) == f"write partition: {segments}"
+    assert hint(f"{text}schedule: '@daily'\n") == f"write partition: [{{by: auto, column: <column>}}, {segments}]"
+
+
+def test_params_of_each_interval():
+    text = "inlets: [flights]\nstrategy: every_instance\nschedule: '@daily'\nwrite: append\n"
+    partition = "partition: [{by: auto, column: day}, {segments: [big, small], column: model}]\n"
+    made = asset_of(f"{text}{partition}params: [{{model: big}}, {{model: small}}]\n")
+    assert made.partitioning.time.by == "day"
+    assert made.params_of(made.partitioning.parse("2025-01-01,small")) == {"model": "small"}
+
+
 def test_segments_may_come_to_be_known():
     made = asset_of("inlets: [flights]\npartition: {segments: runtime, column: region}\nstrategy: every_instance\n")
     assert (made.strategy, made.partitioning.is_open) == (EveryInstance(), True)
