@@ -126,17 +126,8 @@ def slots_of(
 def _unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
     """Those of the keys of slots whose segments are not known, or not any more."""
     found = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}
-    known = _known_keys(partitioning)
-    return {key for key, slot in found.items() if slot is not None and not _is_known(slot.segment, known)}
-
-
-def _known_keys(partitioning: Partitioning) -> list[frozenset[str] | None]:
-    """Of each dimension of segments; None of one that is open to any."""
-    return [None if each.is_open else frozenset(each.keys) for each in partitioning.segments]
-
-
-def _is_known(segment: Segment, known: Sequence[frozenset[str] | None]) -> bool:
-    return all(keys is None or key in keys for key, keys in zip(segment, known, strict=True))
+    lists = partitioning.lists()
+    return {key for key, slot in found.items() if slot is not None and not lists(slot.segment)}
 
 
 def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettled: int) -> tuple[str, ...]:
@@ -230,17 +221,17 @@ def _group(
     slots: dict[str, _Files] = {}
     ignored = _Ignored()
     by_text: dict[tuple[Segment | None, str], list[File]] = {}
-    known = _known_keys(partitioning)
+    lists = partitioning.lists()
     for file in files:
         text = pattern.match(file[0])
         if text is not None:
-            segment = pattern.segment(file[0]) if known else ()
+            segment = pattern.segment(file[0]) if partitioning.segments else ()
             by_text.setdefault((segment, text), []).append(file)
         elif pattern.resembles(file[0]):
             ignored.unnamed.append(file[0])
     for (segment, text), members in by_text.items():
         found = pattern.time(text, partitioning)
-        if segment is None or not _is_known(segment, known):
+        if segment is None or not lists(segment):
             ignored.others.extend(path for path, _, _ in members)
         elif found is None:
             left = ignored.beyond if pattern.is_beyond(text) else ignored.unnamed

@@ -6,7 +6,7 @@ Everybody else asks it in terms of sets of partitions, and knows no dimension by
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -268,11 +268,11 @@ class Partitioning:
         """
         if parts.overlaps(others):
             return True
-        rows = [(one, other) for one in parts.apart for other in others.apart] if self.is_open else []
+        mine, theirs = ([row for row in each.apart if WHOLE in row[0]] for each in (parts, others))
         return any(
             all(key == same or WHOLE in (key, same) for key, same in zip(one, other, strict=True))
             and time.overlaps(others_time)
-            for (one, time), (other, others_time) in rows
+            for (one, time), (other, others_time) in (*product(mine, others.apart), *product(parts.apart, theirs))
         )
 
     def told_now(self, parts: PartitionSet) -> PartitionSet:
@@ -293,16 +293,21 @@ class Partitioning:
         """
         if not self.is_open:
             return parts & self.known
-        listed = [None if each.is_open else frozenset(each.keys) for each in self.segments]
-        if listed.count(None) == len(listed):
+        if all(each.is_open for each in self.segments):
             return parts
-        return PartitionSet.by_segment(
-            {
-                segment: ranges
-                for segment, ranges in parts.apart
-                if all(keys is None or key in keys for key, keys in zip(segment, listed, strict=True))
-            }
-        )
+        lists = self.lists()
+        return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if lists(segment)})
+
+    def lists(self) -> Callable[[Segment], bool]:
+        """Tells of a tuple whether its segments are listed, in the dimensions that are not open.
+
+        >>> regions = SegmentPartition("region", ("de", "nl"))
+        >>> lists = Partitioning(None, (regions, SegmentPartition("store", (), is_open=True))).lists()
+        >>> lists(("nl", "any")), lists(("fr", "any"))
+        (True, False)
+        """
+        listed = [(i, frozenset(each.keys)) for i, each in enumerate(self.segments) if not each.is_open]
+        return lambda segment: all(segment[i] in keys for i, keys in listed)
 
     # ----------------------------------------------------------------- sets of partitions
 
