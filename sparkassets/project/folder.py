@@ -262,11 +262,9 @@ def _source(name: str, project: ProjectDraft, reader: _Reader) -> tuple[str, boo
     """The text of a module of the allowed packages, and whether it is a package; None for any other."""
     if not is_allowed(name, project):
         return None
-    relative = name.replace(".", "/")
-    for base in (reader.root, reader.root.parent):
-        for path in (base / f"{relative}.py", base / relative / "__init__.py"):
-            if (text := reader.python(path)) is not None:
-                return text, path.name == "__init__.py"
+    for _, path in _places(name, reader):
+        if (text := reader.python(path)) is not None:
+            return text, path.name == "__init__.py"
     return None
 
 
@@ -281,11 +279,17 @@ def _first(paths: Iterable[str], reader: _Reader) -> dict[str, SourceFile | None
 
 def _module(name: str, reader: _Reader) -> Module | None:
     """The module in the project's folder or beside it."""
+    for base, path in _places(name, reader):
+        if file := reader.file(path, is_python=True):
+            return read_module(file, search_path=str(base))
+        if path in reader.unreadable:
+            return Module(SourceFile(_label(path), name.replace(".", "/"), ""), str(base), is_readable=False)
+    return None
+
+
+def _places(name: str, reader: _Reader) -> Iterator[tuple[Path, Path]]:
+    """Where a module may be, in the project's folder or beside it: the folder, and the file; the first counts."""
     relative = name.replace(".", "/")
     for base in (reader.root, reader.root.parent):
-        for path in (base / f"{relative}.py", base / relative / "__init__.py"):
-            if file := reader.file(path, is_python=True):
-                return read_module(file, search_path=str(base))
-            if path in reader.unreadable:
-                return Module(SourceFile(_label(path), relative, ""), str(base), is_readable=False)
-    return None
+        yield base, base / f"{relative}.py"
+        yield base, base / relative / "__init__.py"
