@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import instant_text, partitions_document
+from sparkassets.core.documents.values import instant_text, partitions_document, seconds_figure
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import Made
@@ -32,7 +32,7 @@ def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
         "readers": list(change.readers),
         "recompute": {
             "runs": change.runs,
-            "seconds": None if change.seconds is None else round(change.seconds, 3),
+            "seconds": seconds_figure(change.seconds),
             "downstream": [
                 {"asset": name, "partitions": partitions_document(blocks, project.assets[name])}
                 for name, blocks in change.downstream.items()

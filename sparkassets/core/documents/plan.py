@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.documents.changes import change_document
 from sparkassets.core.documents.events import event_document
-from sparkassets.core.documents.values import instant_text, interval_document, partitions_document
+from sparkassets.core.documents.values import instant_text, interval_document, partitions_document, seconds_figure
 from sparkassets.core.journal import events
 from sparkassets.core.journal.announce import partition_of
 
@@ -39,9 +39,9 @@ def estimate_document(estimate: Estimate) -> dict[str, Any]:
     return {
         "bytes": estimate.bytes,
         "files": estimate.files,
-        "seconds": _rounded(estimate.seconds),
+        "seconds": seconds_figure(estimate.seconds),
         "rows": estimate.rows,
-        "seconds_between": None if estimate.between is None else [_rounded(each) for each in estimate.between],
+        "seconds_between": None if estimate.between is None else [seconds_figure(each) for each in estimate.between],
         "earlier_runs": estimate.earlier,
         "unknown": list(estimate.unknown),
         "assumed": estimate.assumed,
@@ -54,14 +54,10 @@ def totals_document(totals: Totals) -> dict[str, Any]:
         "runs": totals.runs,
         "bytes": totals.bytes,
         "files": totals.files,
-        "seconds": _rounded(totals.seconds),
+        "seconds": seconds_figure(totals.seconds),
         "rows": totals.rows,
         "unknown": dict(totals.unknown),
     }
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)
 
 
 def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:

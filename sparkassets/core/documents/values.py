@@ -9,7 +9,6 @@ from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.partitions import Partitioning, PartitionSet
 
 if TYPE_CHECKING:
-    from sparkassets.core.partitions import Partitioning, PartitionSet
     from sparkassets.core.spec.model import AssetSpec
 
 
@@ -51,6 +50,11 @@ def spans(labels: Sequence[str], partitioning: Partitioning) -> list[str]:
 def interval_document(interval: tuple[int, int] | None) -> dict[str, str | None] | None:
     """A data interval in Unix seconds, half-open."""
     return None if interval is None else {"start": instant_text(interval[0]), "end": instant_text(interval[1])}
+
+
+def seconds_figure(seconds: float | None) -> float | None:
+    """To the millisecond; None for what nobody knows."""
+    return None if seconds is None else round(seconds, 3)
 
 
 def instant_text(unix: int | None) -> str | None:
