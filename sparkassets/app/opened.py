@@ -84,9 +84,14 @@ class Opened:
         """The project with the segments that the journal knows, where they come to be known as it runs."""
         if not any(asset.partitioning.is_open for asset in self.spec.assets.values()):
             return self.spec
+        return self._with_state(what)[0]
+
+    def _with_state(self, what: str) -> tuple[ProjectSpec, State]:
+        """The project with the segments that the journal knows, and what the journal says."""
         from sparkassets.core.journal.learned import knowing
 
-        return knowing(self.spec, self._state(what))
+        state = self._state(what)
+        return knowing(self.spec, state), state
 
     def _weigh(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
         """How much a run with that pin reads of an asset."""

@@ -35,9 +35,9 @@ class Tracing(Opened):
         from sparkassets.core.journal.lineage import lineage
 
         self.asset(asset)
-        project = self._known("lineage")
+        project, state = self._with_state("lineage")
         spec = project.assets[asset]
-        blocks, state = named_blocks(spec, partitions), self._state("lineage")
+        blocks = named_blocks(spec, partitions)
         return lineage(project, state, _Past(self._adapters.store).of, asset=spec, blocks=blocks, depth=depth)
 
 
