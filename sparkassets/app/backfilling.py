@@ -128,8 +128,8 @@ def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
         )
     if asset.fan is not None:
         raise InputError(f"asset {asset.name!r} has params for each segment, so no one run can compute all of it")
-    if not asset.partitioning.is_partitioned:
-        return Backfill(asset, EVERYTHING, force=request.force)  # it takes the place of the whole table anyway
+    if not asset.partitioning.is_partitioned and asset.write.takes_all:
+        return Backfill(asset, EVERYTHING, force=request.force)
     return Rebuild(asset, force=request.force)
 
 

@@ -69,7 +69,7 @@ class Tick:
 
 
 class Rebuild:
-    """All of a partitioned asset in one run, whose columns take the place of the table's."""
+    """All of an asset in one run, whose columns take the place of the table's."""
 
     def __init__(self, asset: AssetSpec, *, force: bool = False) -> None:
         self.select = (asset.name,)
@@ -87,7 +87,10 @@ class Rebuild:
         if self._done:
             return Plan(context.now)
         asset = context.asset(self._asset.name)
-        return within_budget(context, asset, plan_rebuild(context, asset, force=self._force))
+        if asset.partitioning.is_partitioned:
+            return within_budget(context, asset, plan_rebuild(context, asset, force=self._force))
+        plan = plan_backfill_unpartitioned(context, asset, None, force=self._force, rebuilds=True)
+        return within_budget(context, asset, plan)
 
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""

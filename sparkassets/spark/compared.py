@@ -147,6 +147,14 @@ def _signed(frame: DataFrame, hashes: Sequence[str], slices: _Slices, *, sign: i
     return frame.selectExpr(f"{first} AS h1", f"{second} AS h2", f"{sign}L AS sign", *slices.values())
 
 
+def row_hash(schema: StructType) -> str | None:
+    """A row's hash, as an expression; None where Spark has no hash of some value."""
+    try:
+        return _hash(schema, _SALTS[0])
+    except _NoHashError:
+        return None
+
+
 def _hash(schema: StructType, salt: str) -> str:
     """A row's hash."""
     return _hashed(salt, *((sqltext.name(field.name), field.dataType) for field in schema.fields))

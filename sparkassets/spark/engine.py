@@ -23,7 +23,7 @@ from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.table import open_table, path_of, table_of
 from sparkassets.spark.template import run_sql
 from sparkassets.spark.workplace import Workplace
-from sparkassets.spark.writes import check_schema
+from sparkassets.spark.writes import check_schema, mode_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,10 +124,10 @@ def _described(
 ) -> SparkComputation:
     """The rows of one table, which fit it."""
     require_utc(frame.sparkSession, asset=order.asset.name)
-    schema, there = frame.schema, table_of(order.asset)
-    refuse_unnamed(inlets.changes, order.asset, schema.names)
+    schema, there = mode_of(order.asset).stored(order.asset, frame.schema), table_of(order.asset)
+    refuse_unnamed(inlets.changes, order.asset, frame.schema.names)
     check_schema(session, order, schema, there)
-    rows = with_plain_strings(frame, schema)
+    rows = with_plain_strings(frame, frame.schema)
     return SparkComputation(order, rows, schema, there, context, inlets, before.version)
 
 

@@ -76,6 +76,19 @@ def to_prepare(asset: AssetSpec, schema: StructType, target: TargetTable) -> Seq
     return (f"ALTER TABLE delta.{sqltext.name(path_of(asset))} SET TBLPROPERTIES ('{_WIDENING}' = 'true')",)
 
 
+def to_alter(asset: AssetSpec, schema: StructType, target: TargetTable) -> Sequence[str]:
+    """Statements that give the target the columns and the types of rows that a merge brings, as far as it may."""
+    table, found = f"ALTER TABLE delta.{sqltext.name(path_of(asset))}", differences(schema, target.schema)
+    added = ", ".join(f"{sqltext.name(each.name)} {each.dataType.simpleString()}" for each in found.extra)
+    wider = [
+        f"{table} ALTER COLUMN {sqltext.name(want.name)} TYPE {have.dataType.simpleString()}"
+        for have, want in found.changed
+        if _widens(want.dataType, have.dataType)
+    ]
+    adding = [f"{table} ADD COLUMNS ({added})"] if added else []
+    return (*to_prepare(asset, schema, target), *adding, *wider)
+
+
 def _changed(schema: StructType, target: TargetTable) -> Sequence[tuple[StructField, StructField]]:
     return differences(schema, target.schema).changed
 

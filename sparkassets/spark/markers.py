@@ -26,11 +26,17 @@ def describe(marker: CommitMarker) -> str:
 
 def told(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
     """What the commit says of itself, if it is one of this app id."""
+    said = said_of(commit)
+    return said if said is not None and said.get("app") == app_id else None
+
+
+def said_of(commit: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the commit says of itself, if it is one of a run's, of whatever asset."""
     try:
         said = json.loads(commit.get("userMetadata") or "null")
     except ValueError:
         return None
-    return said if isinstance(said, dict) and said.get("app") == app_id else None
+    return said if isinstance(said, dict) and isinstance(said.get("app"), str) else None
 
 
 def is_fence(commit: Mapping[str, Any]) -> bool:

@@ -14,10 +14,10 @@ def test_the_words_of_the_yaml_the_default_first():
 
 
 def test_what_only_adds_cannot_be_computed_again():
-    assert {write.name: (write.recomputable, write.only_adds) for write in ALL} == {
-        "replace": (True, False),
-        "append": (False, True),
-        "upsert": (True, False),
+    assert {each.name: (each.recomputable, each.only_adds, each.takes_all, each.side_by_side) for each in ALL} == {
+        "replace": (True, False, True, True),
+        "append": (False, True, False, True),
+        "upsert": (True, False, False, False),
     }
 
 

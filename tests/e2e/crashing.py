@@ -26,10 +26,14 @@ from sparkassets.runtime.progress import Silent
 from sparkassets.spark import SparkEngine, SparkOutlets
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.targets import by_driver
+from sparkassets.spark.upserts import merging
 
-Moment = Literal["claimed", "fenced", "computed", "writing", "staged", "read", "put", "written", "recorded"]
+Moment = Literal[
+    "claimed", "fenced", "computed", "writing", "staged", "read", "put", "remembered", "merged", "written", "recorded"
+]
 """``writing``: a task of Spark's job does not end, while others write their files; ``staged``: Spark has written all;
-``read``: and the driver their footers; ``put``: the entry of the log is written, and nobody was told; ``written``: the
+``read``: and the driver their footers; ``put``: the entry of the log is written, and nobody was told; ``remembered``:
+an upsert has told its memory, and not merged; ``merged``: Spark's merge has returned, nobody was told; ``written``: the
 commit is in the target, not in the journal; ``recorded``: it is in both, and the process did not get to its end."""
 
 IN_A_TASK = "java_method('java.io.File', 'createTempFile', 'writing-', '.txt') IS NOT NULL"
@@ -135,9 +139,22 @@ def stop_while_the_driver_commits(stop: Stop) -> None:
     by_driver.staged_files, commit._put, by_driver.create = staged_files, then(put), then(create)
 
 
+def stop_around_a_merge(stop: Stop) -> None:
+    """Stops between what an upsert remembers and its commit, and after that."""
+    merge = merging.merge
+
+    def merged(*given: Any, **named: Any) -> None:
+        stop.at("remembered")
+        merge(*given, **named)
+        stop.at("merged")
+
+    merging.merge = merged
+
+
 def main(folder: str, asset: str, moment: Moment, marker: str) -> None:
     stop = Stop(moment, marker)
     stop_while_the_driver_commits(stop)
+    stop_around_a_merge(stop)
     sparkassets.spark.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
     sparkassets.spark.SparkOutlets = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
     progress = StoppingProgress(marker) if moment == "recorded" else Silent()

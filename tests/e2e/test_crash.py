@@ -55,6 +55,12 @@ PROJECT = {
         write: append
         sql: SELECT id, amount FROM {{ inlets.sales }}
     """,
+    "assets/prices.yml": """
+        asset: prices
+        inlets: {sales: {read: {after: id}}}
+        write: {upsert: {keys: [day], newest_by: _id, delete_when: _amount < 0}}
+        sql: SELECT day, amount, id AS _id, amount AS _amount FROM {{ inlets.sales }}
+    """,
 }
 SLOW = {
     "conf/project.yml": PROJECT["project.yml"].replace("spark:", "python: [tasks]\n        spark:"),
@@ -91,6 +97,7 @@ SECOND = [(3, "2025-01-02", 7), (4, "2025-01-03", 1), (5, "2025-01-03", 2)]
 EXPECTED = {
     "daily": {"2025-01-01": 15, "2025-01-02": 7, "2025-01-03": 3},
     "ledger": {1: 10, 2: 5, 3: 7, 4: 1, 5: 2},
+    "prices": {"2025-01-01": 5, "2025-01-02": 7, "2025-01-03": 2},
 }
 
 
@@ -164,10 +171,10 @@ class Shop:
     def contents(self, asset: str):
         if not DeltaTable.is_deltatable(str(self.table(asset))):
             return {}
-        key = "day" if asset == "daily" else "id"
+        key = "id" if asset == "ledger" else "day"
         found = rows(self.table(asset), key, "amount")
         assert len(dict(found)) == len(found), "a row is there twice"
-        return {str(key) if asset == "daily" else key: amount for key, amount in found}
+        return {key if asset == "ledger" else str(key): amount for key, amount in found}
 
     def check(self, asset: str, *, runs: int) -> None:
         """The target holds every row once; the journal tells of exactly these ``runs``; nothing is left to do."""
@@ -289,6 +296,31 @@ def test_a_driver_that_dies_while_it_takes_over_is_taken_over_too(shop):
     assert (settled.status, settled.adopted) == ("success", None)
     assert settled.reason.startswith(f"takes over {first} and {second}, which never ended")
     shop.check("ledger", runs=2)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "remembered",
+        pytest.param("computed", marks=pytest.mark.crash),
+        pytest.param("merged", marks=pytest.mark.crash),
+        pytest.param("written", marks=pytest.mark.crash),
+        pytest.param("recorded", marks=pytest.mark.crash),
+    ],
+)
+def test_an_upsert_that_is_killed_is_completed_once(shop, moment):
+    shop.sell(FIRST)
+    assert shop.start("prices").ok
+    shop.sell((3, "2025-01-01", -1), (4, "2025-01-02", 9))
+    shop.victim("prices", moment).kill_and_wait_for_its_jvm()
+    is_in = moment in ("merged", "written", "recorded")
+    assert shop.contents("prices") == ({"2025-01-02": 9} if is_in else {"2025-01-01": 5})
+    assert shop.start("prices").ok
+    assert shop.contents("prices") == {"2025-01-02": 9}
+    shop.sell((5, "2025-01-01", 5), (6, "2025-01-02", 7), (7, "2025-01-03", 2))
+    assert shop.start("prices").ok
+    shop.check("prices", runs=3)
+    assert list(shop.table("prices").glob("_sparkassets/prices-*")) == []
 
 
 @pytest.mark.parametrize("moment", ["writing", pytest.param("staged", marks=pytest.mark.crash)])

@@ -17,7 +17,7 @@ from tests.builders import Story
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TO_COME = {
     "01_daily_sales": {"table"},
-    "03_cdc_upsert": {"table", "upsert"},
+    "03_cdc_upsert": {"table"},
     "04_model_scoring": {"table", "publish"},
     "05_debounced_dimension": {"table"},
     "06_regulatory_report": {"table", "publish"},

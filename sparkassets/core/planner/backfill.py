@@ -185,12 +185,18 @@ def all_blocks(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
 
 
 def plan_backfill_unpartitioned(
-    context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None, *, force: bool = False
+    context: PlanningContext,
+    asset: AssetSpec,
+    interval: tuple[int, int] | None,
+    *,
+    force: bool = False,
+    rebuilds: bool = False,
 ) -> Plan:
     """The run that backfills an asset without partitions, for a data interval (Unix seconds).
 
     Without an interval it reads what a run of the asset's condition would read now: if that is due for updates alone,
-    it stands for this run too, and uses up what this would.
+    it stands for this run too, and uses up what this would. What goes on from a watermark and can be written again is
+    read from the beginning; if it ``rebuilds``, its rows take the place of all.
 
     Raises:
         InputError: The interval is outside the asset's bounds, and it is not forced; or it would append twice.
@@ -203,20 +209,30 @@ def plan_backfill_unpartitioned(
     aligned, gated = align_unpartitioned(context, asset, interval), gate(context, asset, EVERYTHING, context.now)
     if aligned.waiting or gated.waiting:
         return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
-    over = f" of {context.when(interval[0])}..{context.when(interval[1])}" if interval is not None else ""
     found = _answers(context, asset, state) if interval is None else None
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
         blocks=EVERYTHING,
         schedule_date=context.now,
-        reason=", ".join([f"backfill{over}", *aligned.notes, *gated.notes]),
+        reason=", ".join([_asked(context, interval, rebuilds=rebuilds), *aligned.notes, *gated.notes]),
         interval=interval,
-        pins={**context.pins(asset, state, EVERYTHING), **without_position(context, asset, state), **aligned.pins},
+        pins={
+            **context.pins(asset, state, EVERYTHING, anew=True),
+            **without_position(context, asset, state),
+            **aligned.pins,
+        },
+        rebuilds=rebuilds,
         consumption=Consumption(found.uses.consumption.consumes) if found is not None else Consumption(),
     )
     events = found.events if found is not None else ()
     return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state, events=events),), ())
+
+
+def _asked(context: PlanningContext, interval: tuple[int, int] | None, *, rebuilds: bool) -> str:
+    if rebuilds:
+        return "rebuild"
+    return "backfill" + (f" of {context.when(interval[0])}..{context.when(interval[1])}" if interval else "")
 
 
 def _answers(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Causes | None:

@@ -176,7 +176,8 @@ def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
         reason=", ".join(reasons),
         interval=candidate.interval,
         cursor=candidate.cursor,
-        pins={**context.pins(asset, state, EVERYTHING), **candidate.pins},
+        pins={**context.pins(asset, state, EVERYTHING, anew=candidate.anew), **candidate.pins},
+        rebuilds=candidate.rebuilds,
         consumption=candidate.uses.consumption,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=candidate.events)

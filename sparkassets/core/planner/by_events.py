@@ -27,12 +27,13 @@ def due_runs(case: Case) -> Course:
     """
     found, again = _due(case), _again(case)
     if not isinstance(found, Waiting):
+        found = tuple(replace(each, anew=True) for each in found) if again else found
         return Course(found, EVERYTHING).noted(again)
     if case.asset.schedule.condition is not None and outdated(case.asset, case.state) and not case.state.chain:
         return Course((_redefined(case),), EVERYTHING).noted(again)
     if again:
         at = case.context.now
-        return Course((Candidate(EVERYTHING, at, Uses(), reason=again[0], since=at),), EVERYTHING)
+        return Course((Candidate(EVERYTHING, at, Uses(), reason=again[0], since=at, anew=True),), EVERYTHING)
     if case.state.chain:
         return Course((_rescue(case),), EVERYTHING)
     return Course(waiting=(found,))
@@ -123,7 +124,7 @@ def _idle(
 def _redefined(case: Case) -> Candidate:
     """A run because the code changed; it uses up nothing that the condition waits for."""
     now = case.context.now
-    return Candidate(EVERYTHING, now, Uses(), reason="its code changed", since=now)
+    return Candidate(EVERYTHING, now, Uses(), reason="its code changed", since=now, anew=True)
 
 
 def _rescue(case: Case) -> Candidate:
@@ -140,4 +141,5 @@ def _rescue(case: Case) -> Candidate:
         cursor=request.cursor,
         events=tuple(ref for ref in unused if ref.seq in tried),
         rescues=True,
+        anew=state.chain[-1].entry.kind == "backfill",
     )

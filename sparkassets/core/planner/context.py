@@ -176,13 +176,16 @@ class PlanningContext:
         """The partitions that the inlet can ever have; of values nothing is declared."""
         return self.possible(inlet.name) if inlet.view is None else EVERYTHING
 
-    def pins(self, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> dict[str, Pin]:
-        """What a run of ``blocks`` reads of each inlet, at the newest version."""
-        pins = {}
+    def pins(self, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, anew: bool = False) -> dict[str, Pin]:
+        """What a run of ``blocks`` reads of each inlet, at the newest version.
+
+        ``anew`` also what is below a watermark, where that can be written again.
+        """
+        pins, anew = {}, anew and asset.write is not None and asset.write.recomputable
         for inlet in asset.inlets.values():
             needed = self.dependency(asset, inlet)
             parts = needed.up(blocks) if needed.is_mapped else EVERYTHING
-            low = state.watermarks.get(inlet.name) if inlet.read is not None else None
+            low = state.watermarks.get(inlet.name) if inlet.read is not None and not anew else None
             pins[inlet.name] = self.pin(inlet, parts, low)
         return pins
 

@@ -55,6 +55,8 @@ class Candidate:
         pins: What it reads of aligned inlets.
         notes: What people should know of its inlets.
         kind: Whether the schedule or a person asked for it.
+        anew: Whether it reads what is below a watermark, too.
+        rebuilds: Whether its rows take the place of all that is there.
         newest_first: Whether of more than one run computes the newest blocks come first.
     """
 
@@ -74,6 +76,8 @@ class Candidate:
     notes: tuple[str, ...] = ()
     kind: RunKind = "scheduled"
     newest_first: bool = False
+    anew: bool = False
+    rebuilds: bool = False
 
 
 @frozen

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.course import Case, Course
+from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.runs import ChangesTold, Pin, Position
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadChanges
@@ -26,11 +26,13 @@ class Increment:
         pin: With the position after which it reads; without one it reads all.
         note: What is said of that.
         refusal: Why it cannot be read, and what a person can do; None where it can.
+        anew: Whether all is read again of what was read before.
     """
 
     pin: Pin
     note: str
     refusal: str | None = None
+    anew: bool = False
 
 
 def increments(case: Case, course: Course) -> Course:
@@ -47,7 +49,7 @@ def increments(case: Case, course: Course) -> Course:
         waiting = tuple(Waiting(case.asset.name, reason) for reason in refused)
         failure = f"{case.asset.name}: {refused[0]}"
         return Course((), course.due, waiting=(*course.waiting, *waiting), blocked=EVERYTHING, failure=failure)
-    return _reading(course, found) if found else course
+    return _reading(case.asset, course, found) if found else course
 
 
 def _found(case: Case) -> dict[str, Increment]:
@@ -56,11 +58,23 @@ def _found(case: Case) -> dict[str, Increment]:
     return {inlet.name: increment(case.context, case.asset, case.state, inlet) for inlet in inlets}
 
 
-def _reading(course: Course, found: Mapping[str, Increment]) -> Course:
-    """The course whose candidates read that."""
-    pins = {name: each.pin for name, each in found.items()}
-    kept = tuple(replace(each, pins={**each.pins, **pins}) for each in course.candidates)
-    return replace(course, candidates=kept).noted(tuple(each.note for each in found.values() if each.note))
+def _reading(asset: AssetSpec, course: Course, found: Mapping[str, Increment]) -> Course:
+    """The course whose candidates read that.
+
+    What left an inlet that is read anew is told by nothing, so the rows take the place of all that is there.
+    """
+    again = asset.write is not None and asset.write.recomputable
+    rebuilds = again and any(each.anew for each in found.values())
+    new = {name: each.pin for name, each in found.items()}
+    whole = {name: replace(pin, low=None) for name, pin in new.items()}
+
+    def reading(candidate: Candidate) -> Candidate:
+        anew = rebuilds or (again and candidate.anew)
+        pins = {**candidate.pins, **(whole if anew else new)}
+        return replace(candidate, pins=pins, anew=anew, rebuilds=rebuilds)
+
+    course = replace(course, candidates=tuple(map(reading, course.candidates)))
+    return course.noted(tuple(each.note for each in found.values() if each.note))
 
 
 def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> Increment:
@@ -153,7 +167,7 @@ def _anew(asset: AssetSpec, inlet: InletSpec, pin: Pin, reason: str) -> Incremen
     """All of it is read once more, but into a table where it would be twice."""
     note = f"reads all of {inlet.name} anew (version {pin.version}): {reason}"
     if asset.write is None or not asset.write.only_adds:
-        return Increment(replace(pin, low=None), note)
+        return Increment(replace(pin, low=None), note, anew=True)
     refusal = (
         f"the changes of {inlet.name} are not told: {reason}; to read all of it anew would append its rows twice: go "
         f"on from version {pin.version} by `sparkassets mark {asset.name} --done --reason …`, or drop the table of "

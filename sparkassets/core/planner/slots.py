@@ -30,6 +30,8 @@ def alone(asset: AssetSpec, state: AssetState) -> str:
     """Why runs of an asset side by side are one at a time now; empty where they are not."""
     if state.table_id is None:
         return "one at a time until its table is there"
+    if asset.write is not None and not asset.write.side_by_side:
+        return f"one at a time, as each of an {asset.write.name} goes by what the ones before it left"
     if asset.schema != "strict":
         return f"one at a time, as 'schema: {asset.schema}' lets each change the columns"
     return ""

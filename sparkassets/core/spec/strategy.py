@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Literal
 
 from sparkassets.core.instants import Duration
@@ -39,7 +38,7 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
         case "every_instance":
             return EveryInstance(), write
         case "latest_only":
-            return LatestOnly(), _going_on(write)
+            return LatestOnly(), write
         case "date_range":
             return _date_range(draft), write
         case "segments":
@@ -116,11 +115,6 @@ def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
     if schedule.timetable is not None and schedule.timetable.catchup == "rollup":
         hint = "write catchup: all, or latest; strategy 'date_range' computes many partitions in one run"
         (draft.at / "schedule").problem("each partition is a run of its own: 'catchup' cannot be 'rollup'", hint=hint)
-
-
-def _going_on(write: Write) -> Write:
-    """The write of runs that each begin where the last one ended: none of them has all rows."""
-    return replace(write, recomputable=False) if isinstance(write, Upsert) else write
 
 
 def _check_write(draft: AssetDraft, name: Name, write: Write) -> None:

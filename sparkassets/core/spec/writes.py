@@ -17,7 +17,6 @@ def compile_write(draft: AssetDraft) -> Write:
     given, at = draft.keys.write, draft.at / "write"
     if isinstance(given, WriteMap):
         if given.upsert is not None:
-            (at / "upsert").key_problem("the key 'upsert' of 'write' is not supported yet")
             return _upsert(draft, given.upsert, at / "upsert")
         if draft.sure("write"):
             at.problem("'write' is a map without a write; expected {upsert: {keys: [<column>]}}")
@@ -37,7 +36,12 @@ def _upsert(draft: AssetDraft, given: UpsertMap, at: At) -> Upsert:
         if is_hidden(dimension):
             message = f"an upsert stores no column whose name begins with '_', such as the partition's {dimension!r}"
             (draft.at / "partition").problem(message, hint="give the column another name")
-    history = _history(given.history, given, at / "history", newest_by) if given.history is not None else None
+    history = None
+    if given.history is not None:
+        history = _history(given.history, given, at / "history", newest_by)
+        if draft.partitioning.time is not None:
+            message = "a history cannot have a partition by time: the rows of a key would lie in several"
+            (at / "history").key_problem(message, hint="take the partition out, or give it segments alone")
     return Upsert(tuple(given.keys), newest_by, given.delete_when, kept, history)
 
 

@@ -14,6 +14,8 @@ class Append:
     name = "append"
     recomputable = False
     only_adds = True
+    takes_all = False
+    side_by_side = True
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""

@@ -14,11 +14,15 @@ class Replace:
     Attributes:
         recomputable: What a run wrote can be computed again: lost rows are, and a rebuild makes the table anew.
         only_adds: A run leaves all rows as they are, so that several assets may write one table.
+        takes_all: A run of an asset without partitions takes the place of the whole table.
+        side_by_side: Runs of different partitions may commit beside each other.
     """
 
     name = "replace"
     recomputable = True
     only_adds = False
+    takes_all = True
+    side_by_side = True
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it, as it would destroy or double history; None where it does."""

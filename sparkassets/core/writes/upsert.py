@@ -27,13 +27,14 @@ class History:
 class Upsert:
     """Rows go by their keys: one takes the place of the row with its keys; others come to what is there.
 
+    What is computed again is merged again, which changes nothing that is newer: below a watermark too.
+
     Attributes:
         keys: Columns whose values no two rows share.
         newest_by: Columns that tell which of several rows of a key counts; without any a key comes once a run.
         delete_when: A condition on the run's rows, in SQL: who fulfils it deletes the row with its keys.
         keep_deletes: How long a deleted key is remembered, so that no late update brings it back; None for ever.
         history: None keeps the newest state of a key alone.
-        recomputable: As of `Replace`; not so where runs go on from a watermark.
     """
 
     keys: tuple[str, ...]
@@ -41,9 +42,11 @@ class Upsert:
     delete_when: str | None = None
     keep_deletes: Duration | None = None
     history: History | None = None
-    recomputable: bool = True
     name = "upsert"
+    recomputable = True
     only_adds = False
+    takes_all = False
+    side_by_side = False
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""

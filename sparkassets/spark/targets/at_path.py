@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
@@ -19,16 +20,15 @@ from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import TargetTable, described, open_table, path_of
 from sparkassets.spark.targets import by_driver, by_spark, history
-from sparkassets.spark.targets.unchanged import after_commit
+from sparkassets.spark.targets.unchanged import MERGED, after_commit, after_merge
+from sparkassets.spark.upserts.staged import tidy
 from sparkassets.spark.workplace import Workplace
-from sparkassets.spark.writes import check_schema, planned
+from sparkassets.spark.writes import PlannedWrite, check_schema, mode_of, planned
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
-
-    from sparkassets.spark.writes import PlannedWrite
 
 
 class PathTarget:
@@ -40,7 +40,7 @@ class PathTarget:
         self._app_id = app_id
         self._enlist = enlist
         self._before: history.Moment | None = None
-        self._prepared: tuple[CommitMarker, by_driver.Staged] | None = None
+        self._prepared: tuple[CommitMarker, Callable[[], None]] | None = None
         self._held = ExitStack()
 
     def transaction_version(self) -> int | None:
@@ -92,11 +92,18 @@ class PathTarget:
         self._release()
         with self._workplace.work(made.order) as (session, work):
             work.check(made.order.run)
-            table, plan, ours = self._planned(session, made)
-            staged = by_driver.stage(made, plan, table, marker=marker) if ours else None
-            if staged is None:
+            table = open_table(path_of(self._asset))
+            if _is_done(table, marker):
+                return
+            plan, told = self._held.enter_context(self._planned(session, made, table, marker))
+            staged = by_driver.stage(made, plan, table, marker=told) if self._is_ours(plan, table) else None
+            if staged is not None:
+                self._prepared = (marker, partial(by_driver.publish, staged, marker=told))
+            elif plan.landing.merge is not None:
+                made.inlets.check_files()  # what is merged was read by now
+                self._prepared = (marker, partial(self._by_spark, made, plan, table, told))
+            else:
                 self._held.enter_context(held(made, always=True))
-            self._prepared = (marker, staged) if staged is not None else None
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         """Computes the rows and commits them once, stamped; its return proves nothing.
@@ -109,23 +116,50 @@ class PathTarget:
         with self._workplace.work(made.order) as (session, work):
             work.check(made.order.run)
             if self._prepared is not None and self._prepared[0] == marker:
-                by_driver.publish(self._prepared[1], marker=marker)
-                return
-            table, plan, ours = self._planned(session, made)
-            if ours and by_driver.write(made, plan, table, marker=marker):
-                return
-            self._enlist()
-            with held(made):
-                _refuse_conflicts(made, table, marker)
-                by_spark.write(plan, marker=marker)
+                self._prepared[1]()
+            else:
+                self._commit(session, made, marker)
         self._release()
 
-    def _planned(self, session: SparkSession, made: SparkComputation) -> tuple[DeltaTable | None, PlannedWrite, bool]:
-        """The table as it is, what becomes of it, and whether the driver can commit that."""
+    def _commit(self, session: SparkSession, made: SparkComputation, marker: CommitMarker) -> None:
+        """One commit, by the driver where it can."""
         table = open_table(path_of(self._asset))
+        if _is_done(table, marker):
+            return
+        with self._planned(session, made, table, marker) as (plan, told):
+            if self._is_ours(plan, table) and by_driver.write(made, plan, table, marker=told):
+                return
+            if plan.landing.merge is not None:
+                made.inlets.check_files()  # what is merged was read by now
+                self._by_spark(made, plan, table, told)
+                return
+            with held(made):
+                self._by_spark(made, plan, table, told)
+
+    def _by_spark(
+        self, made: SparkComputation, plan: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
+    ) -> None:
+        self._enlist()
+        _refuse_conflicts(made, table, marker)
+        if plan.landing.merge is not None:
+            by_spark.merge(plan, marker=marker)
+        else:
+            by_spark.write(plan, marker=marker)
+
+    @contextmanager
+    def _planned(
+        self, session: SparkSession, made: SparkComputation, table: DeltaTable | None, marker: CommitMarker
+    ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
+        """What becomes of the table as it is, and what is told of it."""
         there = _still(session, made, table)
-        plan = planned(made.order, made.frame, schema=made.schema, table=there)
-        return table, plan, why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
+        if mode_of(self._asset).by_spark:
+            self._enlist()
+        with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker) as (plan, told):
+            yield plan, told
+
+    def _is_ours(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
+        """Whether the driver can commit that."""
+        return why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
 
     def _release(self) -> None:
         """Lets go of what was prepared."""
@@ -148,12 +182,20 @@ class PathTarget:
             return segments_in(rows, order)
 
     def compared(self, order: RunOrder, found: Committed) -> Committed:
-        """With what came out unchanged, where `unchanged: skip` asks for it: the driver's commits tell it, Spark's not.
+        """With what came out unchanged, where `unchanged: skip` asks for it, or a merge tells that it changed nothing.
+
+        The driver's commits tell it themselves.
 
         Raises:
             Exception: Whatever Spark or the table says.
         """
-        if self._asset.unchanged != "skip" or found.is_compared:
+        if found.is_compared or self._asset.unchanged == "publish":
+            return found
+        if found.operation == MERGED:
+            same = after_merge(order, found)
+            if same or not order.asset.partitioning.is_partitioned:
+                return found.with_unchanged(same)
+        if self._asset.unchanged != "skip":
             return found
         with self._workplace.work(order) as (session, _):
             return found.with_unchanged(after_commit(session, order, found))
@@ -161,8 +203,9 @@ class PathTarget:
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""
         self._release()
-        kept = None if keep is None else Attempt(keep.run, keep.token, keep.attempt)
-        discard_all(path_of(self._asset), runs, upto=upto, keep=kept)
+        kept, path = None if keep is None else Attempt(keep.run, keep.token, keep.attempt), path_of(self._asset)
+        discard_all(path, runs, upto=upto, keep=kept)
+        tidy(path, runs, upto=upto)
 
     def _new_schema(self, session: SparkSession, computation: Computation | None) -> StructType:
         if computation is not None:
@@ -170,6 +213,11 @@ class PathTarget:
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)
         raise TargetMissingError(f"{self._asset.name}: there is no table at {path_of(self._asset)} yet")
+
+
+def _is_done(table: DeltaTable | None, marker: CommitMarker) -> bool:
+    """Whether the commit is in, or a newer one."""
+    return table is not None and is_in(table, app=marker.app_id, version=marker.version)
 
 
 def _refuse_conflicts(made: SparkComputation, table: DeltaTable | None, marker: CommitMarker) -> None:

@@ -52,6 +52,8 @@ _MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
 def why_spark(work: PlannedWrite, table: DeltaTable | None) -> str | None:
     """Why this run is not the driver's to commit, beside what asset and table tell; None where it is."""
     landing = work.landing
+    if landing.merge is not None:
+        return "the run's rows are merged by their keys"
     if landing.before or landing.after or (landing.columns == "widened" and landing.replaces != "all"):
         return "the run changes the table's columns"
     session = landing.rows.sparkSession

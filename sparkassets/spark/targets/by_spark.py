@@ -1,4 +1,4 @@
-"""One stamped commit of Spark's: the computed rows, or a fence, into a table at a path."""
+"""One stamped commit of Spark's: the computed rows, a merge of them, or a fence, into a table at a path."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sparkassets.spark.failures import condition, is_conflict, run_error
 from sparkassets.spark.layouts import alter
 from sparkassets.spark.markers import describe
 from sparkassets.spark.table import TargetTable, path_of
+from sparkassets.spark.upserts import merging
 from sparkassets.spark.writes import Landing, PlannedWrite, layout_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,22 @@ def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
     except Exception as error:
         raise work.refused(error) from error
     alter(session, landing.after, marker)
+
+
+def merge(work: PlannedWrite, *, marker: CommitMarker) -> None:
+    """Commits the staged rows by their keys.
+
+    Raises:
+        RunError: Whatever Spark says; nothing was published then.
+    """
+    landing, session = work.landing, work.landing.rows.sparkSession
+    if landing.merge is None or work.table is None:
+        raise TypeError(f"{work.asset.name} has nothing to merge, or nothing to merge it into")
+    try:
+        alter(session, landing.before, marker)
+        merging.merge(session, landing.merge, path_of(work.asset), landing.rows.schema, marker=marker)
+    except Exception as error:
+        raise work.refused(error) from error
 
 
 def fence(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
+from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.slices import Slices
 from sparkassets.delta.staged import Attempt, StagedFile
@@ -21,6 +22,10 @@ from sparkassets.spark.writes import PlannedWrite
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
+
+
+MERGED: Final = "MERGE"
+"""The operation, as Delta calls it."""
 
 
 def before_commit(
@@ -70,6 +75,17 @@ def after_commit(session: SparkSession, order: RunOrder, found: Committed) -> Pa
         return NOTHING
     old = _rows(session, table, order.blocks, asset=order.asset)
     return order.blocks - changed(old, new, order.blocks, partitioning=order.asset.partitioning, schema=schema)
+
+
+def after_merge(order: RunOrder, found: Committed) -> PartitionSet:
+    """All blocks of a run whose merge changed no row of what was told of them; else nothing."""
+    from deltalake import DeltaTable
+
+    path, changes = path_of(order.asset), ("inserted", "updated", "deleted")
+    counts = row_counts(found.operation, found.metrics)
+    if not found.version or not _has_blocks(order) or any(counts.get(each, 0) for each in changes):
+        return NOTHING
+    return order.blocks if is_told(path, DeltaTable(path, version=found.version - 1), order.told) else NOTHING
 
 
 def _has_blocks(order: RunOrder) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import RunOrder
+from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark.blocks import Blocks
 from sparkassets.spark.table import TargetTable
+from sparkassets.spark.upserts.merging import Merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,6 +32,7 @@ class Landing:
         replaces: The rows that they take the place of: none, those of the run's blocks, or all.
         columns: What becomes of the table's.
         before, after: Statements around the commit, which change no rows.
+        merge: What is merged by keys, in place of all that; its rows are staged.
     """
 
     rows: DataFrame
@@ -35,10 +40,52 @@ class Landing:
     columns: Columns = "kept"
     before: Sequence[str] = ()
     after: Sequence[str] = ()
+    merge: Merge | None = None
+
+
+@frozen
+class Ready:
+    """A run's rows, ready to land.
+
+    Attributes:
+        frame: The rows.
+        marker: Of the commit, with what is to be told of it.
+        landing: Where what was done to be ready tells how they land.
+        refused: What is said to people of an error of the job that computes them; None of others.
+    """
+
+    frame: DataFrame
+    marker: CommitMarker
+    landing: Landing | None = None
+    refused: Callable[[Exception], RunError | None] = lambda _: None
 
 
 class Mode(Protocol):
-    """One way for rows to land; a file each."""
+    """One way for rows to land; a file each.
+
+    Attributes:
+        by_spark: Whether Spark may commit something for any run.
+    """
+
+    by_spark: bool
+
+    def stored(self, asset: AssetSpec, schema: StructType) -> StructType:
+        """The columns that the table has of a result's.
+
+        Raises:
+            RunError: They cannot be told.
+        """
+
+    def ready(
+        self, order: RunOrder, frame: DataFrame, table: TargetTable | None, *, marker: CommitMarker
+    ) -> AbstractContextManager[Ready]:
+        """Does what comes before the commit, and undoes it when that is over.
+
+        ``table`` is the one whose columns bind; None where there is none.
+
+        Raises:
+            RunError: The rows cannot land so; nothing was published.
+        """
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
         """Refuses columns that cannot land so in the table, before any row is computed.
@@ -49,3 +96,21 @@ class Mode(Protocol):
 
     def landing(self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: Blocks | None) -> Landing:
         """How the run's rows get into the table; one outside the blocks must fail the commit."""
+
+
+class OfAllColumns:
+    """What modes share that store each column, and need nothing before the commit."""
+
+    by_spark = False
+
+    def stored(self, asset: AssetSpec, schema: StructType) -> StructType:
+        """All."""
+        del asset
+        return schema
+
+    def ready(
+        self, order: RunOrder, frame: DataFrame, table: TargetTable | None, *, marker: CommitMarker
+    ) -> AbstractContextManager[Ready]:
+        """The rows as they are."""
+        del order, table
+        return nullcontext(Ready(frame, marker))

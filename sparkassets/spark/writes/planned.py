@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Final
 from unicodedata import normalize
@@ -12,7 +14,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.staged import NULL_FOLDER
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import RunOrder
+from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark.blocks import Blocks, blocks_of
 from sparkassets.spark.failures import condition, is_conflict, run_error
 from sparkassets.spark.schemas import declared_schema, refuse_undeclared, refuse_unwritable
@@ -43,6 +45,7 @@ class PlannedWrite:
         schema: Of these.
         table: With columns that bind; None where there is none, or nothing but fences.
         blocks: None for a run without.
+        told: What the write mode says to people of an error.
     """
 
     asset: AssetSpec
@@ -51,10 +54,11 @@ class PlannedWrite:
     table: TargetTable | None
     blocks: Blocks | None
     landing: Landing
+    told: Callable[[Exception], RunError | None] = lambda _: None
 
     def refused(self, error: Exception) -> RunError:
         """What a write that failed says to people."""
-        found = violation(error, self.schema, asset=self.asset.name)
+        found = self.told(error) or violation(error, self.schema, asset=self.asset.name)
         if found is None and self.blocks is not None:
             found = self.blocks.refused(error, self.frame)
         if found is not None:
@@ -84,15 +88,24 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
     blocks_of(order, schema)
 
 
-def planned(order: RunOrder, frame: DataFrame, *, schema: StructType, table: TargetTable | None) -> PlannedWrite:
-    """How the rows land, as the asset's write mode has them."""
-    blocks = blocks_of(order, schema)
+@contextlib.contextmanager
+def planned(
+    order: RunOrder, frame: DataFrame, *, schema: StructType, table: TargetTable | None, marker: CommitMarker
+) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
+    """How the rows land, as the asset's write mode has them, and what is to be told of it, until that is over.
+
+    Raises:
+        RunError: They cannot; nothing was published.
+    """
+    mode, blocks = mode_of(order.asset), blocks_of(order, schema)
     there = None if table is None or table.bare else table
-    if there is not None:
-        landing = mode_of(order.asset).landing(order, frame, there, blocks=blocks)
-    else:
-        landing = _first(frame, blocks, remade=table is not None)
-    return PlannedWrite(order.asset, frame, schema, there, blocks, landing)
+    with mode.ready(order, frame, there, marker=marker) as ready:
+        landing = ready.landing
+        if landing is None and there is not None:
+            landing = mode.landing(order, ready.frame, there, blocks=blocks)
+        elif landing is None:
+            landing = _first(ready.frame, blocks, remade=table is not None)
+        yield PlannedWrite(order.asset, frame, schema, there, blocks, landing, ready.refused), ready.marker
 
 
 def layout_of(asset: AssetSpec, schema: StructType, table: TargetTable | None) -> list[str]:

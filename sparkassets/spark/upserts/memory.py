@@ -1,0 +1,217 @@
+"""What upserts remember beside a table: of keys that were deleted, and of those whose `newest_by` is not stored.
+
+It is a Delta table with a row for each thing that was seen: the key, its `newest_by`, whether it was deleted then, and
+when that was remembered. A commit of the target names the version of it that counts; whatever came after that version
+is of runs that never got to their commit, and is taken out again by whoever remembers next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.runs import asset_app
+from sparkassets.delta.log import DeltaLog
+from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker
+from sparkassets.spark import sqltext
+from sparkassets.spark.markers import describe, said_of, told
+from sparkassets.spark.table import open_table
+from sparkassets.spark.upserts.reduced import DELETED, Rows
+from sparkassets.spark.upserts.staged import home
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from sparkassets.spark.table import TargetTable
+
+MEASURE: Final = "remembered"
+"""The measure of a target's commit that names the version of the memory which counts with it."""
+AT: Final = "at"
+_FOLDER: Final = "remembered"
+_COMPACT_EVERY: Final = 16
+
+
+@frozen
+class Memory:
+    """What counts of the memory beside a table.
+
+    Attributes:
+        path: Of the memory.
+        version: That counts; None where nothing is remembered.
+        keep: How long deletions are.
+    """
+
+    path: str
+    version: int | None
+    rows: Rows
+    keep: Duration | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, path: str, table: TargetTable | None, *, app: str, keep: Duration | None) -> Memory:
+        """The memory as the newest run in ``table`` has left it; an empty one where no run has, or all is made anew."""
+        version = None if table is None else _named(path, table, app)
+        return cls(f"{home(path)}/{_FOLDER}", version, rows, keep)
+
+    def read(self, session: SparkSession) -> DataFrame | None:
+        """What is remembered: columns `key` names, `newest` names, `DELETED`, `AT`; None where that is nothing.
+
+        What was remembered of other keys, or by another `newest_by`, does not count any more.
+        """
+        if self.version is None:
+            return None
+        table = open_table(self.path)
+        if table is None:
+            return None
+        frame = session.read.format("delta").option("versionAsOf", self.version).load(self.path)
+        if set(frame.columns) != {*self.columns, DELETED, AT}:
+            return None
+        return frame if self.keep is None else frame.filter(f"NOT {DELETED} OR {AT} >= {_since(self.keep)}")
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that tell a key and how new it is."""
+        return [*map(_key, self.rows.keys), *map(_newest, self.rows.late_by)]
+
+    @property
+    def as_keys(self) -> list[str]:
+        """What makes the keys of what is remembered, as the rows have them."""
+        return [f"{_q(_key(name))} AS {_q(name)}" for name in self.rows.keys]
+
+    def without_late(self, chosen: DataFrame, session: SparkSession) -> DataFrame:
+        """The chosen rows without those that are older than what is remembered of their keys."""
+        from pyspark.sql import functions as sql
+
+        known = self.read(session)
+        if known is None:
+            return chosen
+        on = [sql.col(f"c.{_q(name)}") == sql.col(f"m.{_q(_key(name))}") for name in self.rows.keys]
+        older = _struct("c", self.rows.late_by) < _struct("m", [_newest(name) for name in self.rows.late_by])
+        condition = older
+        for each in on:
+            condition = each & condition
+        return chosen.alias("c").join(known.alias("m"), condition, "left_anti")
+
+    def remember(self, session: SparkSession, staged: DataFrame, *, marker: CommitMarker) -> int:
+        """Commits what these rows tell, and returns the version that holds it and all that counted before.
+
+        Raises:
+            RunError: It cannot be told whether it is in.
+        """
+        mine = self._seen(staged)
+        table = open_table(self.path)
+        newest = None if table is None else table.version()
+        before = self.read(session)
+        appends = newest is not None and newest == self.version and before is not None
+        appends = appends and (newest or 0) % _COMPACT_EVERY != _COMPACT_EVERY - 1
+        if not appends and before is not None:
+            mine = self._compact(before.unionByName(mine))
+        writer = mine.write.format("delta").option("userMetadata", describe(replace(marker, kind="layout")))
+        if appends:
+            writer.mode("append").save(self.path)
+        else:
+            writer.mode("overwrite").option("overwriteSchema", "true").save(self.path)
+            self._vacuum()
+        return self._version(marker, after=newest)
+
+    def _seen(self, staged: DataFrame) -> DataFrame:
+        rows = staged if self.rows.remembers_all else staged.filter(DELETED)
+        keys = [f"{_q(name)} AS {_q(_key(name))}" for name in self.rows.keys]
+        newest = [f"{_q(name)} AS {_q(_newest(name))}" for name in self.rows.late_by]
+        return rows.selectExpr(*keys, *newest, DELETED, f"current_timestamp() AS {AT}")
+
+    def _compact(self, frame: DataFrame) -> DataFrame:
+        """Of each key what is newest; of a history, whose keys tell the instant, each deletion once."""
+        from pyspark.sql import functions as sql
+
+        keys = [sql.col(_q(_key(name))) for name in self.rows.keys]
+        newest = [sql.col(_q(_newest(name))) for name in self.rows.late_by]
+        if not newest:
+            return frame.groupBy(*keys).agg(sql.max(DELETED).alias(DELETED), sql.max(AT).alias(AT))
+        best = sql.max(sql.struct(*newest, sql.col(DELETED), sql.col(AT))).alias("best")
+        return frame.groupBy(*keys).agg(best).select(*keys, "best.*")
+
+    def _vacuum(self) -> None:
+        """Removes what no version of the last week needs; where that cannot be done it stays."""
+        with contextlib.suppress(Exception):
+            table = open_table(self.path)
+            if table is not None:
+                table.vacuum(dry_run=False)
+
+    def _version(self, marker: CommitMarker, *, after: int | None) -> int:
+        table = open_table(self.path)
+        for commit in DeltaLog(self.path).told_back(-1 if table is None else table.version()):
+            said = told(commit, marker.app_id)
+            if commit["version"] <= (-1 if after is None else after):
+                break
+            if said and (said["run"], said["epoch"], said["attempt"]) == (marker.run, marker.token, marker.attempt):
+                return int(commit["version"])
+        raise RunError(f"{self.rows.asset}: what the run is to remember is not in {self.path}", hint="run it again")
+
+
+def _named(path: str, table: TargetTable, app: str) -> int | None:
+    """The version that the newest data commit of the asset names; the newest there is where the log is too short."""
+    version = table.version + 1
+    for commit in _commits_that_count(DeltaLog(path), table.version):
+        version = commit["version"]
+        said = said_of(commit)
+        if said is not None and said["kind"] == "data" and asset_app(said["app"]) == asset_app(app):
+            found = said["measures"].get(MEASURE)
+            return None if found is None else int(found)
+    if version == 0:
+        return None
+    memory = open_table(f"{home(path)}/{_FOLDER}")
+    return None if memory is None else memory.version()
+
+
+def _commits_that_count(log: DeltaLog, version: int) -> Iterator[Mapping[str, Any]]:
+    """The commits that made the table what it is at a version, the newest first: none that a RESTORE took back."""
+    until = None
+    for commit in log.told_back(version):
+        if until is not None and (commit["version"] > until[0] or commit.get("timestamp", 0) > until[1]):
+            continue
+        until = None
+        if commit.get("operation") == "RESTORE":
+            until = _restored_to(commit.get("operationParameters") or {}, commit["version"])
+        else:
+            yield commit
+
+
+def _restored_to(parameters: Mapping[str, Any], version: int) -> tuple[int, float]:
+    """Above which version, or after which Unix milliseconds, a RESTORE took everything back."""
+    if (told := parameters.get("version")) is not None:
+        return int(told), inf
+    try:
+        at = datetime.fromisoformat(str(parameters.get("timestamp")).replace(" ", "T"))
+    except ValueError:
+        return version, inf
+    return version, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000
+
+
+def _since(keep: Duration) -> str:
+    """The instant before which nothing is remembered."""
+    return f"current_timestamp() - make_interval(0, {keep.months}, 0, {keep.days}, 0, 0, {keep.seconds})"
+
+
+def _struct(alias: str, names: Sequence[str]) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.struct(*(sql.col(f"{alias}.{_q(name)}").alias(f"n{number}") for number, name in enumerate(names)))
+
+
+def _key(name: str) -> str:
+    return f"key_{name}"
+
+
+def _newest(name: str) -> str:
+    return f"newest_{name}"
+
+
+def _q(name: str) -> str:
+    return sqltext.name(name)

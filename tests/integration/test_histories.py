@@ -1,0 +1,93 @@
+"""`write: {upsert: {history: …}}`: what a table with a history holds, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import History, Upsert
+from sparkassets.errors import RunError
+from tests.integration.orders import execute, order, save, sql, table
+
+pytestmark = pytest.mark.spark
+
+TIMES = History("since", "until", "holds")
+
+
+class Prices:
+    """A history of whatever changes a test gives, run by run."""
+
+    def __init__(self, engine, spark, folder, query, **options):
+        self.engine, self.spark = engine, spark
+        self.feed = table("feed", folder)
+        write = Upsert(("id",), history=TIMES, **options)
+        self.asset = table("prices", folder, write=write, strategy=LatestOnly(), **sql(query, "feed"))
+
+    def run(self, *given, **more):
+        save(
+            self.spark.createDataFrame(list(given), "id int, price int, at int, op string"), self.feed, mode="overwrite"
+        )
+        run = order(self.asset, self.feed, **more)
+        execute(self.engine, run)
+
+    def rows(self):
+        frame = self.spark.read.format("delta").load(self.asset.storage.path)
+        found = frame.select("id", "price", "since", "until", "holds").collect()
+        return sorted((tuple(row) for row in found), key=lambda row: row[:3])
+
+
+HIDDEN = "SELECT id, price, at AS _at, op AS _op FROM {{ inlets.feed }}"
+
+
+def test_late_changes_are_put_where_they_belong_and_deletions_end_a_row(engine, spark, tmp_path):
+    prices = Prices(engine, spark, tmp_path, HIDDEN, newest_by=("_at",), delete_when="_op = 'd'")
+    prices.run((1, 10, 1, "u"), (1, 30, 5, "u"), (2, 0, 6, "d"))
+    assert prices.rows() == [(1, 10, 1, 5, False), (1, 30, 5, None, True)]
+    prices.run((1, 20, 3, "u"), (1, 0, 8, "d"), (2, 7, 4, "u"), (1, 30, 5, "u"))
+    expected = [(1, 10, 1, 3, False), (1, 20, 3, 5, False), (1, 30, 5, 8, False), (2, 7, 4, 6, False)]
+    assert prices.rows() == expected
+    version = prices.spark.sql(f"DESCRIBE HISTORY delta.`{prices.asset.storage.path}`").count()
+    prices.run((1, 20, 3, "u"), (1, 0, 8, "d"))
+    assert prices.rows() == expected
+    last = prices.spark.sql(f"DESCRIBE HISTORY delta.`{prices.asset.storage.path}`").collect()
+    assert len(last) == version + 1
+    assert last[0]["operationMetrics"]["numTargetRowsUpdated"] == "0"
+    prices.run((1, 10, 1, "u"), (2, 7, 4, "u"), (2, 0, 6, "d"), rebuilds=True)
+    assert prices.rows() == [(1, 10, 1, None, True), (2, 7, 4, 6, False)]
+
+
+def test_a_column_of_the_result_may_tell_the_time(engine, spark, tmp_path):
+    query = "SELECT id, price, at AS since, op AS _op FROM {{ inlets.feed }}"
+    prices = Prices(engine, spark, tmp_path, query, delete_when="_op = 'd'")
+    prices.run((1, 10, 1, "u"))
+    prices.run((1, 11, 1, "u"), (1, 20, 2, "u"))
+    assert prices.rows() == [(1, 11, 1, 2, False), (1, 20, 2, None, True)]
+    with pytest.raises(RunError, match=r"prices: several rows of one key"):
+        prices.run((1, 30, 3, "u"), (1, 31, 3, "u"))
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "expected"),
+    [
+        (
+            "SELECT id, price FROM {{ inlets.feed }}",
+            {},
+            "prices: nothing tells from when a row holds: the result has no column 'since'",
+        ),
+        (
+            "SELECT id, price, at AS since, true AS holds FROM {{ inlets.feed }}",
+            {},
+            "prices: the result has the column 'holds', which the history adds",
+        ),
+        (
+            "SELECT id, price, at AS since, at AS _n FROM {{ inlets.feed }}",
+            {"newest_by": ("_n",)},
+            "prices: beside 'since' 'newest_by' must be stored: rename it without '_'",
+        ),
+    ],
+)
+def test_columns_that_make_no_history_are_refused(engine, spark, tmp_path, query, options, expected):
+    prices = Prices(engine, spark, tmp_path, query, **options)
+    with pytest.raises(RunError) as error:
+        prices.run((1, 10, 1, "u"))
+    assert str(error.value).partition("\n")[0] == expected

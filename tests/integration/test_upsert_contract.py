@@ -1,0 +1,29 @@
+"""A target that is merged into keeps what targets promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.core.writes import Upsert
+from tests.contracts.target_contract import BlocksContract, TargetContract
+from tests.integration.orders import sql
+from tests.integration.test_target_contract import PathBlocks, PathTable
+
+pytestmark = pytest.mark.spark
+
+
+class TestByKeys(TargetContract, BlocksContract):
+    @pytest.fixture
+    def table(self, engine, spark, tmp_path):
+        made = PathTable(engine, spark, tmp_path, commit="auto")
+        write = Upsert(("run",), newest_by=("_n",), delete_when="false")
+        made.asset = replace(made.asset, write=write, **sql("SELECT '{{ run_id }}' AS run, 1 AS _n"))
+        return made
+
+    @pytest.fixture
+    def by_blocks(self, engine, spark, tmp_path):
+        made = PathBlocks(engine, spark, tmp_path, commit="auto")
+        made.asset = replace(made.asset, write=Upsert(("store",)))
+        return made

@@ -1,0 +1,282 @@
+"""`write: {upsert: …}` on real tables: what is merged, what is late, what is deleted, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from sparkassets.core.row_counts import row_counts
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import Upsert
+from sparkassets.errors import RunError
+from tests.integration.orders import execute, order, rows, save, sql, table, target
+
+pytestmark = pytest.mark.spark
+
+
+class Customers:
+    """An upsert of whatever rows a test gives, run by run."""
+
+    def __init__(self, engine, spark, folder, schema, **options):
+        self.engine, self.spark, self.schema = engine, spark, schema
+        self.feed = table("feed", folder)
+        more = {key: options.pop(key) for key in ("schema_change", "columns") if key in options}
+        if "schema_change" in more:
+            more["schema"] = more.pop("schema_change")
+        self.asset = table(
+            "customers",
+            folder,
+            write=Upsert(("id",), **options),
+            strategy=LatestOnly(),
+            **more,
+            **sql("SELECT * FROM {{ inlets.feed }}", "feed"),
+        )
+
+    def run(self, *given, schema=None, **more):
+        """A run over just these rows."""
+        frame = self.spark.createDataFrame(list(given), schema or self.schema)
+        save(frame, self.feed, mode="overwrite", overwriteSchema="true")
+        run = order(self.asset, self.feed, **more)
+        execute(self.engine, run)
+        return run
+
+    def rows(self):
+        return rows(self.spark, self.asset)
+
+    def counts(self, run):
+        (found,) = target(self.engine, run).committed([run.run])
+        return row_counts(found.operation, found.metrics)
+
+
+ONE = "  hint: newest_by: <column> says which of them counts"
+LIST = "  hint: a list of columns tells more: newest_by: [<column>, <column>]"
+HIDDEN = "id int, name string, _lsn int, _op string"
+STORED = "id int, name string, lsn int, _op string"
+
+
+@pytest.fixture(params=["hidden", "stored"])
+def customers(request, engine, spark, tmp_path):
+    """By an order that is not stored, or by one that is."""
+    hidden = request.param == "hidden"
+    made = Customers(
+        engine,
+        spark,
+        tmp_path,
+        HIDDEN if hidden else STORED,
+        newest_by=("_lsn" if hidden else "lsn",),
+        delete_when="_op = 'd'",
+    )
+    made.names = lambda: [(row[0], row[1]) for row in made.rows()]
+    return made
+
+
+def test_rows_take_the_place_of_those_with_their_keys(customers):
+    customers.run((1, "a", 1, "c"), (2, "b", 1, "c"))
+    assert customers.names() == [(1, "a"), (2, "b")]
+    run = customers.run((2, "B", 2, "u"), (3, "c", 2, "c"), (1, "gone", 2, "d"))
+    assert customers.names() == [(2, "B"), (3, "c")]
+    assert {key: customers.counts(run)[key] for key in ("rows", "inserted", "updated", "deleted")} == {
+        "rows": 2,
+        "inserted": 1,
+        "updated": 1,
+        "deleted": 1,
+    }
+
+
+def test_neither_order_nor_repetition_matters(customers):
+    customers.run((1, "new", 5, "u"), (1, "old", 3, "c"), (1, "new", 5, "u"), (2, "x", 9, "d"))
+    assert customers.names() == [(1, "new")]
+    customers.run((1, "late", 4, "u"), (2, "late", 8, "u"))
+    assert customers.names() == [(1, "new")]
+    customers.run((1, None, 6, "d"))
+    customers.run((1, "late", 5, "u"), (2, "late", 8, "u"))
+    assert customers.names() == []
+    customers.run((1, "again", 7, "c"), (2, "again", 10, "c"))
+    assert customers.names() == [(1, "again"), (2, "again")]
+    customers.run((1, None, 6, "d"), (2, "x", 9, "d"))
+    assert customers.names() == [(1, "again"), (2, "again")]
+
+
+def test_hidden_columns_are_not_stored(customers):
+    customers.run((1, "a", 1, "c"))
+    customers.run((1, "b", 2, "c"))
+    stored = {field.name for field in DeltaTable(customers.asset.storage.path).schema().fields}
+    assert stored == {name.split()[0] for name in customers.schema.split(", ") if not name.startswith("_")}
+
+
+def test_what_a_run_remembered_that_never_committed_counts_for_nobody(customers, monkeypatch):
+    from sparkassets.spark.upserts import merging
+
+    customers.run((1, "a", 1, "c"), (2, "b", 5, "d"))
+    with monkeypatch.context() as broken:
+        broken.setattr(merging, "merge", lambda *_, **__: 1 / 0)
+        with pytest.raises(RunError):
+            customers.run((1, "wrong", 9_000, "d"), (3, "wrong", 9_000, "d"))
+    customers.run((1, "b", 2, "u"), (2, "late", 4, "u"), (3, "c", 2, "c"))
+    assert customers.names() == [(1, "b"), (3, "c")]
+    customers.run((1, None, 3, "d"))
+    customers.run((1, "late", 2, "u"), (2, "late", 4, "u"))
+    assert customers.names() == [(3, "c")]
+
+
+def test_a_table_that_is_restored_remembers_what_it_did_then(customers, spark):
+    customers.run((1, "a", 1, "c"))
+    customers.run((1, None, 9, "d"))
+    spark.sql(f"RESTORE TABLE delta.`{customers.asset.storage.path}` TO VERSION AS OF 0")
+    customers.run((1, "b", 2, "u"))
+    assert customers.names() == [(1, "b")]
+
+
+def test_much_that_is_remembered_is_kept_together(customers, monkeypatch):
+    from sparkassets.spark.upserts import memory
+
+    monkeypatch.setattr(memory, "_COMPACT_EVERY", 2)
+    for number in range(1, 5):
+        customers.run((1, "a", number, "d"), (number + 10, "x", 5, "d"))
+    customers.run((1, "late", 3, "u"), *((number + 10, "late", 4, "u") for number in range(1, 5)))
+    assert customers.names() == []
+    remembered = DeltaTable(f"{customers.asset.storage.path}/_sparkassets/remembered")
+    assert "WRITE" in {each["operation"] for each in remembered.history()}
+    assert remembered.to_pyarrow_table().num_rows <= 7
+
+
+def test_what_is_not_kept_longer_may_come_back(engine, spark, tmp_path):
+    from sparkassets.core.instants import Duration
+
+    made = Customers(
+        engine,
+        spark,
+        tmp_path,
+        STORED,
+        newest_by=("lsn",),
+        delete_when="_op = 'd'",
+        keep_deletes=Duration.parse("1s"),
+    )
+    made.run((1, "a", 1, "c"))
+    made.run((1, None, 5, "d"))
+    spark.sql("SELECT java_method('java.lang.Thread', 'sleep', 1500L)").collect()
+    made.run((1, "late", 2, "u"))
+    assert [row[:2] for row in made.rows()] == [(1, "late")]
+
+
+def test_without_an_order_the_later_run_counts(engine, spark, tmp_path):
+    made = Customers(engine, spark, tmp_path, "id int, name string")
+    made.run((1, "a"), (2, "b"))
+    run = made.run((2, "c"), (3, "d"))
+    assert made.rows() == [(1, "a"), (2, "c"), (3, "d")]
+    assert not Path(made.asset.storage.path, "_sparkassets").exists() or not list(
+        Path(made.asset.storage.path, "_sparkassets").iterdir()
+    )
+    assert made.counts(run)["updated"] == 1
+    same = made.run((2, "c"), (3, "d"))
+    assert made.counts(same)["rows"] == 0
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["new table", "table there"])
+@pytest.mark.parametrize(
+    ("options", "given", "expected"),
+    [
+        (
+            {},
+            [(1, "a", 1), (1, "b", 2), (2, "c", 1)],
+            "several rows of one key: id is 1; nothing was written\n{ONE}",
+        ),
+        (
+            {"newest_by": ("lsn",)},
+            [(1, "a", 2), (1, "b", 2), (2, "c", 1), (7, "c", 1), (7, "d", 1), (7, "d", 0)],
+            "several rows of one key that are equal in lsn: id is 1; 7; nothing was written\n{LIST}",
+        ),
+        (
+            {},
+            [(None, "a", 2), (None, "b", 2), (2, "c", 1)],
+            "id is NULL in 2 rows: a key cannot be NULL; nothing was written",
+        ),
+        (
+            {"newest_by": ("lsn",)},
+            [(1, "a", None), (2, "c", 1)],
+            "lsn is NULL in 1 row, which does not tell which row of a key is the newest; nothing was written",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_told_apart_are_refused(engine, spark, tmp_path, there, options, given, expected):
+    made = Customers(engine, spark, tmp_path, "id int, name string, lsn int", **options)
+    if there:
+        made.run((9, "z", 1))
+    before = DeltaTable(made.asset.storage.path).version() if there else None
+    with pytest.raises(RunError) as error:
+        made.run(*given)
+    assert str(error.value) == "customers: " + expected.format(LIST=LIST, ONE=ONE)
+    assert error.value.of_data
+    assert (DeltaTable(made.asset.storage.path).version() if there else None) == before
+
+
+def test_a_column_that_is_not_there_is_named(engine, spark, tmp_path):
+    made = Customers(engine, spark, tmp_path, "idd int, name string")
+    with pytest.raises(RunError, match=r"the result of customers has no column 'id'") as error:
+        made.run((1, "a"))
+    assert "did you mean 'idd'?" in str(error.value)
+
+
+def test_the_columns_change_as_the_asset_lets_them(engine, spark, tmp_path):
+    made = Customers(engine, spark, tmp_path, "id int, name string", schema_change="evolve")
+    made.run((1, "a"), (2, "b"))
+    made.run((2, "c", 7), schema="id bigint, name string, n int")
+    assert made.rows() == [(1, "a", None), (2, "c", 7)]
+    strict = Customers(engine, spark, tmp_path / "strict", "id int, name string")
+    strict.run((1, "a"))
+    with pytest.raises(RunError, match=r"column 'n' is not in the target"):
+        strict.run((2, "c", 7), schema="id int, name string, n int")
+
+
+def test_a_rebuild_takes_the_place_of_all_and_remembers_anew(customers):
+    customers.run((1, "a", 1, "c"), (2, "b", 1, "c"), (3, "c", 1, "c"))
+    customers.run((2, None, 9, "d"), (3, "d", 2, "u"))
+    customers.run((2, "b", 1, "c"), (3, "x", 1, "c"), (3, None, 4, "d"), rebuilds=True)
+    assert customers.names() == [(2, "b")]
+    customers.run((3, "late", 3, "u"), (1, "c", 1, "c"))
+    assert customers.names() == [(1, "c"), (2, "b")]
+
+
+def test_changes_as_deltas_feed_tells_them(engine, spark, tmp_path):
+    schema = "id int, name string, _change_type string, _commit_version bigint, _commit_timestamp timestamp"
+    made = Customers(engine, spark, tmp_path, schema)
+    made.run((1, "a", "insert", 1, None), (2, "b", "insert", 1, None))
+    made.run(
+        (1, "a", "update_preimage", 2, None),
+        (1, "A", "update_postimage", 2, None),
+        (1, "A", "delete", 3, None),
+        (1, "A", "insert", 3, None),
+        (2, "b", "update_preimage", 2, None),
+        (2, "B", "update_postimage", 2, None),
+        (2, "B", "delete", 3, None),
+    )
+    assert made.rows() == [(1, "A")]
+    made.run((2, "again", "insert", 4, None))
+    assert made.rows() == [(1, "A"), (2, "again")]
+
+
+def test_blocks_and_keys_narrow_the_search(engine, spark, tmp_path):
+    feed = table("feed", tmp_path, by="day")
+    asset = table("visits", tmp_path, by="day", write=Upsert(("id",)), **sql("SELECT * FROM {{ inlets.feed }}", "feed"))
+    given = [(f"2025-01-0{day}", 10 * day + number, "old") for day in (1, 2, 3) for number in range(3)]
+
+    def run(*changes, keys):
+        frame = spark.createDataFrame([*changes], "day string, id int, name string")
+        save(frame.selectExpr("CAST(day AS DATE) AS day", "id", "name"), feed, mode="overwrite")
+        made = order(asset, feed, keys=keys)
+        execute(engine, made)
+        return made
+
+    run(*given, keys="2025-01-01..2025-01-03")
+    made = run(("2025-01-02", 21, "new"), ("2025-01-02", 29, "came"), keys="2025-01-02")
+    (committed,) = target(engine, made).committed([made.run])
+    last = DeltaTable(asset.storage.path).history(1)[0]
+    assert "2025-01-02" in json.dumps(last["operationParameters"])
+    assert committed.metrics["numTargetFilesRemoved"] == 1
+    assert committed.metrics["numTargetRowsCopied"] == 2
+    assert len(rows(spark, asset)) == 10
+    with pytest.raises(RunError, match=r"rows outside the run's partitions 2025-01-03: day is 2025-01-02"):
+        run(("2025-01-02", 21, "new"), keys="2025-01-03")
