@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, Segment
@@ -39,11 +40,18 @@ class _Ignored:
         unnamed: They should tell a partition and do not.
         beyond: Their time is outside the years of partitions.
         others: Their segment is not among the known ones.
+        excluded: Their time is one that is none.
     """
 
     unnamed: list[str] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> tuple[list[str], ...]:
+        """All of them, each for its own reason."""
+        return self.unnamed, self.beyond, self.others, self.excluded
 
 
 class FileObserver:
@@ -96,7 +104,7 @@ class FileObserver:
         extra: dict[str, Any] = {"files": sum(len(slots[key].files) for key in news)}
         if unsettled:
             extra["unsettled"] = len(unsettled)
-        if skipped := sorted([*ignored.unnamed, *ignored.beyond, *ignored.others]):
+        if skipped := sorted(chain.from_iterable(ignored.kinds)):
             extra |= {"ignored": [writable(path) for path in skipped[:_NAMED]], "ignored_count": len(skipped)}
         notes = _notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled))
         if not (news or gone or left or notes):
@@ -142,6 +150,8 @@ def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettl
     if names := ignored.beyond:
         years = f"of the years {YEARS[0]} to {YEARS[-1]}"
         notes.append(f"{_count(len(names), 'file')} of no {by} {years} left out: {_some(names)}")
+    if names := ignored.excluded:
+        notes.append(f"{_count(len(names), 'file')} of an excluded {by} left out: {_some(names)}")
     if names := ignored.others:
         notes.append(f"{_count(len(names), 'file')} of no segment of {columns} left out: {_some(names)}")
     if unsettled:
@@ -235,10 +245,11 @@ def _group(
             ignored.others.extend(path for path, _, _ in members)
         elif found is None:
             left = ignored.beyond if pattern.is_beyond(text) else ignored.unnamed
+            left = ignored.excluded if pattern.time(text, partitioning.including) is not None else left
             left.extend(path for path, _, _ in members)
         else:
             key = FileSlot(segment, None if partitioning.time is None else found[0]).key
             slots.setdefault(key, _Files(segment, found)).files.extend(members)
-    for paths in (ignored.unnamed, ignored.beyond, ignored.others):
+    for paths in ignored.kinds:
         paths.sort()
     return slots, ignored

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
 
+from sparkassets.core.instants import DAY, local_date, offsets
 from sparkassets.core.partitions import (
     Partitioning,
     PartitionSet,
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _ALWAYS = RangeSet.always()
+_MOST_RANGES: Final = 32
+"""More stretches of days between excluded ones are told as one, without the days between."""
 
 
 @frozen
@@ -197,8 +201,55 @@ def inside(column: str, kind: str, *, partition: TimePartition, ranges: RangeSet
     if kind == "string":
         keys = ", ".join(sqltext.text(partition.key(start)) for start, _ in partition.slots(ranges))
         return f"{quoted} IN ({keys})"
-    bounds = _bounds(kind, partition, ranges)
+    exact = list(partition.exact(ranges).pairs())
+    if len(exact) > _MOST_RANGES and (days := _days_between(exact, ranges, partition)):
+        outer = [(exact[first][0], exact[last][1]) for first, last, _ in days]
+        without = ", ".join(sqltext.day(each) for _, _, some in days for each in some)
+        within = _between(quoted, _bounds(kind, partition, outer))
+        return _all([within, f"{_day_of(quoted, kind, partition)} NOT IN ({without})"]) if without else within
+    return _between(quoted, _bounds(kind, partition, exact))
+
+
+def _between(quoted: str, bounds: Iterable[tuple[str, str]]) -> str:
     return " OR ".join(f"({quoted} >= {low} AND {quoted} < {high})" for low, high in bounds)
+
+
+def _days_between(
+    exact: Sequence[tuple[int, int]], ranges: RangeSet, partition: TimePartition
+) -> list[tuple[int, int, list[date]]]:
+    """Which of the ``exact`` stretches lie in one of ``ranges``, first and last, and the local days between these.
+
+    Nothing where what is excluded are no whole local days.
+    """
+    if not partition.exclude or partition.offset:
+        return []
+    found, at = list[tuple[int, int, list[date]]](), 0
+    for _, end in ranges.pairs():
+        first, days = at, list[date]()
+        while at + 1 < len(exact) and exact[at + 1][0] < end:
+            left, right = (_day(each, partition) for each in (exact[at][1], exact[at + 1][0]))
+            if left is None or right is None:
+                return []
+            days += [left + timedelta(days=each) for each in range((right - left).days)]
+            at += 1
+        found.append((first, at, days))
+        at += 1
+    return found
+
+
+def _day(unix: int, partition: TimePartition) -> date | None:
+    """The local day that begins at an instant; None where none does."""
+    if partition.by == "day":
+        return partition.dated(unix)
+    days, seconds = divmod(unix + offsets(partition.timezone).at(unix), DAY)
+    return None if seconds else local_date(days)
+
+
+def _day_of(quoted: str, kind: str, partition: TimePartition) -> str:
+    """The local day of a value."""
+    if kind == "timestamp" and partition.timezone != "UTC":
+        quoted = f"from_utc_timestamp({quoted}, {sqltext.text(partition.timezone)})"
+    return quoted if kind == "date" else f"CAST({quoted} AS DATE)"
 
 
 def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner: str) -> None:
@@ -222,8 +273,8 @@ def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner
     )
 
 
-def _bounds(kind: str, partition: TimePartition, ranges: RangeSet) -> Iterator[tuple[str, str]]:
-    for start, end in partition.exact(ranges).pairs():
+def _bounds(kind: str, partition: TimePartition, exact: Iterable[tuple[int, int]]) -> Iterator[tuple[str, str]]:
+    for start, end in exact:
         match kind:
             case "date":
                 yield (

@@ -186,6 +186,11 @@ class Partitioning:
         return Partitioning(self.time) if self.is_open else self
 
     @property
+    def including(self) -> Partitioning:
+        """The same with the slots of its time that are excluded."""
+        return replace(self, time=replace(self.time, exclude="")) if self.time is not None else self
+
+    @property
     def declared(self) -> Partitioning:
         """The same, before any segment of an open dimension is known: as a project's files say it.
 

@@ -26,7 +26,7 @@ from sparkassets.core.planner.redefined import there_of
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source
-from tests.core.planner.test_products import KINDS, Block, blocks_of, inside, made
+from tests.core.planner.test_products import KINDS, WITHOUT_A_DAY, Block, blocks_of, inside, made
 from tests.depth import histories
 from tests.drivers import Drivers
 
@@ -47,7 +47,7 @@ class History(Drivers):
     most = 500
 
     def __init__(self, random: Random) -> None:
-        kind, self.mode = random.choice(KINDS), random.choice(MODES)
+        kind, self.mode = random.choice((*KINDS, WITHOUT_A_DAY)), random.choice(MODES)
         self.source = replace(source("s"), partitioning=kind)
         cap = random.choice([1, 2, 5, 1000])
         own = {"on_code_change": self.mode, "strategy": DateRange(max_partitions_per_run=cap)}

@@ -106,3 +106,30 @@ def test_a_source_that_excludes_less_has_no_more_than_it_told():
     for day in ("08", "15", "22", "29"):
         told.observed("trades", f"2025-03-{day}")
     assert told.due() == {"months": ["2025-03"]}
+
+
+def test_a_working_day_reads_the_dump_of_its_own_end_not_of_the_next_one():
+    told = story(
+        "2025-03-07T00:00",
+        dump="schedule: {cron: '0 6 * * *', start: 2025-03-05T06:00, catchup: all}\n",
+        table="inlets: {dump: {partitions: aligned, on_update: ignore}}\nschedule: '@daily'\n"
+        f"partition: {{by: day, column: day, start: 2025-03-06, exclude: {WEEKENDS}}}\n",
+    )
+    versions, read = {}, {}
+    for hours in range(0, 6 * 24, 6):
+        told.now = f"2025-03-{7 + hours // 24:02}T{hours % 24:02}:00"
+        while runs := told.plan().runs:
+            run = runs[0]
+            if run.asset == "dump":
+                assert run.interval is not None
+                versions[len(versions)] = run.interval[1]
+                told.succeed("dump", told.claim(run), version=len(versions) - 1)
+                continue
+            read |= dict.fromkeys(told.keys("table", run.blocks), versions[run.request.pins["dump"].version])
+            told.run("table")
+    assert read == {
+        "2025-03-06": at("2025-03-06T06:00"),
+        "2025-03-07": at("2025-03-07T06:00"),  # not that of Sunday, when the slot's piece ends
+        "2025-03-10": at("2025-03-10T06:00"),
+        "2025-03-11": at("2025-03-11T06:00"),
+    }

@@ -45,14 +45,17 @@ KINDS = (
     Partitioning(DAYS, (STORES, REGIONS)),
     Partitioning(None, (REGIONS, STORES)),
 )
+WITHOUT_A_DAY = Partitioning(replace(DAYS, exclude="2025-01-03"), (REGIONS,))
+"""Of no partition is the third of the five days."""
 Block = tuple[tuple[str, ...], int | None]
 """Its segments, and the number of its day."""
 
 
 def blocks_of(partitioning: Partitioning, *, since: int = 0) -> list[Block]:
-    """Those of five days, or also of some before."""
-    keys = product(*(each.keys for each in partitioning.segments))
-    numbers: list[int | None] = list(range(since, 5)) if partitioning.time else [None]
+    """Those of five days, or also of some before, that are not excluded."""
+    keys, time = product(*(each.keys for each in partitioning.segments)), partitioning.time
+    days = [day for day in range(since, 5) if time is not None and time.of_instant(ZERO + day * DAY) is not None]
+    numbers: list[int | None] = [*days] if time is not None else [None]
     return [(key, day) for key in keys for day in numbers]
 
 
@@ -60,7 +63,7 @@ def made(partitioning: Partitioning, block: Block) -> PartitionSet:
     """The block as a set."""
     key, day = block
     time = RangeSet.always() if day is None else RangeSet.span(ZERO + day * DAY, ZERO + (day + 1) * DAY)
-    return PartitionSet.by_segment({key: time}) if partitioning.segments else PartitionSet(time)
+    return partitioning.cover(PartitionSet.by_segment({key: time}) if partitioning.segments else PartitionSet(time))
 
 
 def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Block]:
