@@ -140,3 +140,18 @@ def test_the_list_tells_which_runs_an_event_triggered(asked, said):
     assert observed["triggered"] == [runs["daily_revenue"]]
     assert (revenue["asset"], revenue["triggered"]) == ("daily_revenue", [runs["best_shops"]])
     assert f"  {runs['daily_revenue']}" in said("events", "list")[1]
+
+
+def test_an_event_tells_nothing_to_who_goes_by_values(shop, said):
+    (shop / "assets" / "raw.yml").write_text("asset: raw\nsource: delta\npath: raw\n")
+    (shop / "assets" / "late.yml").write_text(
+        "asset: late\npartition: {by: day, column: day}\ninlets: {raw: {partitions: {from: day}}}\n"
+        "sql: SELECT day FROM {{ inlets.raw }}\n"
+    )
+    code, _, err = said("events", "add", "raw")
+    assert code == 0
+    assert (
+        "late goes by the values of 'day' in raw, of which an event tells nothing: "
+        "`sparkassets mark late --missing` has partitions computed again" in err
+    )
+    assert "late" not in said("events", "add", "orders", "--partition", "2025-01-01")[2]

@@ -143,6 +143,13 @@ def _warn_of_unheard(added: Sequence[Event], project: ProjectSpec) -> None:
     heard = {uri for asset in project.assets.values() for uri in fold_spec(asset, project).listens}
     if names := list(dict.fromkeys(event["asset"] or event["uri"] for event in added if event["uri"] not in heard)):
         Terminal.of(sys.stderr).print(f"nothing in project {project.name!r} reads or waits for {few(names)}")
+    told = {event["uri"] for event in added}
+    for asset in project.assets.values():
+        for inlet in asset.inlets.values():
+            if inlet.by_values is not None and project.assets[inlet.name].uri in told:
+                said = f"{asset.name} goes by the values of {inlet.by_values!r} in {inlet.name}"
+                hint = f"`sparkassets mark {asset.name} --missing` has partitions computed again"
+                Terminal.of(sys.stderr).print(f"{said}, of which an event tells nothing: {hint}")
 
 
 def _extra(texts: Sequence[str]) -> dict[str, Any]:

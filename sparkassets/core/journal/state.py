@@ -160,6 +160,7 @@ class LastRun:
             changes nothing.
         invocation: Of the driver that claimed it.
         planned: The planner's time when it was claimed, Unix seconds.
+        unchanged: How many of its blocks came out as they were, of how many; None where none did.
     """
 
     run: str
@@ -169,6 +170,7 @@ class LastRun:
     interval: tuple[int, int] | None = None
     invocation: str = ""
     planned: int = 0
+    unchanged: tuple[int, int] | None = None
 
 
 @frozen

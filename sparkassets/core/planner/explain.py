@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
-from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.state import AssetState, LastRun
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Newest, PartitionSet, Whole
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
@@ -337,4 +337,13 @@ def _history(context: PlanningContext, state: AssetState) -> Node:
     if state.last is None:
         return Node("never ran" if state.loss is None else "what it wrote is gone")
     rows = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
-    return Node(f"ran last: {state.last.run} at {context.when(state.last.at)}{rows}")
+    return Node(f"ran last: {state.last.run} at {context.when(state.last.at)}{rows}{_came_out(state.last)}")
+
+
+def _came_out(last: LastRun) -> str:
+    """That some of a run came out as it was, which is no news to anybody."""
+    if last.unchanged is None:
+        return ""
+    same, count = last.unchanged
+    what = "it" if same == count else f"{same:,} of {plural(count, 'block')}"
+    return f"; {what} came out the same"

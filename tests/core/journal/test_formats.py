@@ -131,6 +131,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
         ]
         assets[name] = {
             **known,
+            "last": known["last"] and {**known["last"], "unchanged": None},
             "made": [],
             "marks": [],
             "keys": {},

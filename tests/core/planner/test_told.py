@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.definitions import Definition
+from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.partitions import NOTHING, Newest, Overlap
@@ -206,3 +207,18 @@ class TestWhatComesAfterWhatRunsFirst:
         story.run("b")
         story.observed("s", "2025-01-01")
         assert grid(story, "b") == {"2025-01-01..2025-01-02": "current"}
+
+
+def test_what_came_out_the_same_is_told():
+    story = Story(project(source("s"), asset("a", "s"), asset("b", "a", by=None)), now="2025-01-10")
+    story.observed("s", "2025-01-01..2025-01-03")
+    story.run_all()
+    assert "came out the same" not in explained(story, "a")
+    story.observed("s", "2025-01-01..2025-01-02")
+    (run,) = story.plan().runs
+    story.succeed("a", story.claim(run), unchanged=days("2025-01-01"))
+    assert explained(story, "a").splitlines()[-1].endswith("; 1 of 2 blocks came out the same")
+    assert decode(encode(story.state), journal_id="journal") == story.state
+    story.observed("s", "2025-01-02")
+    story.succeed("a", story.claim(story.plan().runs[0]), unchanged=days("2025-01-02"))
+    assert explained(story, "a").splitlines()[-1].endswith("; it came out the same")

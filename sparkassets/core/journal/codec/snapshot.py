@@ -288,12 +288,13 @@ def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetStat
 
 
 def _last_to(last: LastRun) -> list[Any]:
-    return [last.run, last.seq, last.at, last.rows, last.interval, last.invocation, last.planned]
+    same = [last.unchanged] if last.unchanged else []
+    return [last.run, last.seq, last.at, last.rows, last.interval, last.invocation, last.planned, *same]
 
 
 def _last_from(last: Sequence[Any]) -> LastRun:
-    run, seq, at, rows, interval, invocation, planned = last
-    return LastRun(run, seq, at, rows, interval_from(interval), invocation, planned)
+    run, seq, at, rows, interval, invocation, planned, *same = last
+    return LastRun(run, seq, at, rows, interval_from(interval), invocation, planned, tuple(same[0]) if same else None)
 
 
 def _loss_to(loss: Loss) -> list[Any]:

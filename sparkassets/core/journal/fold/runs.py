@@ -203,7 +203,7 @@ def last_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: Numbered
 ) -> LastRun:
     """The newest success of the asset, now that this one is."""
-    rows = entry.extra.get("rows")
+    rows, count = entry.extra.get("rows"), asset.spec.partitioning.count
     intervals = [asset.last.interval if asset.last else None, entry.interval]
     return LastRun(
         run=entry.run,
@@ -213,6 +213,7 @@ def last_run(
         interval=max((each for each in intervals if each is not None), key=lambda each: each[1], default=None),
         invocation=claim.invocation if claim is not None else "",
         planned=claim.planned if claim is not None else 0,
+        unchanged=(count(entry.unchanged), count(entry.blocks)) if entry.unchanged else None,
     )
 
 
