@@ -268,6 +268,8 @@ class RunOrder:
         events: Asset name or URI to the events that caused the run, as in ``events list --json`` and their source run.
         previous_interval: The latest data interval of the asset's earlier successes, if it began before this run's.
         rebuilds: Its rows take the place of the whole table, and its columns of the table's.
+        restores: The name of the iteration that it makes the newest again, instead of computing any.
+        beside: What it publishes is of an earlier interval than the newest iteration, which stays that.
         told: The table's id, and the version up to which all that its log holds is known to who reads it; None where
             nothing was ever recorded.
         outlets: Of a multi-asset, the same for each of its outlets, in their order: ``asset`` and ``told`` are theirs.
@@ -287,6 +289,8 @@ class RunOrder:
     events: Mapping[str, Sequence[Mapping[str, Any]]]
     previous_interval: tuple[datetime, datetime] | None = None
     rebuilds: bool = False
+    restores: str = ""
+    beside: bool = False
     told: tuple[str, int] | None = None
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     outlets: tuple[RunOrder, ...] = ()
@@ -478,6 +482,13 @@ class Target(Protocol):
 
         Of claims with fence tokens up to ``upto`` alone, none of which can commit any more: a newer fence or the run
         itself was seen in the table. A newer claim than these may be about to complete one of the runs.
+        """
+
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        """Removes the folders of iterations that are not among those to ``keep``, by their names.
+
+        Only of claims with these ``tokens``, and not what claims that are not settled may be writing, by their tokens.
+        What cannot be removed stays, and is removed with the next ones.
         """
 
 

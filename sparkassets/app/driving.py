@@ -148,7 +148,9 @@ class Driving(Looking):
         progress: Progress | None,
         check: bool,
         over_budget: bool,
+        lazily: bool = False,
     ) -> Summary:
+        """Does the works; ``lazily`` starts Spark when it is first used, not before anything is claimed."""
         from sparkassets.app.keys import summary_with_keys
         from sparkassets.runtime.driver import Driver, DriverIdentity
         from sparkassets.runtime.progress import RunFailedError, Silent
@@ -163,7 +165,7 @@ class Driving(Looking):
         driver = Driver(
             project=self.spec,
             ledger=self._ledger("run"),
-            computing=lambda: self._ready(spark),
+            computing=lambda: _unstarted(*self._ready(spark)) if lazily else self._ready(spark),
             observer=given.observer,
             targets=given.targets(),
             leases=given.leases(),
@@ -191,3 +193,10 @@ class Driving(Looking):
         if self._computing is None or spark is not None:
             self._computing = self._adapters.computing(spark)
         return self._computing
+
+
+def _unstarted(engine: Engine, outlets: Outlets) -> tuple[Engine, Outlets]:
+    """The same with an engine that is not started before it is used."""
+    from sparkassets.runtime.lazy import LazyEngine
+
+    return LazyEngine(engine), outlets

@@ -34,6 +34,7 @@ COMMANDS = {
     "resume": "Let paused assets run again.",
     "status": "Show what is known of every asset.",
     "partitions": "Show every partition of an asset.",
+    "iterations": "Show what an asset has published, or make an older iteration the newest again.",
     "runs": "List runs.",
     "events": "List dataset events, or announce one.",
     "completion": "Print what lets a shell complete commands and assets.",

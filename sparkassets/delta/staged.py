@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from sparkassets.core.runs import ITERATIONS, ROWS, iteration_folder, iteration_name
 from sparkassets.delta.footers import FileStatistics, footers
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path, open_store
@@ -30,16 +31,31 @@ _HIDDEN = ("_", ".")
 
 @frozen
 class Attempt:
-    """Who stages."""
+    """Who stages.
+
+    Attributes:
+        publishes: What it stages is an iteration, which stays beside those of others.
+    """
 
     run: str
     token: int
     number: int
+    publishes: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of no other attempt."""
+        return iteration_name(self.run, self.token, self.number)
+
+    @property
+    def root(self) -> str:
+        """Its folder in the table's."""
+        return iteration_folder(self.name) if self.publishes else self.name
 
     @property
     def folder(self) -> str:
-        """The name of its folder in the table's."""
-        return f"{self.run}.{self.token}.{self.number}"
+        """Where its data files are, in the table's folder."""
+        return iteration_folder(self.name, ROWS) if self.publishes else self.name
 
 
 @frozen
@@ -86,7 +102,8 @@ def staged_files(
         OSError: A file cannot be read.
     """
     store = opened(table)
-    paths = sorted((each.path, each) for each in _listed(store, attempt.folder) if _is_data(each.path))
+    found = _listed(store, attempt.folder)
+    paths = sorted((each.path, each) for each in found if _is_data(each.path.removeprefix(f"{attempt.folder}/")))
     read = footers(store, [path for path, _ in paths])
     instants = frozenset(field["name"] for field in schema["fields"] if field["type"] == "timestamp")
     statistics = FileStatistics(schema, layout=layout, properties=properties)
@@ -107,7 +124,7 @@ def staged_files(
 def discard(table: str, attempt: Attempt) -> None:
     """Removes what an attempt staged that has begun no commit, where the storage lets it."""
     with contextlib.suppress(SourceError):
-        _delete(opened(table), attempt.folder)
+        _delete(opened(table), attempt.root)
 
 
 def discard_files(table: str, paths: Iterable[str]) -> None:
@@ -125,9 +142,20 @@ def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: Attempt | N
     runs meanwhile, so only attempts with fence tokens up to ``upto`` are meant.
     """
     store = opened(table)
-    for each in _listed(store, "", deep=False):
+    for each in (*_listed(store, "", deep=False), *_listed(store, ITERATIONS, deep=False)):
         attempt = _attempt(each.base_name)
         if attempt is not None and attempt != keep and attempt.run in runs and attempt.token <= upto:
+            _delete(store, each.path)
+
+
+def discard_iterations(table: str, *, keep: Container[str], unsettled: Container[int], tokens: range) -> None:
+    """Removes the iterations of claims with these ``tokens`` whose names are not to be kept, and which are settled."""
+    store = opened(table)
+    for each in _listed(store, ITERATIONS, deep=False):
+        attempt = _attempt(each.base_name)
+        if attempt is None or attempt.name in keep:
+            continue
+        if attempt.token in tokens and attempt.token not in unsettled:
             _delete(store, each.path)
 
 
@@ -136,7 +164,8 @@ def _attempt(folder: str) -> Attempt | None:
     run, *numbers = folder.rsplit(".", 2)
     if len(numbers) < len(("token", "attempt")) or not all(map(str.isdecimal, numbers)):
         return None
-    return Attempt(run, *map(int, numbers))
+    token, number = map(int, numbers)
+    return Attempt(run, token, number)
 
 
 def _delete(store: FileSystem, folder: str) -> None:
@@ -163,10 +192,10 @@ def _listed(store: FileSystem, folder: str, *, deep: bool = True) -> list[FileIn
 def _is_data(path: str) -> bool:
     """Whether Spark's job has published it: what is below a hidden folder is of tasks that were retried or overtaken.
 
-    >>> _is_data("run.1.1/_day=1/part-0.parquet"), _is_data("run.1.1/_temporary/0/day=1/part-0.parquet")
+    >>> _is_data("_day=1/part-0.parquet"), _is_data("_temporary/0/day=1/part-0.parquet")
     (True, False)
     """
-    _, *folders, name = path.split("/")
+    *folders, name = path.split("/")
     hidden = [each for each in folders if each.startswith(_HIDDEN) and "=" not in each]
     return name.endswith(_END) and not name.startswith(_HIDDEN) and not hidden
 

@@ -48,6 +48,7 @@ from sparkassets.runtime.made_good import settled
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.outlets import outlet_entries, rows_of, unchanged
 from sparkassets.runtime.progress import Explained, Progress, Unbroken
+from sparkassets.runtime.publishing import Removals, of_order, with_iteration
 from sparkassets.runtime.restless import Restless
 from sparkassets.runtime.targets import look_at_targets, losses_in
 from sparkassets.runtime.work import Work
@@ -144,6 +145,7 @@ class Driver:
     _renewed: float = 0.0
     _broken: bool = False
     _writers: dict[str, list[str]] = field(default_factory=dict)
+    _removals: Removals = field(default_factory=Removals)
 
     def __post_init__(self) -> None:
         self.progress = Unbroken(self.progress)
@@ -171,6 +173,7 @@ class Driver:
         finally:
             self._shut_down()
         self.ledger.tidy(ending=True)
+        self._removals.finish()
         interrupted = self._stopping.is_set()
         waiting = () if interrupted else plan.waiting  # what was planned before says nothing about afterwards
         ran = {result.asset for result in self._results}
@@ -337,6 +340,7 @@ class Driver:
             events=self._triggering([ref for ref in run.events if ref.seq in caused]),
             previous_interval=_previous(state.assets[asset.name].last, request.interval),
             rebuilds=request.rebuilds,
+            **of_order(asset, state, request),
             told=_told_up_to(state.assets[asset.name]),
             files={
                 name: _files(inlet, state.assets[name].position, request.pins[name].parts)
@@ -462,6 +466,8 @@ class Driver:
             if work is not None and not self._is_anew(end, self.ledger.state):
                 work.ended(end.active.run, result)
             self.progress.finished(result)
+            if isinstance(recorded.get(token), SuccessEntry):
+                self._removals.after(self.ledger, self.project.assets[result.asset], end.active.execution)
         self.ledger.tidy()
 
     def _recordable(self, end: _Ended) -> _Ended:
@@ -508,7 +514,7 @@ class Driver:
                 found = next((link for link in chain if link.entry.run == committed.run), claim)
                 extra = {**rows_of(end.outcome.commits), **committed.measures.get("extra", {})}
                 keys = _keys(end.outcome, committed.measures.get("keys", {}))
-                return SuccessEntry(
+                entry = SuccessEntry(
                     asset=asset.name,
                     uri=asset.uri,
                     run=found.entry.run,
@@ -529,6 +535,7 @@ class Driver:
                     unchanged=unchanged(state, asset, end.outcome, found.entry.blocks),
                     outlets=asset.outlets,
                 )
+                return with_iteration(entry, asset, state, found.entry.request, committed)
             case Failed(cause, _, fenced, attempts, parts):
                 return FailureEntry(
                     asset=asset.name,

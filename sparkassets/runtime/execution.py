@@ -9,7 +9,7 @@ completed by whoever finds it, from that run's own pins. What is recorded in the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
@@ -149,6 +149,12 @@ class Execution:
         self._superseded = True
         self._interrupt()
 
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        """Removes what the outlets have of iterations that nobody reads any more, where the storage lets it."""
+        for target in self._targets:
+            with suppress(Exception):
+                target.remove_iterations(keep=keep, unsettled=unsettled, tokens=tokens)
+
     def _interrupt(self) -> None:
         self._wake.set()
         self._stir.set()
@@ -206,7 +212,8 @@ class Execution:
             return Done(committed, 0)
         begun = next((each.run for each in self._found if each is not None), None)
         if begun is not None:
-            self._work = next(self._reorder(link) for link in self._older if link.entry.run == begun)
+            begun_by = next(link for link in self._older if link.entry.run == begun)
+            self._work = replace(self._reorder(begun_by), token=self._order.token)
             return None
         self._settled = True
         if not self._order.blocks:

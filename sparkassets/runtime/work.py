@@ -23,6 +23,7 @@ from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import decision_of
 from sparkassets.core.planner.rebuild import plan_rebuild
 from sparkassets.core.planner.redo import open_request
+from sparkassets.core.planner.rollback import plan_rollback
 from sparkassets.core.planner.slots import side_by_side
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
@@ -95,6 +96,31 @@ class Rebuild:
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
         self._done = self._done or (result.adopted is None and run.request.rebuilds)
+
+
+class Rollback:
+    """An older iteration of an asset becomes the newest again."""
+
+    def __init__(self, asset: AssetSpec, run: str) -> None:
+        self.select = (asset.name,)
+        self._asset = asset
+        self._run = run
+        self._done = False
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """The run, until it has been tried."""
+        if self._done:
+            return Plan(context.now)
+        return plan_rollback(context, context.asset(self._asset.name), self._run)
+
+    def ended(self, run: PlannedRun, result: RunResult) -> None:
+        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        self._done = self._done or (result.adopted is None and bool(run.request.restores))
 
 
 class Backfill:

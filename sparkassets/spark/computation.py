@@ -27,6 +27,7 @@ class SparkComputation:
         schema: Of the rows; a fence creates a missing table with it.
         target: The table as it was, None where there was none.
         read_version: Of the target, where the rows are made of its own.
+        writes_files: Whether its function wrote files, of which the rows only tell.
     """
 
     order: RunOrder
@@ -36,6 +37,7 @@ class SparkComputation:
     context: Context
     inlets: ReadInlets = field(repr=False)
     read_version: int | None = None
+    writes_files: bool = False
 
     @property
     def measures(self) -> Mapping[str, Any]:
@@ -51,6 +53,8 @@ class SparkComputation:
             told["events"] = list(self.context.emitted)
         if self.context.added:
             told["keys"] = {column: list(keys) for column, keys in self.context.added.items()}
+        if self.writes_files:
+            told["writes"] = "files"
         return told
 
 

@@ -50,7 +50,8 @@ class Outlet:
     """One table that the run writes.
 
     Attributes:
-        path: Where it is.
+        path: Where it is; of an asset that publishes the iteration's own folder, there and empty, for a function that
+            writes its files itself and returns nothing.
         extra: Free for a function to fill; it becomes the extra of the outlet's event, besides ``context.extra``.
     """
 
@@ -171,8 +172,10 @@ class Context:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def context_of(order: RunOrder, *, watermark: Watermark | None, project: ProjectSpec) -> Context:
-    """The context of one attempt of a run."""
+def context_of(
+    order: RunOrder, *, watermark: Watermark | None, project: ProjectSpec, folder: str | None = None
+) -> Context:
+    """The context of one attempt of a run; in the ``folder`` its function may write files, where there is one."""
     asset = order.asset
     local = zone(asset.local_zone)
     extra: dict[str, Any] = {}
@@ -198,15 +201,16 @@ def context_of(order: RunOrder, *, watermark: Watermark | None, project: Project
         triggering_events=local_events(order.events, local),
         extra=extra,
         _outbox=Outbox(project, asset),
-        _outlets=_outlets(order, extra),
+        _outlets=_outlets(order, extra, folder),
     )
 
 
-def _outlets(order: RunOrder, extra: dict[str, Any]) -> Outlets:
+def _outlets(order: RunOrder, extra: dict[str, Any], folder: str | None) -> Outlets:
     """What the run writes; of an asset that is written itself the extra is that of the run."""
     places = ((each.asset.name, each.asset.storage) for each in order.written)
     own = {} if order.outlets else {"extra": extra}
-    return Outlets({name: Outlet(name, place.path if place is not None else "", **own) for name, place in places})
+    found = ((name, folder or (place.path if place is not None else "")) for name, place in places)
+    return Outlets({name: Outlet(name, path, **own) for name, path in found})
 
 
 def _blocks(partitioning: Partitioning, blocks: PartitionSet) -> Iterator[Block]:

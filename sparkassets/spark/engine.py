@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
+from sparkassets.core.writes import Publish
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, RunOrder
 from sparkassets.processes import Process
@@ -16,6 +19,7 @@ from sparkassets.spark.context import Context, context_of
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
+from sparkassets.spark.iterations import Iteration, OwnFolder, own_folder, restoring, told_of
 from sparkassets.spark.own_session import require_utc
 from sparkassets.spark.processes import jvms
 from sparkassets.spark.reader import ReadInlets, read_inlets
@@ -63,14 +67,21 @@ class SparkEngine:
             RunError: The asset's code, its inlets or the columns that come out are wrong.
             SourceError: An inlet changed or vanished.
         """
-        del attempt  # every attempt computes alike
-        with self.workplace.work(order) as (session, work):
+        if order.restores:
+            return restoring(order)
+        folder = own_folder(order, attempt)
+        with self.workplace.work(order) as (session, work), folder.kept_if_it_ends_well() if folder else nullcontext():
             try:
                 inlets = read_inlets(session, order)
                 work.check(order.run)
                 marks = list(inlets.marks)
-                context = context_of(order, watermark=marks[0] if len(marks) == 1 else None, project=self._project)
-                return self._of_outlets(session, order, inlets, context)
+                context = context_of(
+                    order,
+                    watermark=marks[0] if len(marks) == 1 else None,
+                    project=self._project,
+                    folder=folder.path if folder else None,
+                )
+                return self._of_outlets(session, order, inlets, context, folder)
             except SparkAssetsError:
                 raise
             except Exception as error:
@@ -85,14 +96,20 @@ class SparkEngine:
         self.workplace.close()
 
     def _of_outlets(
-        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context
+        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, folder: OwnFolder | None
     ) -> SparkComputation | SparkComputations:
         """What each table gets that the run writes; nothing of any where another does not fit."""
-        frames = self._frames(session, order, inlets, context)
-        made = [_described(session, *each, inlets, context) for each in frames]
+        frames = list(self._frames(session, order, inlets, context))
+        if folder is not None and not frames:
+            rows = folder.rows(session, context)
+            made = _described(session, order, rows, _Before(session, order.asset), inlets, context)
+            return replace(made, writes_files=True)
+        if folder is not None:
+            folder.discard_if_empty()
+        parts = [_described(session, *each, inlets, context) for each in frames]
         if not order.outlets:
-            return made[0]
-        return SparkComputations({each.order.asset.name: each for each in made})
+            return parts[0]
+        return SparkComputations({each.order.asset.name: each for each in parts})
 
     def _frames(
         self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context
@@ -105,10 +122,11 @@ class SparkEngine:
                 asset=order.asset.name,
                 outlets=order.asset.outlets,
                 allowed=self._project.python,
-                inlets=inlets.frames,
+                inlets=_arguments(order, inlets.frames),
                 context=context,
+                may_write=isinstance(order.asset.write, Publish),
             )
-            for each, frame in zip(order.written, frames, strict=True):
+            for each, frame in zip(order.written, frames, strict=bool(frames)):
                 yield each, frame, _Before(session, each.asset)
             return
         for each in order.written:
@@ -129,6 +147,11 @@ def _described(
     check_schema(session, order, schema, there)
     rows = with_plain_strings(frame, frame.schema)
     return SparkComputation(order, rows, schema, there, context, inlets, before.version)
+
+
+def _arguments(order: RunOrder, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame | Iteration]:
+    """The inlets as a function takes them: what is no table is given by where it is."""
+    return {name: told_of(order.inlets[name], frame) or frame for name, frame in frames.items()}
 
 
 class _Before:

@@ -21,6 +21,7 @@ from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError, RunError, SparkAssetsError, said
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final, is_of_data
+from sparkassets.spark.iterations import Iteration
 from sparkassets.spark.shipping import ship
 
 if TYPE_CHECKING:
@@ -56,14 +57,16 @@ def run_function(
     *,
     asset: str,
     allowed: Collection[str],
-    inlets: Mapping[str, DataFrame],
+    inlets: Mapping[str, DataFrame | Iteration],
     context: Context,
     outlets: Sequence[str] = (),
+    may_write: bool = False,
 ) -> Sequence[DataFrame]:
     """The rows that the function returns, not yet computed; of a generator the last ones, yielded or returned.
 
     A frame for each table that the run writes: of a multi-asset the function returns a dict of them, by outlet. Any
-    other dict that a generator yields goes into ``context.extra``.
+    other dict that a generator yields goes into ``context.extra``. None where it returned nothing, and ``may_write``
+    files itself instead.
 
     Only modules of the packages ``allowed`` are imported.
 
@@ -84,6 +87,9 @@ def run_function(
         raise
     except BaseException as error:
         raise _raised(error, body, what=asset) from error
+    if result is None and may_write:
+        _refuse_unrecordable(context.extra, body, asset)
+        return ()
     frames = of_outlets(result, outlets, place=place) if outlets else {"": result}
     for name, frame in frames.items():
         if not _is_frame(frame):

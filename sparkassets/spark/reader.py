@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import ROWS, Pin, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
@@ -117,6 +117,8 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
     if pin.version is None:
         return _unwritten(session, asset)
     path, partitioning = path_of(asset), asset.partitioning
+    if pin.iteration:
+        return _iteration(session, asset, pin.iteration)
     table = _table(asset, pin)
     frame, exact = read_version(session, table, pin.version, path=path, parts=pin.parts, partitioning=partitioning)
     predicate = belonging(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
@@ -146,6 +148,15 @@ def _table(asset: AssetSpec, pin: Pin) -> DeltaTable:
     if pin.table_id is not None and str(table.metadata().id) != pin.table_id:
         raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
     return table
+
+
+def _iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
+    """The rows of an iteration, whatever the newest is by now, and however short the log of that is."""
+    path = f"{path_of(asset).rstrip('/')}/{iteration_folder(name, ROWS)}"
+    table = open_table(path)
+    if table is None:
+        raise SourceError(f"the iteration of the inlet {asset.name!r} is gone: there is no Delta table at {path}")
+    return read_version(session, table, table.version(), path=path)[0]
 
 
 def _above(

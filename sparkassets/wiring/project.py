@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.announcing import Announcing
-from sparkassets.app.driving import Driving
 from sparkassets.app.history import History
 from sparkassets.app.marking import Marking
 from sparkassets.app.pausing import Pausing
+from sparkassets.app.publishing import Publishing
 from sparkassets.app.segmenting import Segmenting
 from sparkassets.app.timing import Timing
 from sparkassets.app.tracing import Tracing
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from sparkassets.runtime.progress import Explained
 
 
-class Project(Driving, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting):
+class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting):
     """A project with its state: what the command line does, in Python.
 
-    It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Pausing`, `Marking`) and tells (`Announcing`,
-    `Segmenting`).
+    It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Publishing`, `Pausing`, `Marking`) and tells
+    (`Announcing`, `Segmenting`).
     A Spark session that it starts is kept for the next run; `close`, or the end of a ``with``, stops it.
 
     >>> Project.load("conf").run(spark)  # doctest: +SKIP

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sparkassets.core.writes import WRITES, Append, History, Replace, Upsert
+from sparkassets.core.writes import WRITES, Append, History, Publish, Replace, Upsert
 
-ALL = (Replace(), Append(), Upsert(("id",)))
+ALL = (Replace(), Append(), Upsert(("id",)), Publish(3))
 STRATEGIES = ("full_refresh", "date_range", "segments", "latest_only", "every_instance")
 
 
@@ -18,6 +18,7 @@ def test_what_only_adds_cannot_be_computed_again():
         "replace": (True, False, True, True),
         "append": (False, True, False, True),
         "upsert": (True, False, False, False),
+        "publish": (True, False, True, True),
     }
 
 
@@ -29,6 +30,8 @@ def test_what_only_adds_cannot_be_computed_again():
         (Append(), True, {"latest_only", "every_instance"}),
         (Upsert(("id",)), True, {"date_range", "segments", "latest_only", "every_instance"}),
         (Upsert(("id",)), False, {"date_range", "segments", "latest_only", "every_instance"}),
+        (Publish(3), True, {"full_refresh", "latest_only", "every_instance"}),
+        (Publish(3), False, {"full_refresh", "latest_only", "every_instance"}),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
@@ -36,8 +39,8 @@ def test_which_strategies_take_it(write, partitioned, taken):
     assert {each for each in STRATEGIES if write.why_not(each, partitioned=partitioned) is None} == taken
 
 
-def test_options_are_of_the_code_but_not_how_long_deletions_are_remembered():
-    assert Replace().parts() == Append().parts() == {}
+def test_options_are_of_the_code_but_not_how_long_things_are_kept():
+    assert Replace().parts() == Append().parts() == Publish(3).parts() == {}
     history = History("valid_from", "valid_to", "is_current")
     assert Upsert(("id",), ("at",), "op = 'd'", history=history).parts() == {
         "write.upsert.keys": ("id",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -91,6 +91,7 @@ class FakeEngine:
         commits: Whether it commits by itself; the driver else.
         staged: Of every table the run, token and attempt of each write that has begun.
         segments: What comes out of runs of all segments, by column.
+        removals: What was kept of iterations, table by table, whenever others were to be removed.
     """
 
     def __init__(self, tables: dict[str, list[Commit]] | None = None) -> None:
@@ -102,6 +103,7 @@ class FakeEngine:
         self.commits = False
         self.staged: dict[str, list[tuple[str, int, int]]] = {}
         self.segments: dict[str, Sequence[str]] = {}
+        self.removals: list[tuple[str, list[str], list[int], range]] = []
         self.cancelled: set[str] = set()
         self.started = 0
         self.closed = 0
@@ -197,6 +199,10 @@ class FakeTarget:
         kept = None if keep is None else (keep.run, keep.token, keep.attempt)
         staged = self.engine.staged.get(self.name, [])
         staged[:] = [each for each in staged if each[0] not in runs or each[1] > upto or each == kept]
+
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        self.engine.hook(self.name, "remove", None)
+        self.engine.removals.append((self.name, sorted(keep), sorted(unsettled), tokens))
 
     def commit(self, marker: CommitMarker, order: RunOrder | None) -> None:
         """A lower version is skipped in silence, as Delta skips it."""

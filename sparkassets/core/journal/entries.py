@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.journal.specs import FoldSpec
@@ -143,6 +144,9 @@ class SuccessEntry:
         keys: Segments of open dimensions that it came to know, by column: it added them, or they came out of a run of
             all segments.
         outlets: The assets that it wrote, of a multi-asset.
+        iteration: The name of what it published, where the asset keeps iterations.
+        beside: That is of an earlier interval than what readers see, which stays.
+        restores: The run whose iteration it made the newest again; it computed nothing.
     """
 
     asset: str
@@ -164,11 +168,14 @@ class SuccessEntry:
     keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unchanged: PartitionSet = NOTHING
     outlets: tuple[str, ...] = ()
+    iteration: str = ""
+    beside: bool = False
+    restores: str = ""
 
     @property
     def changed(self) -> PartitionSet:
         """The blocks that its event tells of; nothing where it has none."""
-        if self.outlets:
+        if self.outlets or self.beside:
             return NOTHING
         return self.blocks - self.unchanged if self.unchanged else self.blocks
 
@@ -270,6 +277,7 @@ Entry = (
     | SegmentEntry
     | BackfillEntry
     | TargetEntry
+    | RetiredEntry
 )
 
 

@@ -17,6 +17,7 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
+from sparkassets.core.journal.iterations import Iteration
 from sparkassets.core.journal.marks import Mark, MarkEntry
 from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
@@ -280,6 +281,7 @@ class AssetState:
         marks: What people said of its blocks, ascending; no block is in two.
         keys: Segments of its open dimensions, by column; ``spec`` has those that count, with what its inlets tell.
         redo: Requests to compute blocks again that are not answered wholly, ascending.
+        iterations: What it published and still has, in the order in which it was recorded.
     """
 
     name: str
@@ -313,6 +315,7 @@ class AssetState:
     made: tuple[Made, ...] = ()
     redo: tuple[RedoRequest, ...] = ()
     marks: tuple[Mark, ...] = ()
+    iterations: tuple[Iteration, ...] = ()
 
     @property
     def skips(self) -> tuple[Mark, ...]:

@@ -12,6 +12,7 @@ from dataclasses import field, replace
 from datetime import timedelta
 
 from sparkassets.core.instants import instant, unix
+from sparkassets.core.journal.iterations import published_by
 from sparkassets.core.journal.state import Instance
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
@@ -227,7 +228,14 @@ def _one(
     instance = _instance(context, inlet, end)
     if instance is None:
         return Aligned(waiting=(_wait(context, asset, inlet, which, blocks, slot, ticks=ticks),))
-    pin = Pin(inlet.uri, instance.seq, instance.table_id, instance.version)
+    known = context.state.assets[inlet.name]
+    pin = Pin(
+        inlet.uri,
+        instance.seq,
+        instance.table_id,
+        instance.version,
+        iteration=published_by(known.iterations, instance.version),
+    )
     if instance.start != start:  # one run for several intervals
         which = (
             f"run of {context.when(instance.start)}..{context.when(end)}, which is for {which.removeprefix('run of ')}"

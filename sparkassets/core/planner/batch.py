@@ -168,6 +168,7 @@ def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
     reasons = [*filter(None, [takes_over(state.chain), candidate.reason, *candidate.notes])]
     if any(answered.issuperset(item.events) for item in state.failed):
         reasons.append("failed before")
+    restores = state.chain[-1].entry.request.restores if candidate.rescues else ""
     request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind if candidate.rescues else "scheduled",
@@ -176,8 +177,9 @@ def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
         reason=", ".join(reasons),
         interval=candidate.interval,
         cursor=candidate.cursor,
-        pins={**context.pins(asset, state, EVERYTHING, anew=candidate.anew), **candidate.pins},
+        pins={} if restores else {**context.pins(asset, state, EVERYTHING, anew=candidate.anew), **candidate.pins},
         rebuilds=candidate.rebuilds,
         consumption=candidate.uses.consumption,
+        restores=restores,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=candidate.events)

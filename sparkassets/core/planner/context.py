@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sparkassets.core.conditions import Leaf
 from sparkassets.core.instants import instant, zoned
+from sparkassets.core.journal.iterations import whole
 from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
@@ -193,7 +194,8 @@ class PlanningContext:
         """The inlet at its newest version; others that share its URI have tables of their own."""
         table = self.state.assets.get(inlet.name)
         table_id, version = (table.table_id, table.version) if table is not None else (None, None)
-        return Pin(inlet.uri, self.dataset(inlet).seq, table_id, version, parts, low)
+        iteration = whole(table.iterations, version) if table is not None and parts.is_everything else ""
+        return Pin(inlet.uri, self.dataset(inlet).seq, table_id, version, parts, low, iteration)
 
     def events(self, asset: AssetSpec, state: AssetState, used: Mapping[str, PartitionSet]) -> tuple[EventRef, ...]:
         """The events that a run answers, ascending; ``used`` is dataset to the blocks for which it uses them."""

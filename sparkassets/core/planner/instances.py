@@ -73,6 +73,7 @@ def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, 
     events = context.events(asset, state, {uri: block & uses.blocks.get(uri, NOTHING) for uri in uses.named})
     chain = state.chains.get(slot, ())
     rescues = bool(chain) and not block & found.due
+    restores = chain[-1].entry.request.restores if rescues and chain[-1].entry.blocks == block else ""
     request = RunRequest(
         asset=asset.name,
         kind=chain[-1].entry.kind if rescues else candidate.kind,
@@ -81,9 +82,10 @@ def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, 
         reason=", ".join(filter(None, [takes_over(chain), _why(case, found, candidate, block), *candidate.notes])),
         interval=asset.partitioning.interval(block) or candidate.interval or context.interval(events),
         cursor=candidate.cursor,
-        pins={**context.pins(asset, state, block), **candidate.pins},
+        pins={} if restores else {**context.pins(asset, state, block), **candidate.pins},
         consumption=_consumption(found, candidate, uses, block, many=many),
         slot=slot,
+        restores=restores,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=events)
 

@@ -6,9 +6,13 @@ from sparkassets.core.runs.costs import Forecast, RunCost, Volume, forecast
 from sparkassets.core.runs.division import Division, budget
 from sparkassets.core.runs.pins import Pin
 from sparkassets.core.runs.positions import ChangesTold, Position
+from sparkassets.core.runs.publications import FILES, ITERATIONS, ROWS, iteration_folder, iteration_name
 from sparkassets.core.runs.request import Requested, RunKind, RunRequest
 
 __all__ = [
+    "FILES",
+    "ITERATIONS",
+    "ROWS",
     "TIMETABLE",
     "ChangesTold",
     "Consumption",
@@ -25,4 +29,6 @@ __all__ = [
     "asset_app",
     "budget",
     "forecast",
+    "iteration_folder",
+    "iteration_name",
 ]

@@ -16,6 +16,8 @@ class Pin:
         parts: The partitions of the inlet that are read; everything reads all of it.
         low: Watermark of its ``read``, as text: the high value of a column, which Spark casts back, or the `Position`
             after which changes are read. None before the first run, and where all is read anew.
+        iteration: Of an asset that publishes, whose rows or files are read instead of what its table shows; empty reads
+            the table.
     """
 
     uri: str
@@ -24,3 +26,4 @@ class Pin:
     version: int | None = None
     parts: PartitionSet = EVERYTHING
     low: str | None = None
+    iteration: str = ""

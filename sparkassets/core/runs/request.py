@@ -32,6 +32,7 @@ class RunRequest:
         gaps: These gaps, as they were before it.
         slot: Whose chain of claims it goes into; that of the asset is 0, runs side by side have one each.
         definition: What it is computed by; empty where nobody said.
+        restores: The run whose iteration it makes the newest again, instead of computing any.
     """
 
     asset: str
@@ -49,6 +50,7 @@ class RunRequest:
     gaps: PartitionSet = NOTHING
     slot: int = 0
     definition: str = ""
+    restores: str = ""
 
 
 @frozen

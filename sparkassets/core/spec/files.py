@@ -425,6 +425,14 @@ class UpsertMap(_Map):
     )
 
 
+class PublishMap(_Map):
+    """Options of the write."""
+
+    keep: Count = Field(
+        description="How many iterations stay at least, the newest; and whatever is the newest of a partition."
+    )
+
+
 class WriteMap(_Map):
     """A write with options."""
 
@@ -432,6 +440,13 @@ class WriteMap(_Map):
 
     upsert: Maybe[Annotated[UpsertMap, a_map("{keys: [column]}")]] = Field(
         default=None, description="Rows take the place of those with their keys, others come to what is there."
+    )
+    publish: Maybe[Annotated[PublishMap, a_map("{keep: 10}")]] = Field(
+        default=None,
+        description=(
+            "A run's rows, or the files that a function writes, are an iteration of their own beside the earlier "
+            "ones; what stands at the path is the newest."
+        ),
     )
 
 
@@ -566,13 +581,13 @@ class AssetFile(_Map):
     write: Maybe[
         Annotated[
             Annotated[Literal["replace", "append"], Tag("<text>")] | Annotated[WriteMap, Tag("<map>")],
-            by_kind("replace, append or {upsert: {keys: [column]}}"),
+            by_kind("replace, append, {upsert: {keys: [column]}} or {publish: {keep: 10}}"),
         ]
     ] = Field(
         default=None,
         description=(
-            "How rows land: instead of those of the run's blocks (or of all), added, or by their keys; replace by "
-            "default."
+            "How rows land: instead of those of the run's blocks (or of all), added, by their keys, or as an "
+            "iteration of their own; replace by default."
         ),
     )
     schema_change: Literal["strict", "add_columns", "evolve"] = Field(

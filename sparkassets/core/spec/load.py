@@ -30,6 +30,7 @@ from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Once
 from sparkassets.core.timetables.registered import Factory
+from sparkassets.core.writes import Publish
 from sparkassets.errors import Problem, SpecError
 
 
@@ -146,7 +147,7 @@ def _compile(
         strategy=strategy,
         write=write,
         schema=keys.schema_change,
-        unchanged=keys.unchanged,
+        unchanged="publish" if isinstance(write, Publish) else keys.unchanged,
         commit=keys.commit,
         body=body.compiled,
         params=keys.params if isinstance(keys.params, dict) else {},

@@ -14,14 +14,9 @@ KEYS: Final = frozenset(
         "outlets.*.validations",
         "validations",
         "inlets.*.validations",
-        "write.publish",
         "state.catalog",
     }
 )
-
-VALUES: Final = {
-    "write": frozenset({"publish"}),
-}
 
 
 def refused_key(path: str) -> str | None:
@@ -36,10 +31,3 @@ def refused_key(path: str) -> str | None:
     owners = {"": "", "inlets.*": " of an inlet", "outlets.*": " of an outlet"}
     owner = owners.get(parent, f" of {parent!r}")
     return f"the key {key!r}{owner} is not supported yet"
-
-
-def refused_value(path: str, value: object) -> str | None:
-    """The message for a value, as YAML gives it, that exists in the grammar only."""
-    if isinstance(value, str) and value in VALUES.get(path, ()):
-        return f"{path.rpartition('.')[2]!r} cannot be {value!r}: it is not supported yet"
-    return None

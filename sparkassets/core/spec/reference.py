@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from sparkassets.core.spec import files
 from sparkassets.core.spec.kinds import Expected, OfKind
-from sparkassets.core.spec.not_yet import KEYS, VALUES
+from sparkassets.core.spec.not_yet import KEYS
 
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "project.yml": files.ProjectFile,
@@ -31,6 +31,7 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`segments` of a strategy": files.SegmentOptionsMap,
     "`write` as a map": files.WriteMap,
     "`upsert` of a write": files.UpsertMap,
+    "`publish` of a write": files.PublishMap,
     "`history` of an upsert": files.HistoryMap,
 }
 _HEAD: Final = """\
@@ -113,6 +114,5 @@ def _type(annotation: Any) -> str:  # noqa: ANN401  any type
 def _missing() -> str:
     """What the grammar has and this version refuses by name."""
     keys = [f"`{path.replace('*', '<asset>')}`" for path in sorted(KEYS)]
-    values = [f"`{path.replace('*', '<asset>')}: {value}`" for path, some in VALUES.items() for value in sorted(some)]
-    refused = "\n".join(f"- {each}" for each in [*keys, *values])
+    refused = "\n".join(f"- {each}" for each in keys)
     return f"## Not there yet\n\nRefused by name, rather than ignored:\n\n{refused}\n"

@@ -14,7 +14,7 @@ from sparkassets.core.phrases import listing, shown
 from sparkassets.core.spec import files
 from sparkassets.core.spec.document import At, Document, Path
 from sparkassets.core.spec.kinds import EXPECTED
-from sparkassets.core.spec.not_yet import refused_key, refused_value
+from sparkassets.core.spec.not_yet import refused_key
 from sparkassets.core.suggestions import did_you_mean, meant_by, nearest
 from sparkassets.frozen import frozen
 
@@ -36,6 +36,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[o
         "write": files.WriteMap,
         "write.upsert": files.UpsertMap,
         "write.upsert.history": files.HistoryMap,
+        "write.publish": files.PublishMap,
     },
     files.ProjectFile: {"": files.ProjectFile, "defaults": files.DefaultsMap, "budget": files.BudgetMap},
 }
@@ -150,10 +151,10 @@ def _described(path: Path, model: type[BaseModel], data: dict[str, Any]) -> type
 def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_Finding]:
     """Nothing where a key or a value that is refused already explains it, or a key that is mistyped."""
     beside = _value(data, path[:-1])
-    for key, value in beside.items() if isinstance(beside, dict) else ():
+    for key in beside if isinstance(beside, dict) else ():
         general = _general((*path[:-1], key))
         mistyped = key not in files.keys_of(_described(path[:-1], model, data)) and nearest(key, [str(path[-1])])
-        if refused_key(general) or refused_value(general, value) or mistyped:
+        if refused_key(general) or mistyped:
             return
     message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
     yield _Finding(path[:-1], message, unreliable=str(path[0]), lacks=True)
@@ -162,8 +163,6 @@ def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterat
 def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _Finding:
     value = _value(data, path)
     general = _general(path)
-    if refused := refused_value(general, value):
-        return _Finding(path, refused)
     if isinstance(value, dict):
         for key in value:
             if refused := refused_key(f"{general}.{key}"):
@@ -192,6 +191,8 @@ def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
         return f"{named} has no options: write strategy: {named}" if named else None
     if value == "upsert" and path == ("write",):
         return "write {upsert: {keys: [<column>]}}"
+    if value == "publish" and path == ("write",):
+        return "write {publish: {keep: 10}}"
     return meant_by(value, FIXED) if _general(path) == "partition.by" and isinstance(value, str) else None
 
 

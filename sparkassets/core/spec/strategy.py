@@ -13,7 +13,7 @@ from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule
 from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.spec.writes import compile_write
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
-from sparkassets.core.writes import WRITES, Upsert, Write
+from sparkassets.core.writes import WRITES, Publish, Upsert, Write
 
 Name = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
 
@@ -29,7 +29,7 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
         if write_is_sure:
             _check_write(draft, name, write)
             _check_overlap(draft, write, inlets)
-    if draft.keys.unchanged == "skip" and write.only_adds:
+    if draft.keys.unchanged == "skip" and (write.only_adds or isinstance(write, Publish)):
         message = "'unchanged: skip' needs 'write: replace': what a run adds is always news"
         (draft.at / "unchanged").problem(message, hint="leave it out")
     match name:

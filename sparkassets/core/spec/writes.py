@@ -9,17 +9,24 @@ from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import HistoryMap, UpsertMap, WriteMap
 from sparkassets.core.suggestions import did_you_mean
-from sparkassets.core.writes import WRITES, History, Replace, Upsert, Write, is_hidden
+from sparkassets.core.writes import WRITES, History, Publish, Replace, Upsert, Write, is_hidden
 
 
 def compile_write(draft: AssetDraft) -> Write:
     """The write, `Replace` where none is given; what is wrong with its options becomes problems of the draft."""
     given, at = draft.keys.write, draft.at / "write"
     if isinstance(given, WriteMap):
+        if given.upsert is not None and given.publish is not None:
+            at.problem("'write' has 'upsert' and 'publish'; expected one of them")
         if given.upsert is not None:
             return _upsert(draft, given.upsert, at / "upsert")
+        if given.publish is not None:
+            if draft.keys.outlets is not None:
+                (at / "publish").key_problem("a multi-asset that publishes is not supported yet")
+            return Publish(given.publish.keep)
         if draft.sure("write"):
-            at.problem("'write' is a map without a write; expected {upsert: {keys: [<column>]}}")
+            expected = "{upsert: {keys: [<column>]}} or {publish: {keep: 10}}"
+            at.problem(f"'write' is a map without a write; expected {expected}")
         return Replace()
     return WRITES[given or Replace.name]
 

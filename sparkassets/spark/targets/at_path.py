@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sparkassets.core.runs import ROWS, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.writes import Publish
 from sparkassets.delta.choice import why_spark
 from sparkassets.delta.commit import Change, CommitConflictError, is_in, refuse_conflicts
-from sparkassets.delta.staged import Attempt, discard_all
+from sparkassets.delta.iterations import iteration_rows
+from sparkassets.delta.staged import Attempt, discard_all, discard_iterations
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, RunOrder, TargetMissingError
 from sparkassets.spark.blocks import segments_in
 from sparkassets.spark.computation import SparkComputation, held, own
 from sparkassets.spark.delta_files import read_version
+from sparkassets.spark.iterations import Restoring, bare_schema
 from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import TargetTable, described, open_table, path_of
@@ -23,7 +28,7 @@ from sparkassets.spark.targets import by_driver, by_spark, history
 from sparkassets.spark.targets.unchanged import MERGED, after_commit, after_merge
 from sparkassets.spark.upserts.staged import tidy
 from sparkassets.spark.workplace import Workplace
-from sparkassets.spark.writes import PlannedWrite, check_schema, mode_of, planned
+from sparkassets.spark.writes import Landing, PlannedWrite, check_schema, mode_of, planned
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -112,6 +117,9 @@ class PathTarget:
             RunError: The computation or the commit failed.
             SourceError: Files changed while they were read; nothing was written.
         """
+        if isinstance(computation, Restoring):
+            self._restore(computation.order, marker)
+            return
         made = own(computation, self._asset.name)
         with self._workplace.work(made.order) as (session, work):
             work.check(made.order.run)
@@ -128,6 +136,9 @@ class PathTarget:
             return
         with self._planned(session, made, table, marker) as (plan, told):
             if self._is_ours(plan, table) and by_driver.write(made, plan, table, marker=told):
+                return
+            if isinstance(self._asset.write, Publish):
+                self._by_spark(made, _of_iteration(session, made, plan, table, told), table, told)
                 return
             if plan.landing.merge is not None:
                 made.inlets.check_files()  # what is merged was read by now
@@ -207,9 +218,32 @@ class PathTarget:
         discard_all(path, runs, upto=upto, keep=kept)
         tidy(path, runs, upto=upto)
 
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        """Removes the folders of iterations that are not among those to ``keep``, where the storage lets it."""
+        discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
+
+    def _restore(self, order: RunOrder, marker: CommitMarker) -> None:
+        """Commits an older iteration as the newest; without Spark wherever the table lets it."""
+        asset, path = self._asset, path_of(self._asset)
+        rows, table = iteration_rows(path, order.restores), open_table(path)
+        if rows is None or table is None or is_in(table, app=marker.app_id, version=marker.version):
+            return  # whoever looks finds whether it is in
+        if why_spark(asset, table) is None and by_driver.restore(order, rows, table, marker=marker):
+            return
+        with self._workplace.work(order) as (session, work):
+            work.check(order.run)
+            self._enlist()
+            folder = f"{path}/{iteration_folder(order.restores, ROWS)}"
+            frame = session.read.format("delta").load(folder)
+            there = described(path, table)
+            with planned(order, frame, schema=frame.schema, table=there, marker=marker) as (plan, told):
+                by_spark.write(plan, marker=told)
+
     def _new_schema(self, session: SparkSession, computation: Computation | None) -> StructType:
         if computation is not None:
             return own(computation, self._asset.name).schema
+        if isinstance(self._asset.write, Publish):
+            return bare_schema()
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)
         raise TargetMissingError(f"{self._asset.name}: there is no table at {path_of(self._asset)} yet")
@@ -218,6 +252,17 @@ class PathTarget:
 def _is_done(table: DeltaTable | None, marker: CommitMarker) -> bool:
     """Whether the commit is in, or a newer one."""
     return table is not None and is_in(table, app=marker.app_id, version=marker.version)
+
+
+def _of_iteration(
+    session: SparkSession, made: SparkComputation, plan: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
+) -> PlannedWrite:
+    """The write of rows that are staged as an iteration first: what Spark commits are others, in the table's folder."""
+    folder = by_driver.stage_iteration(made, plan, table, marker)
+    rows = session.read.format("delta").load(folder)
+    if made.order.beside:
+        return replace(plan, landing=Landing(rows.filter("false")))
+    return replace(plan, landing=replace(plan.landing, rows=rows))
 
 
 def _refuse_conflicts(made: SparkComputation, table: DeltaTable | None, marker: CommitMarker) -> None:

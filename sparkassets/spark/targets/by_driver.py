@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.writes import Publish
 from sparkassets.delta.commit import Change, CommitConflictError, commit, create, is_in
 from sparkassets.delta.features import keeps_paths, reason_of_columns, required_columns
 from sparkassets.delta.footers import KEEPS_BOUNDS
+from sparkassets.delta.iterations import IterationRows, make_readable
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.slices import Slices, sliced, touching
@@ -140,21 +142,15 @@ def stage(
     """
     if table is not None and is_in(table, app=marker.app_id, version=marker.version):
         return Staged(made, work, table)
-    path = path_of(work.asset)
     replaced, fields = _replaced(made.order, work, table), _fields(work, table)
+    if replaced.mixed and isinstance(work.asset.write, Publish):
+        return None  # rows of others are no part of an iteration
     taken = [*replaced.inside, *replaced.mixed]
     rows = _rows(work, fields, table, replaced.mixed) if keeps_paths(file.path for file in taken) else None
     if rows is None:
         return None
-    attempt, layout = Attempt(marker.run, marker.token, marker.attempt), layout_of(work.asset, work.schema, work.table)
-    try:
-        _stage(work, rows, f"{path}/{attempt.folder}", [*([copied.MARK] if replaced.mixed else []), *layout])
-        made.inlets.check_files()
-        files = _staged(work, attempt, fields=fields, layout=layout, table=table)
-    except BaseException as error:
-        if condition(error) != "PATH_ALREADY_EXISTS":  # of what is there, something may be in the table
-            discard(path, attempt)
-        raise
+    attempt = attempt_of(work.asset, marker)
+    files = _staged_rows(made, work, rows, attempt, fields=fields, mixed=bool(replaced.mixed), table=table)
     same = Same()
     if table is not None:
         same = before_commit(made.order, work, table, replaced=replaced, files=files, attempt=attempt)
@@ -169,6 +165,9 @@ def publish(staged: Staged, *, marker: CommitMarker) -> None:
     """
     made, work, table, same = staged.made, staged.work, staged.table, staged.same
     if staged.files is None:
+        return
+    if isinstance(work.asset.write, Publish):
+        _publish(staged, staged.files, marker=marker)
         return
     path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
     attempt = Attempt(marker.run, marker.token, marker.attempt)
@@ -193,6 +192,113 @@ def publish(staged: Staged, *, marker: CommitMarker) -> None:
         create(path, change, layout=layout)
     else:
         commit(path, table, change, since=made.read_version)
+
+
+def attempt_of(asset: AssetSpec, marker: CommitMarker) -> Attempt:
+    """Whose the files are that a write with that marker stages."""
+    return Attempt(marker.run, marker.token, marker.attempt, isinstance(asset.write, Publish))
+
+
+def stage_iteration(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, marker: CommitMarker) -> str:
+    """Stages the rows as an iteration that is read by its own log, for Spark to commit them; returns where they are.
+
+    Raises:
+        RunError: As of `write`.
+    """
+    fields, attempt = _fields(work, table), attempt_of(work.asset, marker)
+    layout = layout_of(work.asset, work.schema, work.table)
+    rows = _rows(work, fields, None, ())
+    if rows is None:
+        raise TypeError("rows without others are always told")
+    files = _staged_rows(made, work, rows, attempt, fields=fields, mixed=False, table=table)
+    path, change = path_of(work.asset), Change(work.asset.name, marker.app_id, marker.version, describe(marker))
+    make_readable(path, attempt, files, change, schema=_schema(fields), layout=layout)
+    return f"{path}/{attempt.folder}"
+
+
+def _staged_rows(
+    made: SparkComputation,
+    work: PlannedWrite,
+    rows: DataFrame,
+    attempt: Attempt,
+    *,
+    fields: Sequence[Mapping[str, Any]],
+    mixed: bool,
+    table: DeltaTable | None,
+) -> Sequence[StagedFile]:
+    """What was staged of the rows; nothing is left behind of what cannot be."""
+    path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
+    try:
+        _stage(work, rows, f"{path}/{attempt.folder}", [*([copied.MARK] if mixed else []), *layout])
+        made.inlets.check_files()
+        return _staged(work, attempt, fields=fields, layout=layout, table=table)
+    except BaseException as error:
+        if condition(error) != "PATH_ALREADY_EXISTS":  # of what is there, something may be in the table
+            discard(path, attempt)
+        raise
+
+
+def _publish(staged: Staged, files: Sequence[StagedFile], *, marker: CommitMarker) -> None:
+    """Commits an iteration: it is what readers see, unless a newer one is."""
+    made, work, table, replaced = staged.made, staged.work, staged.table, staged.replaced
+    path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
+    schema, beside = _schema(staged.fields), made.order.beside and table is not None
+    change = Change(
+        owner=work.asset.name,
+        app=marker.app_id,
+        version=marker.version,
+        told=describe(marker),
+        adds=() if beside else [file.add(layout) for file in files],
+        removes=() if beside else replaced.inside,
+        replaces_all=work.landing.replaces == "all" and not beside,
+        schema=schema if not beside and (table is None or work.landing.columns != "kept") else None,
+        metrics=_metrics(files, Slices() if beside else replaced),
+        touches=(lambda _: False) if beside else _touches(made, work, table, replaced),
+        beside=_beside(made, work, marker),
+    )
+    make_readable(path, attempt_of(work.asset, marker), files, change, schema=schema, layout=layout)
+    if table is None:
+        create(path, change, layout=layout)
+    else:
+        commit(path, table, change, since=made.read_version)
+
+
+def restore(order: RunOrder, rows: IterationRows, table: DeltaTable, *, marker: CommitMarker) -> bool:
+    """Commits an older iteration as what readers see of its blocks, or of all; False where Spark has to.
+
+    Raises:
+        RunError: Another writer was quicker.
+    """
+    asset, whole = order.asset, order.blocks.is_everything
+    if list(table.metadata().partition_columns) != list(rows.layout) or not (whole or _fits(rows, table)):
+        return False
+    replaced = Slices() if whole else sliced(table, order.blocks, partitioning=asset.partitioning)
+    if replaced.mixed:
+        return False
+    own = asset_app(marker.app_id)
+    change = Change(
+        owner=asset.name,
+        app=marker.app_id,
+        version=marker.version,
+        told=describe(marker),
+        adds=rows.adds(),
+        removes=replaced.inside,
+        replaces_all=whole,
+        schema=_schema(rows.schema["fields"]) if whole else None,
+        metrics={"numOutputRows": rows.rows},
+        touches=(lambda _: True)
+        if whole
+        else touching(table, order.blocks, partitioning=asset.partitioning, found=replaced),
+        beside=lambda app: not whole and app != marker.app_id and asset_app(app) == own,
+    )
+    commit(path_of(asset), table, change)
+    return True
+
+
+def _fits(rows: IterationRows, table: DeltaTable) -> bool:
+    """Whether the table has all columns of the iteration as they are there."""
+    there = {field["name"]: field["type"] for field in _json(table)["fields"]}
+    return all(there.get(field["name"]) == field["type"] for field in rows.schema["fields"])
 
 
 def _comparing(marker: CommitMarker, same: Same, asset: AssetSpec) -> CommitMarker:
@@ -229,7 +335,7 @@ def make(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) -> None:
 
 def _replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> Slices:
     """The files that go: those of the replaced rows alone, and those that hold other rows besides."""
-    if table is None or work.landing.replaces == "nothing":
+    if table is None or work.landing.replaces == "nothing" or order.beside:
         return Slices()
     parts = EVERYTHING if work.landing.replaces == "all" else order.blocks
     return sliced(table, parts, partitioning=work.asset.partitioning)

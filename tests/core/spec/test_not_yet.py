@@ -3,7 +3,7 @@ import json
 import pytest
 
 from sparkassets.core.spec import json_schema
-from sparkassets.core.spec.not_yet import KEYS, VALUES, refused_key, refused_value
+from sparkassets.core.spec.not_yet import KEYS, refused_key
 from tests.core.spec.in_memory import errors, errors_of
 
 ASSET_KEYS = sorted(path for path in KEYS if not path.startswith("state."))
@@ -19,11 +19,6 @@ def nested(path, value):
 @pytest.mark.parametrize("path", ASSET_KEYS)
 def test_a_key_is_refused_by_name(path):
     assert errors_of(nested(path, {"x": 1})).partition("\n")[0].endswith(f": {refused_key(path)}")
-
-
-@pytest.mark.parametrize(("path", "value"), [(path, value) for path, values in VALUES.items() for value in values])
-def test_a_value_is_refused_by_name(path, value):
-    assert errors_of(nested(path, value)).partition("\n")[0].endswith(f": {refused_value(path, value)}")
 
 
 def test_a_state_in_a_catalog_is_refused():
@@ -44,18 +39,6 @@ def test_a_state_in_a_catalog_is_refused():
 )
 def test_words_for_keys(path, message):
     assert refused_key(path) == message
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        ("write", "publish", "'write' cannot be 'publish': it is not supported yet"),
-        ("inlets.*.read", "changes", None),
-        ("write", "replace", None),
-    ],
-)
-def test_words_for_values(path, value, message):
-    assert refused_value(path, value) == message
 
 
 def test_the_schema_has_none_of_them():

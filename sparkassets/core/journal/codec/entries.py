@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sparkassets.core.journal.codec import found, marks, runs
+from sparkassets.core.journal.codec import found, iterations, marks, runs
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.codec.specs import spec_from, spec_to
@@ -36,6 +36,7 @@ from sparkassets.core.journal.entries import (
     Viewed,
 )
 from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.partitions import EVERYTHING
@@ -197,6 +198,7 @@ _WRITTEN: Mapping[type[Entry], Callable[[Any], dict[str, Any]]] = {
     MarkEntry: marks.mark_to,
     SegmentEntry: _segment_to,
     BackfillEntry: _backfill_to,
+    RetiredEntry: iterations.retired_to,
 }
 """By kind of entry: the columns of its row, and the body as an object."""
 
@@ -216,4 +218,5 @@ _READ: Mapping[str, Callable[[JournalRow, Body], Entry]] = {
     "mark": marks.mark_from,
     "segment": _segment_from,
     "backfill": _backfill_from,
+    "retired": iterations.retired_from,
 }

@@ -46,6 +46,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "owes": parts_to(request.owes),
         "gaps": parts_to(request.gaps),
         **({"slot": request.slot} if request.slot else {}),
+        **({"restores": request.restores} if request.restores else {}),
         "reason": request.reason,
         "definition": request.definition,
         **segments_to(request.blocks),
@@ -77,6 +78,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         gaps=parts_from(body["gaps"]),
         slot=body.get("slot", 0),
         definition=body.get("definition", ""),
+        restores=body.get("restores", ""),
     )
     return ClaimEntry(
         request=request,
@@ -114,9 +116,15 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
             **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
             **({"keys": {column: list(keys) for column, keys in entry.keys.items()}} if entry.keys else {}),
             **({"outlets": list(entry.outlets)} if entry.outlets else {}),
+            **_published_to(entry),
             **segments_to(entry.blocks),
         },
     }
+
+
+def _published_to(entry: SuccessEntry) -> dict[str, Any]:
+    told = {"iteration": entry.iteration, "beside": entry.beside, "restores": entry.restores}
+    return {key: value for key, value in told.items() if value}
 
 
 def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
@@ -140,6 +148,9 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         definition=body.get("definition", ""),
         unchanged=parts_from(body["unchanged"]) if "unchanged" in body else NOTHING,
         keys={column: tuple(keys) for column, keys in body.get("keys", {}).items()},
+        iteration=body.get("iteration", ""),
+        beside=body.get("beside", False),
+        restores=body.get("restores", ""),
         outlets=tuple(body.get("outlets", ())),
     )
 

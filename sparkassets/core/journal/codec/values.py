@@ -75,6 +75,7 @@ def pins_to(pins: Mapping[str, Pin]) -> dict[str, Any]:
             "version": pin.version,
             "ranges": parts_to(pin.parts),
             "low": pin.low,
+            **({"iteration": pin.iteration} if pin.iteration else {}),
         }
         for name, pin in pins.items()
     }
@@ -83,6 +84,14 @@ def pins_to(pins: Mapping[str, Pin]) -> dict[str, Any]:
 def pins_from(body: Mapping[str, Any]) -> dict[str, Pin]:
     """The pins of `pins_to`."""
     return {
-        name: Pin(pin["uri"], pin["seq"], pin["table_id"], pin["version"], parts_from(pin["ranges"]), pin["low"])
+        name: Pin(
+            pin["uri"],
+            pin["seq"],
+            pin["table_id"],
+            pin["version"],
+            parts_from(pin["ranges"]),
+            pin["low"],
+            pin.get("iteration", ""),
+        )
         for name, pin in body.items()
     }

@@ -19,9 +19,10 @@ from sparkassets.core.journal.entries import (
     SpecEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import datasets, keys, marks, outlets, requests, runs, specs
+from sparkassets.core.journal.fold import datasets, iterations, keys, marks, outlets, requests, runs, specs
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.journal.state import State
@@ -50,4 +51,5 @@ _FOLDED: Mapping[type[Entry], Callable[[Workspace, Any, Numbered], None]] = {
     MarkEntry: marks.marked,
     SegmentEntry: keys.told,
     BackfillEntry: requests.asked,
+    RetiredEntry: iterations.retired,
 }

@@ -45,6 +45,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             keys=asset.keys,
             redo=asset.redo,
             made=tuple(replace(each, blocks=NOTHING) for each in asset.made),
+            iterations=asset.iterations if found.kind == "restored" else (),
             loss=Loss(blocks, found.reason, seq),
             foreign=found.commits,
             **position,

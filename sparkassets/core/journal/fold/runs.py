@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sparkassets.core.instants import unix
@@ -16,13 +17,14 @@ from sparkassets.core.journal.entries import (
     RenewEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import consumption, datasets, keys, requests
+from sparkassets.core.journal.fold import consumption, datasets, iterations, keys, requests
 from sparkassets.core.journal.fold.failures import after_blocks, after_failure
 from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.made import computed_by
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.runs import Division, RunCost
 
 INSTANCES = 1000
@@ -66,7 +68,7 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         chain = asset.without_chain(entry.token)
     else:
         chain = tuple(replace(link, status="unfenced") if link.token == entry.token else link for link in asset.chain)
-    if entry.cause in NOT_TRIED or entry.token < asset.placed:
+    if entry.token < asset.placed or _tells_nothing(entry, claim):
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
     item = FailedBlocks(
@@ -82,12 +84,17 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
     work.assets[entry.asset] = replace(asset, chain=chain, failed=after_failure(asset.failed, item))
 
 
+def _tells_nothing(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
+    """Whether a failure says nothing about the blocks: they were not tried, or were not to be computed."""
+    return entry.cause in NOT_TRIED or (claim is not None and bool(claim.request.restores))
+
+
 def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     """The blocks are there, their event is published, and what the run was claimed for is used up."""
     work.marked(entry.asset)
     asset = work.assets[entry.asset]
-    if entry.token < asset.placed:  # it wrote where the asset was before
-        work.assets[entry.asset] = replace(asset, chain=asset.without_chain(entry.recorder))
+    if entry.token < asset.placed or entry.restores:
+        _computed_nothing(work, asset, entry, numbered)
         return
     before = asset
     if entry.keys:
@@ -97,20 +104,37 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
         asset = work.assets[entry.asset]
     after = work.assets[entry.asset] = _settled(work, asset, entry, numbered)
     datasets.publish(work, numbered)
-    if entry.outlets:
-        datasets.held(work, entry.uri, entry.blocks)
-    if entry.unchanged:
-        datasets.confirmed(work, entry.uri, at=unix(numbered.at))
-    for gone in (
-        asset.redone_since(entry.token) & entry.blocks,
-        entry.blocks - keys.counted(asset.spec.partitioning, entry.blocks),
-    ):
+    _told_apart(work, entry, numbered)
+    for gone in _gone(asset, entry):
         datasets.withdraw(work, entry.asset, entry.uri, gone)
     keys.came_out_late(work, before, entry)
     for uri in asset.spec.named:
         consumption.forget(work, uri)
     if entry.blocks.is_everything and after.failed:
         _forget_failures(work, entry.asset)
+
+
+def _computed_nothing(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> None:
+    """The success of a run that wrote where the asset was before, or made an older iteration the newest again."""
+    if entry.token < asset.placed:
+        work.assets[entry.asset] = replace(asset, chain=asset.without_chain(entry.recorder))
+        return
+    work.assets[entry.asset] = iterations.rolled_back(asset, entry, numbered.seq)
+    datasets.publish(work, numbered)
+
+
+def _told_apart(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
+    """What a success says of its dataset besides its event."""
+    if entry.outlets:
+        datasets.held(work, entry.uri, entry.blocks)
+    if entry.unchanged:
+        datasets.confirmed(work, entry.uri, at=unix(numbered.at))
+
+
+def _gone(asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
+    """Of a run's blocks what somebody wants computed again meanwhile, and what are none by now."""
+    yield asset.redone_since(entry.token) & entry.blocks
+    yield entry.blocks - keys.counted(asset.spec.partitioning, entry.blocks)
 
 
 def _learned(work: Workspace, asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
@@ -145,6 +169,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         costs=_with_cost(asset, entry),
         redo=requests.answered(asset.redo, entry),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
+        iterations=iterations.published(asset, entry, numbered),
     )
     return requests.of_known(settled)
 

@@ -1,0 +1,69 @@
+"""The iterations of what publishes: which there are, and how an older one becomes the newest again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sparkassets.app.driving import Driving
+from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.core.documents.iterations import Published
+    from sparkassets.core.results import Summary
+    from sparkassets.core.spec.model import AssetSpec
+
+
+class Publishing(Driving):
+    """What can be asked of iterations, and done with them."""
+
+    def iterations(self, asset: str) -> list[Published]:
+        """The iterations of an asset that are there, the newest record first; needs no Spark.
+
+        Raises:
+            InputError: There is no such asset, or it does not publish.
+        """
+        from sparkassets.core.documents.iterations import published
+        from sparkassets.core.journal.codec import from_row
+        from sparkassets.core.journal.entries import SuccessEntry
+
+        spec = self._publishing(asset)
+        known = self._state("iterations").assets.get(asset)
+        if known is None or not known.iterations:
+            return []
+        first = min(each.seq for each in known.iterations) - 1
+        rows = self._adapters.store.history(kinds=("success",), asset=asset, after_seq=first)
+        entries = (each.entry for each in map(from_row, rows))
+        extras = {each.run: each.extra for each in entries if isinstance(each, SuccessEntry) and each.iteration}
+        return published(spec, known.iterations, extras)
+
+    def rollback(self, asset: str, run: str, spark: SparkSession | None = None, *, check: bool = True) -> Summary:
+        """Makes the iteration of ``run`` the newest again; what it was published as is an update for its readers.
+
+        Spark is started only where it is what commits to the asset's table.
+
+        Raises:
+            InputError: There is no such iteration, or something of the asset runs.
+            RunFailedError: It could not be committed; it holds the summary.
+        """
+        from sparkassets.core.planner.rollback import plan_rollback
+        from sparkassets.runtime.work import Rollback
+
+        spec = self._publishing(asset)
+        context = self._context()
+        plan = plan_rollback(context, context.asset(asset), run)
+        if not plan.runs:
+            reasons = "; ".join(dict.fromkeys(each.reason for each in plan.waiting))
+            raise InputError(f"nothing is rolled back: {asset}: {reasons}")
+        return self._drive(
+            [Rollback(spec, run)], spark, at=None, progress=None, check=check, over_budget=True, lazily=True
+        )
+
+    def _publishing(self, asset: str) -> AssetSpec:
+        from sparkassets.core.writes import Publish
+
+        spec = self.asset(asset)
+        if not isinstance(spec.write, Publish):
+            raise InputError(f"asset {asset!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
+        return spec

@@ -1,0 +1,94 @@
+"""``sparkassets iterations``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkassets.cli.completing import AssetName
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.tables import Cell, Column, print_table
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.iterations import Published, iteration_document
+from sparkassets.core.instants import instant, zoned
+from sparkassets.core.planner.wording import labels
+
+if TYPE_CHECKING:
+    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.wiring import Project
+
+_COLUMNS = (
+    Column("run"),
+    Column("partition"),
+    Column("published"),
+    Column(""),
+    Column("path", free=True),
+    Column("extra", free=True, spare=True),
+)
+
+
+@click.command("iterations")
+@click.argument("asset", type=AssetName())
+@project_option
+@click.option("--rollback", metavar="RUN", help="Make the iteration of that run the newest again.")
+@json_option
+def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> int:
+    """Show what ASSET has published and still has, the newest first; or make an older iteration the newest again.
+
+    With --rollback nothing is computed: readers find the older iteration, and what reads ASSET runs as after any other
+    update. The next run of ASSET publishes a new one. With --json {asset, run, rolled_back_to, status, error}.
+    """
+    project = open_project(folder)
+    if rollback is not None:
+        return _roll_back(project, asset, rollback, as_json=as_json)
+    found, spec = project.iterations(asset), project.asset(asset)
+    if as_json:
+        print_json([iteration_document(each, spec) for each in found])
+        return 0
+    terminal = Terminal.of(sys.stdout)
+    if not found:
+        terminal.print(f"{asset} has published nothing yet")
+        return 0
+    print_table(terminal, _COLUMNS, [_row(each, spec, project.spec.timezone) for each in found])
+    return 0
+
+
+def _row(found: Published, asset: AssetSpec, timezone: str) -> list[str | Cell]:
+    each = found.iteration
+    which = "" if each.blocks.is_everything else labels(each.blocks, asset.partitioning)
+    at = zoned(instant(each.at), timezone)
+    newest = Cell("newest", "green") if found.newest else ""
+    return [each.run, which, at, newest, found.path, _told(found.extra)]
+
+
+def _told(extra: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in extra.items())
+
+
+def _roll_back(project: Project, asset: str, run: str, *, as_json: bool) -> int:
+    summary = project.rollback(asset, run, check=False)
+    ended = [each for each in summary.runs if each.request.restores == run]
+    result = ended[-1] if ended else None
+    status = result.status if result is not None else "waiting"
+    if as_json:
+        error = result.error if result is not None else ""
+        print_json(
+            {
+                "asset": asset,
+                "run": result.run if result is not None else None,
+                "rolled_back_to": run,
+                "status": status,
+                "error": error,
+            }
+        )
+    elif status == "success":
+        Terminal.of(sys.stdout).print(f"{asset}: {run} is the newest again")
+    else:
+        reasons = [result.error] if result is not None and result.error else [each.reason for each in summary.waiting]
+        Terminal.of(sys.stderr).print(f"{asset}: nothing is rolled back: {'; '.join(dict.fromkeys(reasons))}")
+    return 0 if status == "success" else 1

@@ -1,0 +1,61 @@
+"""The iterations of an asset, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.documents.values import instant_text, interval_document, partitions_document
+from sparkassets.core.journal.iterations import Iteration, seen
+from sparkassets.core.runs import FILES, ROWS, iteration_folder
+from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from sparkassets.core.spec.model import AssetSpec
+
+_OURS = frozenset({"path", "key", "run"})
+
+
+@frozen
+class Published:
+    """An iteration that is there, for people.
+
+    Attributes:
+        iteration: As the journal knows it.
+        newest: Whether readers see it, of any of its partitions.
+        path: Where its rows or files are.
+        extra: What the run told, and its numbers.
+    """
+
+    iteration: Iteration
+    newest: bool
+    path: str
+    extra: Mapping[str, Any]
+
+
+def published(
+    asset: AssetSpec, iterations: Sequence[Iteration], extras: Mapping[str, Mapping[str, Any]]
+) -> list[Published]:
+    """The iterations, the newest record first, with what their events told, by run."""
+    root, visible = asset.storage.path.rstrip("/") if asset.storage is not None else "", seen(iterations)
+    found = []
+    for each in reversed(iterations):
+        extra = extras.get(each.run, {})
+        part = FILES if str(extra.get("path", "")).endswith(f"/{FILES}") else ROWS
+        told = {key: value for key, value in extra.items() if key not in _OURS}
+        found.append(Published(each, each in visible, f"{root}/{iteration_folder(each.name, part)}", told))
+    return found
+
+
+def iteration_document(found: Published, asset: AssetSpec) -> dict[str, Any]:
+    """One of them; ``partitions`` is null for an asset without partitions."""
+    each = found.iteration
+    return {
+        "run": each.run,
+        "partitions": partitions_document(each.blocks, asset),
+        "data_interval": interval_document(each.interval),
+        "published_at": instant_text(each.at),
+        "newest": found.newest,
+        "path": found.path,
+        "extra": dict(found.extra),
+    }

@@ -1,0 +1,36 @@
+"""Which iterations of an asset may be removed at a moment of the journal: no claim reads them, nor ever will."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sparkassets.core.journal.iterations import Iteration, RetiredEntry, seen, superseded
+from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.runs import Pin
+
+
+def retire(state: State, asset: str, *, keep: int) -> RetiredEntry | None:
+    """What becomes of the asset's older iterations now; None where all stay.
+
+    What a claim pins stays: whoever takes it over reads it again. A claim that comes later reads what is seen by then.
+    """
+    known = state.assets[asset]
+    runs = superseded(known.iterations, keep=keep, pinned={each.run for each in _pinned(state, known)})
+    return RetiredEntry(asset, runs) if runs else None
+
+
+def _pinned(state: State, known: AssetState) -> Iterator[Iteration]:
+    """What unsettled claims read of the asset, and what its own make the newest again."""
+    restoring = {link.entry.request.restores for link in known.chain}
+    yield from (each for each in known.iterations if each.run in restoring)
+    for reader in state.assets.values():
+        for link in reader.chain:
+            if (pin := link.entry.request.pins.get(known.name)) is not None:
+                yield from _read(known.iterations, pin)
+
+
+def _read(iterations: Sequence[Iteration], pin: Pin) -> Sequence[Iteration]:
+    """What a run with that pin reads: the iteration that it names, or what its version of the table shows."""
+    if pin.iteration:
+        return [each for each in iterations if each.name == pin.iteration]
+    return seen(iterations, pin.version) if pin.version is not None else ()

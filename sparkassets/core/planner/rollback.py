@@ -1,0 +1,88 @@
+"""A rollback: an older iteration of an asset becomes the newest again, by a run that computes nothing.
+
+It goes the way of any other run, so it needs no rules of its own: it is claimed in the asset's chain (side by side: in
+the slot of its partitions), so no run of the asset is beside it; it settles claims that never ended first; its one
+commit is fenced by its token, so a driver that was thought dead cannot undo it later; and its record is an update for
+whoever reads the asset. Killed before its commit it is completed by the next driver, unless a run is due, which takes
+its place; killed after it, it is recorded. What is due, stale or used up is as it was before.
+"""
+
+from __future__ import annotations
+
+from sparkassets.core.journal.iterations import Iteration, seen
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.publications import find
+from sparkassets.core.planner.slots import (
+    Slots,
+    goes_beside,
+    held,
+    leftovers,
+    running,
+    settling,
+    side_by_side,
+    takes_over,
+)
+from sparkassets.core.planner.wording import listing
+from sparkassets.core.runs import RunRequest
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.suggestions import meant_by
+from sparkassets.core.writes import Publish
+from sparkassets.errors import InputError
+
+MOST_NAMED = 10
+
+
+def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
+    """The run that makes the iteration of ``run`` the newest again, or why there is none.
+
+    Raises:
+        InputError: There is no such iteration.
+    """
+    state = context.state_of(asset)
+    found = checked(asset, state, run)
+    if is_newest(state, found):
+        return Plan(context.now, (), (Waiting(asset.name, f"{run} is the newest already", None, found.blocks),))
+    live = running(context, asset, state)
+    if live and not goes_beside(context, asset, state):
+        return Plan(context.now, (), tuple(live))
+    if slots := leftovers(context, asset, state):
+        return Plan(context.now, tuple(settling(context, asset, state, slots)))
+    slot = Slots(asset.partitioning, state, held(context, state)).of(found.blocks) if side_by_side(asset) else 0
+    if slot is None:
+        return Plan(context.now, (), tuple(live) or (Waiting(asset.name, "waits for what is not settled yet"),))
+    request = RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=found.blocks,
+        schedule_date=context.now,
+        reason=", ".join(filter(None, [takes_over(state.chains.get(slot, ())), f"rollback to {run}"])),
+        interval=found.interval,
+        slot=slot,
+        restores=run,
+    )
+    return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state),))
+
+
+def checked(asset: AssetSpec, state: AssetState, run: str) -> Iteration:
+    """The iteration of ``run``.
+
+    Raises:
+        InputError: The asset keeps none, or has none of that run any more.
+    """
+    if not isinstance(asset.write, Publish):
+        raise InputError(f"asset {asset.name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
+    found = find(state, run)
+    if found is not None:
+        return found
+    known = [each.run for each in state.iterations][: -MOST_NAMED - 1 : -1]
+    there = f"there are {listing(known)}" if known else "there is none yet"
+    message = f"asset {asset.name!r} has no iteration of run {run!r}; {there}"
+    raise InputError(message, hint=meant_by(run, known))
+
+
+def is_newest(state: AssetState, iteration: Iteration) -> bool:
+    """Whether readers see it, in all of its partitions."""
+    first = next((each for each in seen(state.iterations) if each.blocks.overlaps(iteration.blocks)), None)
+    return first is iteration

@@ -1,0 +1,36 @@
+"""``publish``: a run's rows, or the files that a function writes, are an iteration beside the earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkassets.frozen import frozen
+
+
+@frozen
+class Publish:
+    """Each run makes an iteration that no later one changes; what stands at the path is the newest, of each partition.
+
+    The attributes and methods say what those of `Replace` do.
+
+    Attributes:
+        keep: How many iterations stay at least, the newest by record.
+    """
+
+    keep: int
+    name = "publish"
+    recomputable = True
+    only_adds = False
+    takes_all = True
+    side_by_side = True
+
+    def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
+        """Why a strategy does not go with it."""
+        del partitioned  # an iteration stays in any case
+        if strategy in ("date_range", "segments"):
+            return "an iteration is of one run, which computes many; 'strategy: every_instance' has one for each"
+        return None
+
+    def parts(self) -> Mapping[str, object]:
+        """Nothing: how many are kept changes no rows."""
+        return {}

@@ -1,0 +1,203 @@
+"""Iterations that a function writes itself: the folder it is given, the row that tells of it, and who reads that.
+
+What a function leaves in its folder is no table, so the table at the asset's path has one row instead, or one for each
+partition of the run, which says where the newest is. Any reader of Delta can follow it; a function that takes the asset
+as an argument is given the `Iteration` itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.instants import zone
+from sparkassets.core.runs import FILES, iteration_folder
+from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.core.writes import Publish
+from sparkassets.delta.iterations import iteration_rows
+from sparkassets.delta.staged import Attempt, discard, opened
+from sparkassets.errors import RunError
+from sparkassets.files.stores import local_path
+from sparkassets.ports import RunOrder
+from sparkassets.spark import sqltext
+from sparkassets.spark.context import Block, Context
+from sparkassets.spark.table import path_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_TOLD: Final = "where the iteration's files are, in the table's folder"
+"""The comment of the column that tells such a table from any other."""
+_TOLD_OF_EACH: Final = ("run", "key", "path", "folder", "extra")
+"""The columns of a row, all text, between those of its partition and ``published_at``."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What a run published in a folder, as an argument of a function.
+
+    Attributes:
+        path: The folder.
+        key: What it is of: the key of its partition; of an asset without partitions the run.
+        extra: What the function that wrote it told.
+        run: That published it.
+        iterations: Where several partitions are read, the newest of each by their keys; it is the last of these.
+    """
+
+    path: str
+    key: str
+    extra: Mapping[str, Any]
+    run: str
+    published_at: datetime
+    iterations: Sequence[Iteration] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Restoring:
+    """A run that makes an older iteration the newest again, and computes nothing."""
+
+    order: RunOrder
+    measures: Mapping[str, Any]
+
+
+def restoring(order: RunOrder) -> Restoring:
+    """The computation of a rollback.
+
+    Raises:
+        RunError: The iteration is not there any more.
+    """
+    rows = iteration_rows(path_of(order.asset), order.restores)
+    if rows is None:
+        folder = f"{path_of(order.asset)}/{iteration_folder(order.restores)}"
+        raise RunError(f"{order.asset.name}: the iteration is gone: there is nothing at {folder}")
+    told = rows.told.get("measures", {})
+    return Restoring(order, {key: told[key] for key in ("extra", "writes") if key in told})
+
+
+class OwnFolder:
+    """The folder of one attempt of a run's own, for what its function writes."""
+
+    def __init__(self, order: RunOrder, attempt: int) -> None:
+        self._order = order
+        self._root = path_of(order.asset).rstrip("/")
+        self._attempt = Attempt(order.run, order.token, attempt, publishes=True)
+        self._folder = iteration_folder(self._attempt.name, FILES)
+        self.path = f"{self._root}/{self._folder}"
+
+    def discard(self) -> None:
+        """Removes it, where the storage lets it."""
+        discard(self._root, self._attempt)
+
+    @contextlib.contextmanager
+    def kept_if_it_ends_well(self) -> Iterator[None]:
+        """Makes it, empty; whatever is raised meanwhile, nothing of it is left behind."""
+        self.discard()
+        if (local := local_path(self.path)) is not None:
+            Path(local).mkdir(parents=True)
+        try:
+            yield
+        except BaseException:
+            self.discard()
+            raise
+
+    def rows(self, session: SparkSession, context: Context) -> DataFrame:
+        """What tells of the files that the function wrote.
+
+        Raises:
+            RunError: It wrote none.
+        """
+        name = self._order.asset.name
+        if not self._is_written():
+            raise RunError(
+                f"{name}: its function returned nothing, and wrote no file into context.outlets.{name}.path",
+                hint="write the files there, or return the rows",
+            )
+        rows = list(_partitions(self._order.asset, context.partitions))
+        types = {**_types(self._order.asset), **dict.fromkeys(_TOLD_OF_EACH, "STRING")}
+        extra = json.dumps(dict(context.extra), sort_keys=True, ensure_ascii=False)
+        said = [
+            (*partition, context.run_id, block.key if block else context.run_id, self.path, self._folder, extra)
+            for block, partition in rows
+        ]
+        schema = ", ".join(f"{sqltext.name(name)} {kind}" for name, kind in types.items())
+        frame = session.createDataFrame(said, schema).selectExpr("*", "current_timestamp() AS published_at")
+        return frame.withMetadata("folder", {"comment": _TOLD})
+
+    def discard_if_empty(self) -> None:
+        """Removes what is left of it where rows are published instead."""
+        local = local_path(self.path)
+        if local is not None and not self._is_written():
+            shutil.rmtree(local, ignore_errors=True)
+
+    def _is_written(self) -> bool:
+        """Whether some file is there."""
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(self._folder, allow_not_found=True, recursive=True)
+        return any(each.is_file for each in opened(self._root).get_file_info(selector))
+
+
+def own_folder(order: RunOrder, attempt: int) -> OwnFolder | None:
+    """The folder for the run's function, where its asset publishes and has one."""
+    publishes = isinstance(order.asset.write, Publish) and isinstance(order.asset.body, PythonBody)
+    return OwnFolder(order, attempt) if publishes else None
+
+
+def told_of(asset: AssetSpec, frame: DataFrame) -> Iteration | None:
+    """The newest iteration of those that the rows of an inlet tell of; None where they are rows like any other.
+
+    Raises:
+        RunError: They tell of none.
+    """
+    if not isinstance(asset.write, Publish) or not _tells(frame.schema):
+        return None
+    columns = [sqltext.name(name) for name in _types(asset)]
+    rows = frame.orderBy(*columns, "published_at").collect()
+    found = [
+        Iteration(
+            f"{path_of(asset).rstrip('/')}/{row.folder}", row.key, json.loads(row.extra), row.run, row.published_at
+        )
+        for row in rows
+    ]
+    if not found:
+        raise RunError(f"the inlet {asset.name!r} has no iteration of the partitions that are read")
+    return replace(found[-1], iterations=tuple(found))
+
+
+def bare_schema() -> StructType:
+    """The columns of a table that nothing was published to yet, which bind nobody: to know them is not worth a run."""
+    from pyspark.sql.types import StructType
+
+    return StructType().add("run", "string")
+
+
+def _tells(schema: StructType) -> bool:
+    """Whether a table of that schema says where iterations are."""
+    return any(field.name == "folder" and field.metadata.get("comment") == _TOLD for field in schema.fields)
+
+
+def _types(asset: AssetSpec) -> dict[str, str]:
+    """The columns that hold a partition of the asset, with their types."""
+    time, segments = asset.partitioning.time, asset.partitioning.segments
+    types = {time.column: "DATE" if time.has_dates else "TIMESTAMP"} if time is not None and time.column else {}
+    return {**types, **{each.column: "STRING" for each in segments}}
+
+
+def _partitions(asset: AssetSpec, blocks: Sequence[Block]) -> Iterator[tuple[Block | None, tuple[object, ...]]]:
+    """Each partition of the run with what its columns hold; nothing of an asset without partitions, once."""
+    time, segments = asset.partitioning.time, asset.partitioning.segments
+    if not blocks:
+        yield None, ()
+    for block in blocks:
+        values: list[object] = [block.segments.get(each.column) for each in segments]
+        if time is not None and time.column is not None and block.start is not None:
+            local = block.start.astimezone(zone(time.timezone))
+            values.insert(0, local.date() if time.has_dates else block.start)
+        yield block, tuple(values)
