@@ -92,7 +92,12 @@ class Changes:
 
 
 class Fresh(Changes):
-    """A segment that is new each time."""
+    """A segment that is new each time, when those before it were computed."""
+
+    def back(self) -> None:
+        """What came is computed."""
+        while runs := self.planner.plan(self.story.context()).runs:
+            self.story.succeed("a", self.story.claim(runs[0]))
 
     def fold(self) -> None:
         """It is in the journal."""
