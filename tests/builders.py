@@ -241,7 +241,8 @@ class Story:
         told = {"definition": request.definition, **more}
         made = SuccessEntry(*head, request.blocks, "t", version, request.interval, request.pins, **told)
         outlets = self.project.assets[name].outlets
-        return self.add(*(self._of_outlet(made, each) for each in outlets), replace(made, outlets=outlets))
+        own = replace(made, table_id=None, version=None, outlets=outlets) if outlets else made
+        return self.add(*(self._of_outlet(made, each) for each in outlets), own)
 
     def _of_outlet(self, made: SuccessEntry, name: str) -> OutletEntry:
         """What the run left in one of its outlets."""

@@ -1,0 +1,407 @@
+"""What is planned, told and followed of a multi-asset and its outlets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.documents.graph import graph_document, graph_of
+from sparkassets.core.journal.entries import EventEntry, OutletEntry, PauseEntry, SpecEntry, SuccessEntry
+from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
+from sparkassets.core.journal.lineage import lineage
+from sparkassets.core.journal.losses import entry_of
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.state import EventRef
+from sparkassets.core.partitions import EVERYTHING, NOTHING
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.impact import impact, impact_of
+from sparkassets.core.planner.marking import Marking, entries
+from sparkassets.core.planner.status import asset_status, grid
+from sparkassets.core.spec.model import InletSpec, ReadAfter, StorageLocation
+from sparkassets.core.strategies import DateRange, EveryInstance, LatestOnly
+from sparkassets.core.writes import Append
+from sparkassets.errors import InputError
+from tests.builders import Story, asset, days, multi, project, source, timed
+from tests.depth import histories
+from tests.drivers import Drivers
+
+GONE = Found("gone", "its table at /data/train is gone", EVERYTHING)
+WEEK = "2025-01-06..2025-01-12"
+
+
+def story(*more, maker=None, by="day") -> Story:
+    split = maker if maker is not None else asset("split", "s", by=by)
+    return Story(project(source("s", by=by), *multi(split, "train", "test"), *more))
+
+
+def ran(*more, keys=WEEK, **kind) -> Story:
+    told = story(*more, **kind)
+    told.observed("s", *([keys] if told.project.assets["s"].partitioning.is_partitioned else []))
+    told.run_all()
+    assert told.due() == {}
+    return told
+
+
+def found(told: Story, name: str, what: Found | None) -> TargetEntry | None:
+    entry = entry_of(told.project.assets[name], told.state.assets[name], what)
+    if entry is not None:
+        told.add(entry)
+    return entry
+
+
+def events(told: Story, uri: str) -> list[str]:
+    refs = (EventRef.of(each) for each in told.entries)
+    return [str(ref.run) for ref in refs if ref is not None and ref.uri == uri]
+
+
+def past(told: Story):
+    return lambda uri: (each for each in reversed(told.entries) if getattr(each.entry, "uri", None) == uri)
+
+
+# --------------------------------------------------------------------------- runs and events
+
+
+def test_the_asset_runs_and_its_outlets_are_what_others_follow():
+    told = story(asset("fit", "train"), asset("score", "train", "test", by=None, schedule="train & test"))
+    told.observed("s", "2025-01-06..2025-01-07")
+    assert told.due() == {"split": ["2025-01-06..2025-01-07"]}
+    assert told.waits("fit") == ["waits for train 2025-01-06..2025-01-07, which runs first"]
+    assert [run.asset for run in told.run_all()] == ["split", "fit", "score"]
+    assert events(told, "train") == events(told, "test")
+    assert len(events(told, "train")) == 1
+    assert events(told, "sparkassets:split") == []
+    for name in ("split", "train", "test"):
+        assert told.state.assets[name].coverage == days("2025-01-06..2025-01-07")
+    assert told.state.dataset("sparkassets:split").coverage == days("2025-01-06..2025-01-07")
+
+
+def test_consumers_wait_for_the_failed_maker():
+    told = story(asset("fit", "train"))
+    told.observed("s", "2025-01-06")
+    told.fail("split", told.claim(told.plan().runs[0]))
+    assert told.waits("fit", invocation="i") == ["waits for split 2025-01-06, which failed"]
+
+
+def test_what_came_out_as_it_was_is_no_news_of_that_outlet_alone():
+    told = ran(asset("fit", "train"), asset("check", "test"))
+    told.observed("s", "2025-01-06..2025-01-07")
+    (run,) = told.plan().runs
+    token = told.claim(run)
+    claim = told.state.assets["split"].chain[-1].entry
+    head = (claim.run, token, token, run.blocks, "t", 2)
+    told.add(
+        OutletEntry("train", "train", "split", *head, unchanged=days("2025-01-06")),
+        OutletEntry("test", "test", "split", *head, unchanged=run.blocks),
+        SuccessEntry("split", "sparkassets:split", *head[:4], outlets=("train", "test")),
+    )
+    assert told.due() == {"fit": ["2025-01-07"]}
+
+
+def test_a_manual_event_of_an_outlet_is_one_of_any_asset():
+    told = ran(asset("fit", "train"))
+    told.add(EventEntry("train", "train", days("2025-01-06")))
+    assert told.due() == {"fit": ["2025-01-06"]}
+
+
+def test_a_consumer_aligned_to_an_outlet_reads_the_run_of_its_tick():
+    split = asset("split", schedule=timed("0 0 * * *"), by=None, strategy=EveryInstance(), write=Append())
+    reader = asset("r", InletSpec("train", "", None, aligned=True), schedule=timed("0 6 * * *"), by=None)
+    told = Story(project(*multi(split, "train", "test"), reader), now="2025-01-02T07:00")
+    told.run("split")
+    (instance,) = told.state.assets["train"].instances
+    run = next(run for run in told.plan().runs if run.asset == "r")
+    assert run.request.pins["train"].version == instance.version
+
+
+# --------------------------------------------------------------------------- losses
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_what_one_outlet_lost_the_asset_makes_again(partial):
+    told = ran(asset("fit", "train"), asset("check", "test"))
+    what = Found("restored", "its table was restored", days("2025-01-07"), "t", 9, "m") if partial else GONE
+    found(told, "train", what)
+    lost = ["2025-01-07"] if partial else [WEEK]
+    assert told.due() == {"split": lost}
+    (run,) = told.plan().runs
+    assert run.reason == f"{'1 partition' if partial else '7 partitions'} missing; {what.reason}"
+    assert told.state.assets["test"].coverage == days(WEEK)
+    assert told.state.assets["train"].coverage == (days(WEEK) - days("2025-01-07") if partial else NOTHING)
+    assert told.waits("fit")[0].startswith("waits for train")
+    told.run_all()
+    for name in ("split", "train", "test"):
+        assert told.state.assets[name].coverage == days(WEEK), name
+        assert told.state.assets[name].loss is None, name
+
+
+def test_an_unpartitioned_asset_runs_again_when_an_outlet_is_gone():
+    told = ran(by=None)
+    found(told, "test", Found("gone", "its table at /data/test is gone", EVERYTHING))
+    assert told.due() == {"split": []}
+    told.run_all()
+    assert told.due() == {}
+
+
+def test_what_others_changed_in_an_outlet_is_its_event_and_its_note():
+    told = ran(asset("fit", "train"), asset("check", "test"))
+    commit = ForeignCommit(5, "DELETE", None, days("2025-01-07"))
+    found(told, "train", Found("changed", "", table_id="t", version=5, mark="m", commits=(commit,)))
+    assert told.due() == {"fit": ["2025-01-07"]}
+    notes = {note.asset: note.text for note in told.plan().notes}
+    assert notes == {
+        "train": "changed by another writer: DELETE in version 5; it stays as it is until "
+        "`sparkassets backfill split --partition … --force`"
+    }
+
+
+def test_where_runs_append_a_loss_of_one_outlet_is_for_a_person():
+    inlet = InletSpec("s", "", None, read=ReadAfter("id"))
+    split = asset("split", inlet, by=None, strategy=LatestOnly(), write=Append())
+    told = story(maker=split, by=None)
+    told.observed("s")
+    told.run_all()
+    found(told, "train", GONE)
+    (wait,) = told.waits("split")
+    assert wait == (
+        "its table at /data/train is gone; what was appended cannot be computed again: put the table back as it was, "
+        "or go on with what is there by `sparkassets backfill split`"
+    )
+    other = replace(GONE, reason="its table at /data/test is gone")
+    found(told, "test", other)
+    found(told, "train", None)
+    assert other.reason in told.waits("split")[0], "the other is lost still"
+    found(told, "test", None)
+    assert told.state.assets["split"].loss is None
+
+
+def test_a_fault_of_an_outlet_holds_the_asset_back():
+    told = ran()
+    told.observed("s", "2025-01-06")
+    assert told.waits("split", faults={"test": "cannot be read"}) == ["cannot be read"]
+
+
+# --------------------------------------------------------------------------- specs
+
+
+def changed(told: Story, *assets) -> None:
+    told.project = project(told.project.assets["s"], *assets)
+    specs = ((item.name, fold_spec(item, told.project)) for item in told.project.assets.values())
+    told.add(
+        *(
+            SpecEntry(*each)
+            for each in specs
+            if told.state.assets.get(each[0]) is None or told.state.assets[each[0]].spec != each[1]
+        )
+    )
+
+
+def test_an_outlet_that_comes_or_moves_is_computed_with_all_others_and_one_that_goes_changes_nothing():
+    told = ran()
+    split = asset("split", "s")
+    changed(told, *multi(split, "train", "test", "best"))
+    assert told.due() == {"split": [WEEK]}
+    told.run_all()
+    changed(told, *multi(split, "train", "best"))
+    assert told.due() == {}
+    made, train, best = multi(split, "train", "best")
+    changed(told, made, train, replace(best, storage=StorageLocation("/data/else", "else")))
+    assert told.due() == {"split": [WEEK]}
+    assert told.state.assets["train"].coverage == days(WEEK)
+    assert told.state.assets["best"].coverage == NOTHING
+
+
+def test_an_asset_becomes_an_outlet_and_an_asset_again():
+    told = Story(project(source("s"), asset("train", "s"), asset("fit", "train")))
+    told.observed("s", WEEK)
+    told.run_all()
+    changed(told, *multi(asset("split", "s"), "train", "test"), asset("fit", "train"))
+    assert told.due() == {"split": [WEEK]}
+    told.run_all()
+    changed(told, asset("train", "s"), asset("fit", "train"))
+    told.run_all()
+    assert told.due() == {}
+    assert told.state.assets["train"].coverage == days(WEEK)
+
+
+# --------------------------------------------------------------------------- marks, pauses
+
+
+def marked(told: Story, kind, *keys: str) -> None:
+    spec = told.project.assets["split"]
+    told.add(*entries(told.context(), Marking(spec, days(*keys) if keys else EVERYTHING, kind, "because", "ann")))
+
+
+def test_what_is_marked_of_the_asset_is_marked_of_its_outlets():
+    told = ran(asset("fit", "train"))
+    marked(told, "missing", "2025-01-07")
+    assert told.due() == {"split": ["2025-01-07"]}
+    assert told.state.assets["train"].coverage == days(WEEK) - days("2025-01-07")
+    marked(told, "done", "2025-01-07")
+    assert told.due() == {"fit": ["2025-01-07"]}
+    for name in ("split", "train", "test"):
+        assert told.state.assets[name].coverage == days(WEEK)
+    assert told.state.dataset("sparkassets:split").coverage == days(WEEK)
+
+
+def test_nobody_waits_for_what_is_skipped():
+    told = story(asset("fit", "train", by="week"))
+    told.observed("s", "2025-01-06..2025-01-11")
+    marked(told, "skip", "2025-01-12")
+    assert [run.asset for run in told.run_all()] == ["split", "fit"]
+
+
+def test_a_pause_is_of_the_asset():
+    told = story(asset("fit", "train"))
+    told.add(PauseEntry("split", paused=True))
+    told.observed("s", "2025-01-06")
+    assert told.due() == {}
+
+
+# --------------------------------------------------------------------------- what is told
+
+
+def test_the_status_of_an_outlet():
+    told = ran(asset("fit", "train"))
+    told.observed("s", "2025-01-07", "2025-01-13")
+    context = told.context()
+    split, train = (asset_status(context, context.asset(name)) for name in ("split", "train"))
+    assert (train.kind, train.covered, train.stale, train.missing) == ("outlet of split", (WEEK,), 1, 1)
+    assert (split.kind, split.stale, split.missing) == ("date_range", 1, 1)
+    assert train.last_run == split.last_run
+    assert dict(grid(context, context.asset("train"))) == dict(grid(context, context.asset("split")))
+
+
+def test_explain_of_an_outlet_is_that_of_its_maker_and_of_its_table():
+    told = ran()
+    found(told, "train", GONE)
+    context = told.context()
+    node = explain(context, context.asset("train"))
+    assert (node.text, node.holds) == ("train", True)
+    assert [child.text for child in node.children] == ["the runs of split write it", f"{WEEK}: {GONE.reason}"]
+    assert node.children[0].children == explain(told.context(), context.asset("split")).children
+
+
+def test_impact_goes_through_the_outlets_and_runs_are_of_the_asset():
+    told = ran(asset("fit", "train"), asset("check", "test", by=None))
+    context = told.context()
+    assert impact(context, {"s": days("2025-01-07")}) == {
+        "split": days("2025-01-07"),
+        "fit": days("2025-01-07"),
+        "check": EVERYTHING,
+    }
+    reach = impact_of(context, context.asset("split"), days("2025-01-07")).reaches
+    assert [(each.asset, each.through) for each in reach] == [
+        ("train", ("split",)),
+        ("test", ("split",)),
+        ("fit", ("train",)),
+        ("check", ("test",)),
+    ]
+    assert [each.asset for each in impact_of(context, context.asset("train"), days("2025-01-07")).reaches] == ["fit"]
+
+
+def test_lineage_leads_from_an_outlet_to_what_its_run_read():
+    told = ran(asset("fit", "train"))
+    (origin,) = lineage(
+        told.project, told.state, past(told), asset=told.project.assets["fit"], blocks=days("2025-01-07")
+    ).origins
+    (read,) = origin.reads
+    (made,) = read.origins
+    assert (read.asset, made.asset, made.kind, made.run) == (
+        "train",
+        "train",
+        "run",
+        told.state.assets["split"].last.run,
+    )
+    (source_read,) = made.reads
+    assert (source_read.asset, source_read.parts) == ("s", days("2025-01-07"))
+
+
+def test_the_graph_has_what_is_written():
+    told = story(asset("fit", "train"))
+    found = graph_document(graph_of(told.project))
+    edges = [(each["from"], each["to"], each["kind"]) for each in found["edges"]]
+    assert edges == [
+        ("s", "split", "reads"),
+        ("split", "train", "writes"),
+        ("split", "test", "writes"),
+        ("train", "fit", "reads"),
+    ]
+
+
+def test_a_mark_of_what_runs_is_refused_as_of_any_asset():
+    told = ran()
+    told.observed("s", "2025-01-07")
+    told.claim(told.plan().runs[0])
+    with pytest.raises(InputError, match="split 2025-01-07 is running"):
+        marked(told, "missing", "2025-01-07")
+
+
+# --------------------------------------------------------------------------- random histories
+
+
+class History(Drivers):
+    """Outlets and their readers; what is there must follow from what ran, for the incremental planner too."""
+
+    def step(self) -> None:
+        day = f"2025-01-{self.random.randint(6, 12):02}"
+        match self.random.choice(
+            ["s", "s", "t", "run", "run", "fail", "die", "lose", "part", "change", "mark", "next"]
+        ):
+            case "s" | "t" as name:
+                self.story.observed(name, day)
+            case "run" | "fail" | "die" as outcome if runs := self.runs():
+                self.end(self.random.choice(runs), outcome)
+            case "lose" | "part" | "change" as what:
+                self.look(self.random.choice(["train", "test"]), what, day)
+            case "mark" if not self.story.state.assets["split"].chain:
+                marked(self.story, self.random.choice(["missing", "done"]), day)
+            case "next":
+                self.invocation += 1
+
+    def look(self, name: str, what: str, day: str) -> None:
+        state = self.story.state.assets[name]
+        if not state.coverage.covers(days(day)) or self.story.state.assets["split"].chain:
+            return
+        commit = ForeignCommit(3, "DELETE", None, days(day))
+        told = {
+            "lose": replace(GONE, reason=f"its table at /data/{name} is gone"),
+            "part": Found("restored", "its table was restored", days(day), "t", 2, "m"),
+            "change": Found("changed", "", table_id="t", version=3, mark="m", commits=(commit,)),
+        }
+        found(self.story, name, told[what])
+
+    def check(self, context, plan) -> None:
+        states = self.story.state.assets
+        split = states["split"]
+        assert states["train"].coverage & states["test"].coverage == split.coverage
+        assert all(run.asset not in ("train", "test") for run in plan.runs)
+
+
+@histories(60)
+@given(random=st.randoms(use_true_random=False), steps=st.integers(5, 25), cap=st.sampled_from([1, 3, 100]))
+def test_random_histories_end_with_all_outlets_whole(*, random: Random, steps: int, cap: int):
+    split = asset("split", "s", "t", strategy=DateRange(max_partitions_per_run=cap))
+    told = Story(
+        project(
+            source("s"),
+            source("t"),
+            *multi(split, "train", "test"),
+            asset("fit", "train"),
+            asset("both", "train", "test", by="week"),
+            asset("whole", "test", by=None),
+        )
+    )
+    drivers = History(random, told)
+    for _ in range(steps):
+        drivers.step()
+    drivers.rest()
+    states = told.state.assets
+    wanted = told.state.dataset("x-s").coverage & told.state.dataset("x-t").coverage
+    for name in ("split", "train", "test", "fit"):
+        assert states[name].coverage.covers(wanted), name
+    for name in ("train", "test"):
+        assert told.state.dataset(name).coverage == states[name].coverage
