@@ -407,6 +407,9 @@ class Computation(Protocol):
         only where set; an event is as `sparkassets.core.journal.announce.told_of` writes it.
         """
 
+    def release(self) -> None:
+        """Lets go of what was held to write it; nothing is written of it any more."""
+
 
 class Engine(Protocol):
     """What computes rows: Spark, as the runtime sees it. Every method may be called from several threads."""

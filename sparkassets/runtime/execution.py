@@ -318,7 +318,10 @@ class Execution:
         def job() -> None:
             try:
                 computation = self._engine.compute(self._work, attempt=attempt)
-                self._write(computation, attempt, given_up)
+                try:
+                    self._write(computation, attempt, given_up)
+                finally:
+                    computation.release()
             except BaseException as error:  # noqa: BLE001  handed to the thread that waits
                 raised.append(error)
             finally:

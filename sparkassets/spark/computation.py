@@ -11,6 +11,7 @@ from sparkassets.ports import Computation, RunOrder
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.reader import ReadInlets
+from sparkassets.spark.sharing import hold_common
 from sparkassets.spark.table import TargetTable
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class SparkComputation:
     inlets: ReadInlets = field(repr=False)
     read_version: int | None = None
     writes_files: bool = False
+
+    def release(self) -> None:
+        """Nothing is held but while it is written."""
 
     @property
     def measures(self) -> Mapping[str, Any]:
@@ -67,6 +71,21 @@ class SparkComputations:
     """
 
     parts: Mapping[str, SparkComputation]
+    _held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, repr=False)
+    _shared: list[Any] = field(default_factory=list, repr=False)
+
+    def hold(self) -> None:
+        """Holds what all outlets have in common until `release`, where a session can."""
+        if self._shared:
+            return
+        found = hold_common([part.frame for part in self.parts.values()])
+        self._shared.append(found)
+        if found is not None:
+            self._held.callback(found.unpersist, False)  # noqa: FBT003  of the JVM
+
+    def release(self) -> None:
+        """Lets go of all that is held."""
+        self._held.close()
 
     @property
     def measures(self) -> Mapping[str, Any]:

@@ -46,6 +46,10 @@ class Commit:
 class Result:
     order: RunOrder
     measures: Mapping[str, Any] = field(default_factory=dict)
+    released: bool = False
+
+    def release(self) -> None:
+        self.released = True
 
 
 Hook = Callable[[RunOrder | None], None]

@@ -18,7 +18,7 @@ from sparkassets.delta.staged import Attempt, discard_all, discard_iterations
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, RunOrder, TargetMissingError
 from sparkassets.spark.blocks import segments_in
-from sparkassets.spark.computation import SparkComputation, held, own
+from sparkassets.spark.computation import SparkComputation, SparkComputations, held, own
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.iterations import Restoring, bare_schema
 from sparkassets.spark.markers import describe
@@ -100,6 +100,8 @@ class PathTarget:
             table = open_table(path_of(self._asset))
             if _is_done(table, marker):
                 return
+            if isinstance(computation, SparkComputations):
+                computation.hold()
             plan, told = self._held.enter_context(self._planned(session, made, table, marker))
             staged = by_driver.stage(made, plan, table, marker=told) if self._is_ours(plan, table) else None
             if staged is not None:
