@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -80,8 +79,8 @@ class LoggingTarget(FakeTarget):
 class LoggingOutlets(FakeOutlets):
     """Those tables."""
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[FakeTarget]:
-        return [LoggingTarget(self.engine, asset.name, app_id, enlist)]
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> FakeTarget:
+        return LoggingTarget(self.engine, asset.name, app_id, enlist)
 
 
 def fill_state(folder: Path) -> Summary:

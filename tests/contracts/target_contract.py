@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
 
+from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Computation, FenceConflictError, RunOrder, Target, TargetMissingError
 
 
@@ -49,6 +51,30 @@ class TargetContract:
     def found(self, table: Table, *orders: RunOrder) -> list[str]:
         """The runs that are in, as the newest of them sees it."""
         return [each.run for each in table.target(orders[-1]).committed([order.run for order in orders])]
+
+    def test_what_is_prepared_shows_when_it_is_written_and_is_computed_once(self, table):
+        order = table.order()
+        target, made = table.target(order), table.compute(order)
+        target.prepare(made, marker=data(order))
+        assert (target.transaction_version(), self.found(table, order)) == (None, [])
+        target.write(made, marker=data(order))
+        assert (self.found(table, order), table.rows()) == ([order.run], 1)
+        target.write(made, marker=data(order))
+        assert table.rows() == 1
+
+    def test_what_an_older_claim_has_prepared_lands_no_more_after_a_fence(self, table):
+        first = table.order()
+        self.write(table, first)
+        older, newer = table.order(), table.order()
+        target, made = table.target(older), table.compute(older)
+        target.prepare(made, marker=data(older))
+        self.fence(table, newer)
+        table.target(newer).remove_staged([older.run], upto=newer.token, keep=None)
+        with suppress(RunError):
+            target.write(made, marker=data(older))
+        assert (self.found(table, first, older), table.rows()) == ([first.run], 1)
+        self.write(table, newer)
+        assert table.rows() == 2
 
     def test_nothing_is_in_a_table_that_is_not_there(self, table):
         order = table.order()
@@ -207,9 +233,3 @@ class BlocksContract:
             by_blocks.target(order).write(by_blocks.compute(order), marker=data(order))
             expected |= dict.fromkeys(order.asset.partitioning.keys(order.blocks), order.run)
             assert by_blocks.blocks() == sorted(expected.items())
-
-
-def one_of(targets: Sequence[Target]) -> Target:
-    """The target of an asset with one outlet."""
-    (only,) = targets
-    return only

@@ -12,7 +12,7 @@ from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentParti
 from sparkassets.core.writes import Append
 from sparkassets.ports import RunOrder
 from tests.builders import asset
-from tests.contracts.target_contract import BlocksContract, TargetContract, one_of
+from tests.contracts.target_contract import BlocksContract, TargetContract
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget, Result
 
 
@@ -29,7 +29,7 @@ class FakeTable:
         return RunOrder(self.asset, f"log-{token}", "journal/log", token, None, {}, {}, None, at, {})
 
     def target(self, order: RunOrder) -> FakeTarget:
-        return one_of(FakeOutlets(self.engine).of(order.asset, app_id=order.app_id, enlist=lambda: None))
+        return FakeOutlets(self.engine).of(order.asset, app_id=order.app_id, enlist=lambda: None)
 
     def compute(self, order: RunOrder) -> Result:
         return self.engine.compute(order, attempt=1)

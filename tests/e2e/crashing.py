@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,12 +29,13 @@ from sparkassets.spark.targets import by_driver
 from sparkassets.spark.upserts import merging
 
 Moment = Literal[
-    "claimed", "fenced", "computed", "writing", "staged", "read", "put", "remembered", "merged", "written", "recorded"
+    "claimed", "fenced", "prepared", "computed", "writing", "staged", "read", "put", "remembered", "merged", "written", "recorded"
 ]
 """``writing``: a task of Spark's job does not end, while others write their files; ``staged``: Spark has written all;
 ``read``: and the driver their footers; ``put``: the entry of the log is written, and nobody was told; ``remembered``:
 an upsert has told its memory, and not merged; ``merged``: Spark's merge has returned, nobody was told; ``written``: the
-commit is in the target, not in the journal; ``recorded``: it is in both, and the process did not get to its end."""
+commit is in the target, not in the journal; ``recorded``: it is in both, and the process did not get to its end;
+``prepared``: all that an outlet gets is computed and checked. ``written@train`` is the moment of one table."""
 
 IN_A_TASK = "java_method('java.io.File', 'createTempFile', 'writing-', '.txt') IS NOT NULL"
 """For every row a file in the JVM's folder for temporary files."""
@@ -53,12 +54,12 @@ def stop_here(marker: str) -> None:
 class Stop:
     """Where the process comes to its end."""
 
-    moment: Moment
+    moment: str
     marker: str
 
-    def at(self, moment: Moment) -> None:
-        """Stops if this is the moment."""
-        if moment == self.moment:
+    def at(self, moment: Moment, table: str = "") -> None:
+        """Stops if this is the moment, of that table where one is said."""
+        if self.moment in (moment, f"{moment}@{table}"):
             stop_here(self.marker)
 
 
@@ -77,24 +78,31 @@ class StoppingEngine(SparkEngine):
 class StoppingTarget:
     """A real target, which stops at one moment."""
 
-    def __init__(self, target: Target, stop: Stop) -> None:
+    def __init__(self, target: Target, stop: Stop, name: str) -> None:
         self._target = target
         self._stop = stop
+        self._name = name
+        self.segments = target.segments
+        self.compared = target.compared
         self.transaction_version = target.transaction_version
         self.committed = target.committed
         self.remove_staged = target.remove_staged
 
+    def prepare(self, computation: Computation, *, marker: CommitMarker) -> None:
+        self._target.prepare(computation, marker=marker)
+        self._stop.at("prepared", self._name)
+
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
-        self._stop.at("computed")
+        self._stop.at("computed", self._name)
         if self._stop.moment == "writing" and isinstance(computation, SparkComputation):
             endless = computation.frame.where(f"{IN_A_TASK} AND {FOR_EVER}")
             computation = replace(computation, frame=computation.frame.union(endless))
         self._target.write(computation, marker=marker)
-        self._stop.at("written")
+        self._stop.at("written", self._name)
 
     def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
         self._target.fence(computation, marker=marker)
-        self._stop.at("fenced")
+        self._stop.at("fenced", self._name)
 
 
 class StoppingOutlets(SparkOutlets):
@@ -104,8 +112,8 @@ class StoppingOutlets(SparkOutlets):
         super().__init__(engine)
         self._stop = stop
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Sequence[Target]:
-        return [StoppingTarget(target, self._stop) for target in super().of(asset, app_id=app_id, enlist=enlist)]
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
+        return StoppingTarget(super().of(asset, app_id=app_id, enlist=enlist), self._stop, asset.name)
 
 
 class StoppingProgress(Silent):
@@ -151,7 +159,7 @@ def stop_around_a_merge(stop: Stop) -> None:
     merging.merge = merged
 
 
-def main(folder: str, asset: str, moment: Moment, marker: str) -> None:
+def main(folder: str, asset: str, moment: str, marker: str) -> None:
     stop = Stop(moment, marker)
     stop_while_the_driver_commits(stop)
     stop_around_a_merge(stop)

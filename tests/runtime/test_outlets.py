@@ -4,11 +4,17 @@ import threading
 
 import pytest
 
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.writes import Append
+from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError
 from sparkassets.runtime import execution
+from sparkassets.runtime.targets import look_at_targets
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
-from tests.builders import asset, multi, project, source
+from tests.builders import asset, days, multi, project, source
 from tests.runtime.fakes import FakeEngine, FakeTarget, World, raising, raising_once, ticking
 
 BOTH = ("train", "test")
@@ -285,3 +291,64 @@ def test_an_attempt_that_was_given_up_begins_in_no_other_outlet(monkeypatch):
     assert begun == []
     assert kinds(w) == [["data"], ["fence"]]
     assert recorded(w) == [("unfenced", "a-1")]
+
+
+def test_what_fails_before_the_first_commit_is_in_no_outlet_and_leaves_no_files():
+    w = world()
+    w.engine.hooks["test", "prepare"] = raising(RunError("rows outside"))
+    (result,) = w.driver().run([Tick()]).runs
+    assert (result.status, result.error) == ("failed", "rows outside")
+    assert kinds(w) == [[], []]
+    assert w.engine.staged == {"train": [], "test": []}
+    assert recorded(w) == [("failure", "a-1")]
+
+
+def test_the_bad_day_of_one_outlet_is_found_and_all_others_are_in_both():
+    w = world(retries=1, retry_delay_seconds=0)
+    w.tell("s", "2025-01-02..2025-01-04")
+
+    def bad(order):
+        if order.blocks.overlaps(days("2025-01-03")):
+            error = RunError("bad")
+            error.of_data = True
+            raise error
+
+    w.engine.hooks["test", "prepare"] = bad
+    assert not w.driver().run([Tick()]).ok
+    found = [PartitionSet.union(c.order.blocks for c in w.engine.data(name)) for name in BOTH]
+    assert found == [days("2025-01-01..2025-01-02", "2025-01-04")] * 2
+    assert orders(w)[0] == orders(w)[1]
+
+
+def test_what_each_outlet_is_told_is_in_its_own_event():
+    w = world()
+    w.engine.measures["a"] = {"extra": {"seed": 7}, "outlets": {"test": {"share": 0.2}}}
+    w.driver().run([Tick()])
+    entries = {row.asset: from_row(row).entry for row in w.store.history(kinds=["outlet", "success"])}
+    assert entries["train"].extra == {"rows": 5, "seed": 7}
+    assert entries["test"].extra == {"rows": 5, "seed": 7, "share": 0.2}
+    assert entries["a"].extra == {"rows": 10, "seed": 7}
+    assert (entries["a"].table_id, entries["a"].outlets, entries["test"].maker) == (None, BOTH, "a")
+
+
+def test_instances_side_by_side_are_in_both_outlets():
+    made = asset("a", "s", by="hour", strategy=EveryInstance(), write=Append(), retries=0)
+    w = World(project(source("s", by="hour"), *multi(made, *BOTH), max_parallel_runs=4), MemoryStore())
+    w.tell("s", "2025-01-01T00..2025-01-01T11")
+    summary = w.driver().run([Tick()])
+    assert (len(summary.runs), summary.ok) == (12, True)
+    assert sorted(orders(w)[0]) == sorted(orders(w)[1])
+    assert len(orders(w)[0]) == 12
+
+
+def test_the_tables_of_outlets_are_looked_at_but_while_a_run_of_the_asset_lives():
+    w = world()
+    w.driver().run([Tick()])
+    w.driver().run([Tick(["a"])])
+    assert w.targets.looked[-2:] == list(BOTH)
+    w.alive = True
+    w.tell("s", "2025-01-02")
+    dying(w, "test", "write")
+    w.targets.looked.clear()
+    look_at_targets(w.project, w.driver().ledger.open(), w.targets, gone=())
+    assert w.targets.looked == []
