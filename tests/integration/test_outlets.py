@@ -90,13 +90,13 @@ def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit
         """
     lake(tmp_path)
     project = made(tmp_path, f"commit: {commit}\noutlets: {{train: , test: }}\npython: jobs.ml:split", code)
-    for _ in range(2):
+    for count in (200, 201):
         (run,) = project.run(spark).runs
         assert run.status == "success", run.error
         found = [{row[0] for row in rows(tmp_path, f"warehouse/{name}")} for name in ("train", "test")]
-        assert found[0] | found[1] == set(range(200))
+        assert found[0] | found[1] == set(range(count))
         assert not found[0] & found[1]
-        write_deltalake(tmp_path / "lake/examples", pa.table({"id": [0], "day": ["2025-01-06"]}), mode="append")
+        write_deltalake(tmp_path / "lake/examples", pa.table({"id": [count], "day": ["2025-01-06"]}), mode="append")
     train, test = (next(e for e in reversed(project.events()) if e["asset"] == name) for name in ("train", "test"))
     assert (train["extra"]["share"], test["extra"]["share"]) == (0.5, 0.5)
     assert test["extra"]["path"] == str(tmp_path / "warehouse/test")
