@@ -29,7 +29,18 @@ from sparkassets.spark.targets import by_driver
 from sparkassets.spark.upserts import merging
 
 Moment = Literal[
-    "claimed", "fenced", "prepared", "computed", "writing", "staged", "read", "put", "remembered", "merged", "written", "recorded"
+    "claimed",
+    "fenced",
+    "prepared",
+    "computed",
+    "writing",
+    "staged",
+    "read",
+    "put",
+    "remembered",
+    "merged",
+    "written",
+    "recorded",
 ]
 """``writing``: a task of Spark's job does not end, while others write their files; ``staged``: Spark has written all;
 ``read``: and the driver their footers; ``put``: the entry of the log is written, and nobody was told; ``remembered``:
