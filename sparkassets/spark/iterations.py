@@ -66,6 +66,9 @@ class Restoring:
     order: RunOrder
     measures: Mapping[str, Any]
 
+    def release(self) -> None:
+        """Nothing is held."""
+
 
 def restoring(order: RunOrder) -> Restoring:
     """The computation of a rollback.
