@@ -74,6 +74,8 @@ def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
         raise InputError(_ALL_ALONE)
     if request.whole:
         return EVERYTHING
+    if request.interval is not None and request.partition is not None:
+        raise InputError(f"asset {asset.name!r} has partitions: leave --interval out, which is for those without")
     if request.interval is not None or (request.partition is None and not request.segments):
         keys = asset.partitioning.placeholder
         raise InputError(f"asset {asset.name!r} has partitions: say which with --partition {keys}, or --all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -131,11 +132,18 @@ def print_warnings(warnings: Sequence[Problem]) -> None:
 
 def _sentence(error: click.ClickException) -> str:
     """Click's message in the product's form: ``Missing command.`` becomes ``missing command``."""
-    text = error.format_message().rstrip(".")
+    text = error.format_message().rstrip(".").replace("is not a valid integer range", "is not a whole number")
     return text[:1].lower() + text[1:]
 
 
 def _usage_hint(error: click.UsageError) -> str | None:
+    from sparkassets.core.suggestions import meant_by
+
+    parameter = error.param if isinstance(error, click.BadParameter) else None
+    if parameter is not None and isinstance(parameter.type, click.Choice):
+        value = re.match(r"'(.*)' is not one of", error.message)
+        if value is not None and (meant := meant_by(value[1], map(str, parameter.type.choices))):
+            return meant
     return None if error.ctx is None else f"`{error.ctx.command_path} --help` shows what it takes"
 
 

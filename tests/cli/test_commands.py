@@ -450,6 +450,17 @@ def test_a_dry_backfill_tells_what_would_be_due_after_it(engine, shop, said, ask
             "asset 'orders' is a source: others write it, so there is nothing to backfill",
         ),
         (
+            ["daily_revenue", "--partition", "2025-01-01", "--interval", "2025-01-01..2025-01-02"],
+            "asset 'daily_revenue' has partitions: leave --interval out, which is for those without",
+        ),
+        (
+            ["daily_revenue", "--partition", "2024-12-31..2025-01-01"],
+            (
+                "2024-12-31 of 'daily_revenue' can have nothing, by what its inlets declare"
+                "\n  hint: --force computes it all the same"
+            ),
+        ),
+        (
             ["best_shops", "--interval", "2025-01-02..2025-01-01"],
             "the interval '2025-01-02..2025-01-01' ends before it starts",
         ),
@@ -459,6 +470,21 @@ def test_a_backfill_that_makes_no_sense_is_refused(engine, said, args, message):
     code, out, err = said("backfill", *args)
     assert (code, out, err) == (2, "", f"error: {message}\n")
     assert engine.started == 0
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["runs", "--last", "x"], "error: invalid value for '--last': 'x' is not a whole number\n"),
+        (["runs", "--status", "suces"], "  hint: did you mean 'success'?\n"),
+        (["runs", "--status", "x"], "  hint: `sparkassets runs --help` shows what it takes\n"),
+    ],
+)
+def test_a_value_that_an_option_has_not(said, args, message):
+    code, out, err = said(*args)
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 @pytest.mark.usefixtures("engine")

@@ -50,4 +50,4 @@ def test_a_segment_that_nobody_knows_cannot_be_removed(asked, said):
 def test_another_action_is_refused(said):
     code, _, err = said("partitions", "orders", "ad", "rome")
     assert code == 2
-    assert "invalid value for '[add|remove]': 'ad' is not one of 'add', 'remove'" in err
+    assert "invalid value for '[add|remove]': 'ad' is not one of 'add', 'remove'\n  hint: did you mean 'add'?" in err

@@ -6,7 +6,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.alignment import Group, align_unpartitioned, groups
 from sparkassets.core.planner.batch import limit_of
-from sparkassets.core.planner.bounds import within
+from sparkassets.core.planner.bounds import possible, within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.dividing import turn
 from sparkassets.core.planner.gates import gate
@@ -249,6 +249,11 @@ def _refuse_outside(context: PlanningContext, asset: AssetSpec, blocks: Partitio
         early = asset.start is not None and outside.first < asset.start
         bound, at = ("start", asset.start) if early else ("end", asset.end)
         _refuse(context, asset, labels(outside, asset.partitioning), bound, at)
+    able = possible(context.project).get(asset.name, EVERYTHING)
+    if never := blocks - able - context.state_of(asset).coverage:
+        which = f"{labels(never, asset.partitioning)} of {asset.name!r} can have nothing"
+        message = f"{which}, by what its inlets declare"
+        raise InputError(message, hint="--force computes it all the same")
 
 
 def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int]) -> None:
