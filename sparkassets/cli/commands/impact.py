@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | None, as_json: bool) -> int:
     """Show what follows if partitions of ASSET changed or are bad: which partitions, all the way down.
 
-    A cross is what is not computed again by itself, and why; what comes after that is not shown. How much of each is
-    computed by now is told, too. Nothing is changed: `sparkassets mark --missing` has them computed again.
+    A cross is what is not computed again by itself, or not touched, and why; what comes after that is not shown. How
+    much of each is computed by now is told, too. Nothing is changed: `sparkassets mark --missing` has them computed
+    again.
     """
     project = open_project(folder)
     found = project.reached_by(asset, *partitions, at=at)
