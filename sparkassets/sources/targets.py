@@ -58,6 +58,8 @@ class DeltaTargets:
         from sparkassets.delta.choice import why_spark
 
         known = why_spark(asset, None)
+        if known is None and asset.write is not None and asset.write.by_keys:
+            known = "its rows are merged by their keys"
         if known is not None or asset.storage is None:
             return known
         try:

@@ -221,9 +221,9 @@ def test_a_column_that_is_not_there_is_named(engine, spark, tmp_path):
 
 
 def test_the_columns_change_as_the_asset_lets_them(engine, spark, tmp_path):
-    made = Customers(engine, spark, tmp_path, "id int, name string", schema_change="evolve")
-    made.run((1, "a"), (2, "b"))
-    made.run((2, "c", 7), schema="id bigint, name string, n int")
+    made = Customers(engine, spark, tmp_path, "id int, name string, _v int", schema_change="evolve", newest_by=("_v",))
+    made.run((1, "a", 1), (2, "b", 1))
+    made.run((2, "c", 2, 7), (1, "late", 0, 7), schema="id bigint, name string, _v int, n int")
     assert made.rows() == [(1, "a", None), (2, "c", 7)]
     strict = Customers(engine, spark, tmp_path / "strict", "id int, name string")
     strict.run((1, "a"))

@@ -13,7 +13,7 @@ from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule
 from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.spec.writes import compile_write
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
-from sparkassets.core.writes import WRITES, Publish, Upsert, Write
+from sparkassets.core.writes import WRITES, Publish, Write
 
 Name = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
 
@@ -140,7 +140,7 @@ def _check_write(draft: AssetDraft, name: Name, write: Write) -> None:
 
 def _check_overlap(draft: AssetDraft, write: Write, inlets: Mapping[str, InletSpec]) -> None:
     """Refuses to read rows again where they would be there twice."""
-    if isinstance(write, Upsert) or draft.keys.write is None:
+    if write.by_keys or draft.keys.write is None:
         return
     for name, inlet in inlets.items():
         if isinstance(inlet.read, ReadAfter) and inlet.read.overlap is not None:

@@ -14,6 +14,7 @@ class Append:
     name = "append"
     recomputable = False
     only_adds = True
+    by_keys = False
     takes_all = False
     side_by_side = True
 

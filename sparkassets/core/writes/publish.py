@@ -21,6 +21,7 @@ class Publish:
     name = "publish"
     recomputable = True
     only_adds = False
+    by_keys = False
     takes_all = True
     side_by_side = True
 

@@ -14,6 +14,7 @@ class Replace:
     Attributes:
         recomputable: What a run wrote can be computed again: lost rows are, and a rebuild makes the table anew.
         only_adds: A run leaves all rows as they are, so that several assets may write one table.
+        by_keys: Rows take the place of those with their keys, in a merge, which is Spark's.
         takes_all: A run of an asset without partitions takes the place of the whole table.
         side_by_side: Runs of different partitions may commit beside each other.
     """
@@ -21,6 +22,7 @@ class Replace:
     name = "replace"
     recomputable = True
     only_adds = False
+    by_keys = False
     takes_all = True
     side_by_side = True
 

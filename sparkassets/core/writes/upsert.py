@@ -45,6 +45,7 @@ class Upsert:
     name = "upsert"
     recomputable = True
     only_adds = False
+    by_keys = True
     takes_all = False
     side_by_side = False
 

@@ -108,7 +108,7 @@ class Memory:
         table = open_table(self.path)
         newest = None if table is None else table.version()
         before = self.read(session)
-        appends = newest is not None and newest == self.version and before is not None
+        appends = newest is not None and newest == self.version and before is not None and _fits(mine, before)
         appends = appends and (newest or 0) % _COMPACT_EVERY != _COMPACT_EVERY - 1
         if not appends and before is not None:
             mine = self._compact(before.unionByName(mine))
@@ -153,6 +153,12 @@ class Memory:
             if said and (said["run"], said["epoch"], said["attempt"]) == (marker.run, marker.token, marker.attempt):
                 return int(commit["version"])
         raise RunError(f"{self.rows.asset}: what the run is to remember is not in {self.path}", hint="run it again")
+
+
+def _fits(rows: DataFrame, known: DataFrame) -> bool:
+    """Whether rows have the types of what is there."""
+    have, want = ({each.name: each.dataType for each in frame.schema.fields} for frame in (rows, known))
+    return have == want
 
 
 def _named(path: str, table: TargetTable, app: str) -> int | None:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
@@ -74,9 +75,12 @@ def merge(session: SparkSession, merging: Merge, path: str, schema: StructType, 
     """Commits it, stamped; its return proves nothing.
 
     Raises:
+        RunError: There can be no session for it.
         Exception: Whatever Spark says; nothing was published then.
     """
     own = beside(session)
+    if own is session:
+        raise RunError("a merge takes its transaction from its session alone, and this one cannot be copied")
     source = merging.staged.rows(own)
     source.toDF(*map(_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
     with _stamped(own, marker):
@@ -86,8 +90,11 @@ def merge(session: SparkSession, merging: Merge, path: str, schema: StructType, 
 @contextlib.contextmanager
 def _stamped(own: SparkSession, marker: CommitMarker) -> Iterator[None]:
     """The session's next commit is the attempt's: `MERGE` takes this of its session alone."""
+    from pyspark.errors import PySparkException
+
     app, version = _OF_THE_COMMIT
-    own.conf.set(_MATERIALIZE, "none")  # the rows are in files that nobody changes
+    with contextlib.suppress(PySparkException):  # a serverless session takes few settings
+        own.conf.set(_MATERIALIZE, "none")  # the rows are in files that nobody changes
     own.conf.set(app, marker.app_id)
     own.conf.set(version, str(marker.version))
     own.conf.set(_USER_METADATA, describe(marker))
