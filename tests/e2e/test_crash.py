@@ -311,13 +311,13 @@ def test_a_driver_that_dies_while_it_takes_over_is_taken_over_too(shop):
 def test_an_upsert_that_is_killed_is_completed_once(shop, moment):
     shop.sell(FIRST)
     assert shop.start("prices").ok
-    shop.sell((3, "2025-01-01", -1), (4, "2025-01-02", 9))
+    shop.sell([(3, "2025-01-01", -1), (4, "2025-01-02", 9)])
     shop.victim("prices", moment).kill_and_wait_for_its_jvm()
     is_in = moment in ("merged", "written", "recorded")
     assert shop.contents("prices") == ({"2025-01-02": 9} if is_in else {"2025-01-01": 5})
     assert shop.start("prices").ok
     assert shop.contents("prices") == {"2025-01-02": 9}
-    shop.sell((5, "2025-01-01", 5), (6, "2025-01-02", 7), (7, "2025-01-03", 2))
+    shop.sell([(5, "2025-01-01", 5), (6, "2025-01-02", 7), (7, "2025-01-03", 2)])
     assert shop.start("prices").ok
     shop.check("prices", runs=3)
     assert list(shop.table("prices").glob("_sparkassets/prices-*")) == []

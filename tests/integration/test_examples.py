@@ -19,7 +19,7 @@ def example(name: str, folder: Path) -> Path:
     """A copy of an example whose catalog tables are paths."""
     copy = shutil.copytree(EXAMPLES / name, folder / name)
     for file in copy.glob("*.yml"):
-        text = re.sub(r"^table: \S+\.(\w+)$", r"path: lake/\1", file.read_text(), flags=re.MULTILINE)
+        text = re.sub(r"^table: \S+\.(\w+)(?: +#.*)?$", r"path: lake/\1", file.read_text(), flags=re.MULTILINE)
         file.write_text(text.replace("s3://lake/", "lake/"))
     return copy
 

@@ -18,8 +18,8 @@ class TestByKeys(TargetContract, BlocksContract):
     @pytest.fixture
     def table(self, engine, spark, tmp_path):
         made = PathTable(engine, spark, tmp_path, commit="auto")
-        write = Upsert(("run",), newest_by=("_n",), delete_when="false")
-        made.asset = replace(made.asset, write=write, **sql("SELECT '{{ run_id }}' AS run, 1 AS _n"))
+        write = Upsert(("run",), newest_by=("n",), delete_when="false")
+        made.asset = replace(made.asset, write=write, **sql("SELECT '{{ run_id }}' AS run, 1 AS n"))
         return made
 
     @pytest.fixture
