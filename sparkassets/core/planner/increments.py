@@ -84,7 +84,8 @@ def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inl
     if pin.version is None or pin.table_id is None:
         return Increment(pin, "")
     if text is None:
-        return Increment(pin, f"reads all of {inlet.name} first (version {pin.version})")
+        note = f"reads all of {inlet.name} first (version {pin.version})"
+        return Increment(pin, note, anew=state.table_id is not None)  # what is there may be of a table that was restored
     position = Position.parse(text)
     told = _told(context, inlet, position, pin)
     if told.kind in ("untold", "unread"):

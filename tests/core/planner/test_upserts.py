@@ -2,6 +2,7 @@
 
 import pytest
 
+from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
 from sparkassets.core.planner.marking import Marking, mark
@@ -64,6 +65,14 @@ def test_where_changes_are_not_told_any_more_the_rows_take_the_place_of_all():
     told.observed("orders", table_id="t", version=9)
     lost = ChangesTold("lost", "its log no longer holds version 4")
     assert planned(told, told=lambda *_: lost) == (None, True)
+
+
+def test_a_table_that_lost_its_position_is_made_anew():
+    told, log = story(ReadChanges())
+    told.observed("orders", table_id="t", version=4)
+    found = Found("restored", "restored to version 1", EVERYTHING, "t", 1, "m")
+    told.add(TargetEntry("log", log.uri, found))
+    assert planned(told) == (None, True)
 
 
 def test_a_killed_backfill_is_completed_from_the_beginning():
