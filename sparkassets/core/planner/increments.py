@@ -85,7 +85,9 @@ def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inl
         return Increment(pin, "")
     if text is None:
         note = f"reads all of {inlet.name} first (version {pin.version})"
-        return Increment(pin, note, anew=state.table_id is not None)  # what is there may be of a table that was restored
+        return Increment(
+            pin, note, anew=state.table_id is not None
+        )  # what is there may be of a table that was restored
     position = Position.parse(text)
     told = _told(context, inlet, position, pin)
     if told.kind in ("untold", "unread"):

@@ -48,7 +48,10 @@ def test_a_change_of_its_options_is_one_of_the_code():
     ("write", "expected"),
     [
         ("upsert", "a.yml:4:8: 'write' is 'upsert'; expected replace or append\n"),
-        ("{}", "a.yml:4:8: 'write' is a map without a write; expected {upsert: {keys: [<column>]}}\n"),
+        (
+            "{}",
+            "a.yml:4:8: 'write' is a map without a write; expected {upsert: {keys: [<column>]}} or {publish: ",
+        ),
         ("{upsert: {}}", "a.yml:4:17: the key 'keys' is missing in 'upsert'\n"),
         ("{upsert: [id]}", "a.yml:4:17: 'upsert' in 'write' is a list; expected {keys: [column]}\n"),
         ("{upset: {keys: [id]}}", "a.yml:4:9: unknown key 'upset' in 'write'\n"),
