@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from deltalake import DeltaTable
 
 from sparkassets import Project, RunFailedError
+from sparkassets.core.instants import Duration
 from sparkassets.core.runs import Position
-from sparkassets.core.spec.model import InletSpec, ReadChanges
+from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Append
+from sparkassets.errors import RunError, SourceChangedError
 from tests.integration.orders import computed, newest, order, sql, table
 from tests.integration.test_examples import example, ran
 
@@ -93,7 +97,7 @@ def test_sql_that_does_not_tell_changes_apart_fails_on_the_first_update(spark, t
     )
     assert logged(spark, folder) == [(1, "new"), (2, "new"), (3, "new")]
     (folder / "audit_log.sql").write_text(
-        "SELECT order_id, status FROM {{ inlets.orders }} WHERE {{ inlets.orders._change_type }} = 'insert'"
+        "SELECT order_id, status FROM {{ inlets.orders }} WHERE {{ inlets.orders['_change_type'] }} = 'insert'"
     )
     Project.load(folder, env={}).run(spark)
     assert logged(spark, folder) == [(1, "new"), (2, "new"), (3, "new")]
@@ -161,3 +165,103 @@ def test_a_restored_table_tells_what_that_changed(engine, spark, tmp_path):
     orders("INSERT INTO {orders} VALUES (3, 'a')", "RESTORE {orders} TO VERSION AS OF 1")
     log, source = reading(tmp_path, orders)
     assert told(engine, log, source, 3) == [(1, "a", "insert", 4), (1, "b", "delete", 4), (3, "a", "delete", 4)]
+
+
+def late(tmp_path, orders, overlap):
+    inlets = {"orders": InletSpec("orders", "orders", None, read=ReadAfter("at", Duration.parse(overlap)))}
+    query = "SELECT order_id, '{{ watermark.high }}' AS high FROM {{ inlets.orders }}"
+    log = table("log", tmp_path, **{**sql(query), "inlets": inlets, "strategy": LatestOnly(), "write": Append()})
+    return log, table("orders", orders.path.parent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "overlap", "low", "expected"),
+    [
+        ("TIMESTAMP", "1h", "2025-03-01T12:00:00Z", [2, 3, 4]),
+        ("TIMESTAMP", "1h30m", "2025-03-01T12:00:00Z", [1, 2, 3, 4]),
+        ("TIMESTAMP_NTZ", "1d", "2025-03-01T12:30:00", [1, 2, 3, 4]),
+        ("DATE", "1d", "2025-03-02", [1, 2, 3, 4]),
+        ("DATE", "1h", "2025-03-02", [1, 2, 3, 4]),
+        ("TIMESTAMP", "1h", None, [1, 2, 3, 4]),
+    ],
+)
+def test_rows_that_came_late_are_read_from_the_overlap_on(engine, spark, tmp_path, kind, overlap, low, expected):
+    orders = Orders(spark, tmp_path / "orders", columns=f"order_id INT, at {kind}")
+    given = "INSERT INTO {orders} SELECT i, CAST('2025-03-01 ' || at AS {kind}) FROM VALUES (1, '10:30:00'), "
+    given += "(2, '11:00:00'), (3, '12:00:00'), (4, '12:30:00') AS (i, at)"
+    orders(given.replace("{kind}", kind))
+    log, source = late(tmp_path, orders, overlap)
+    read = computed(engine, order(log, source, pins={"orders": newest(source, low=low)}))
+    assert [number for number, _ in read] == expected
+    newest_value = {"DATE": "2025-03-01", "TIMESTAMP_NTZ": "2025-03-01T12:30:00.000000"}
+    high = newest_value.get(kind, "2025-03-01T12:30:00.000000Z")
+    assert {high for _, high in read} == {max(high, low) if kind == "DATE" else high}  # a watermark never goes back
+
+
+def test_no_overlap_is_taken_off_what_is_no_time(engine, spark, tmp_path):
+    orders = Orders(spark, tmp_path / "orders", columns="order_id INT, at INT")
+    orders("INSERT INTO {orders} VALUES (1, 1)")
+    log, source = late(tmp_path, orders, "1h")
+    with pytest.raises(RunError) as refused:
+        engine.compute(order(log, source, pins={"orders": newest(source, low="0")}), attempt=1)
+    assert str(refused.value) == (
+        "the column 'at' of the inlet 'orders' is INT, of which 'overlap' takes no time off\n"
+        "  hint: take a date or a timestamp, or leave 'overlap' out"
+    )
+
+
+def test_a_column_of_a_changes_own_name_is_refused(engine, spark, tmp_path):
+    orders = Orders(spark, tmp_path / "orders", columns="order_id INT, _change_type STRING", feed=False)
+    orders("INSERT INTO {orders} VALUES (1, 'mine')", "INSERT INTO {orders} VALUES (2, 'mine')")
+    log, source = reading(tmp_path, orders)
+    with pytest.raises(RunError) as refused:
+        told(engine, log, source, 1)
+    assert str(refused.value) == (
+        "the inlet 'orders' has a column '_change_type', which is what its changes are told by\n"
+        "  hint: rename it, or read it by {after: <column>}"
+    )
+
+
+def test_what_went_after_the_plan_fails_the_run_and_is_planned_anew(engine, spark, tmp_path):
+    orders = Orders(spark, tmp_path / "orders")
+    orders("INSERT INTO {orders} VALUES (1, 'a')", "DELETE FROM {orders}")
+    log, source = reading(tmp_path, orders)
+    for each in (tmp_path / "orders").glob("*.parquet"):
+        each.unlink()
+    with pytest.raises(SourceChangedError) as changed:
+        told(engine, log, source, 1)
+    assert str(changed.value) == "the changes of the inlet 'orders' cannot be told: files of version 2 are gone"
+    pin = newest(source, low=str(Position("another", 0)))
+    with pytest.raises(SourceChangedError) as changed:
+        engine.compute(order(log, source, pins={"orders": pin}), attempt=1)
+    assert str(changed.value) == (
+        "the inlet 'orders' was read up to version 0 of table another, from where its changes cannot be told"
+    )
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_files_that_came_are_read_with_their_partitions_and_later_columns(engine, spark, tmp_path, mapped):
+    """From the files themselves, or by Delta where these have other names for the columns."""
+    orders = Orders(
+        spark, tmp_path / "orders", columns="order_id INT, day DATE", feed=False, more="PARTITIONED BY (day)"
+    )
+    if mapped:
+        orders("ALTER TABLE {orders} SET TBLPROPERTIES (delta.columnMapping.mode = 'name')")
+    orders("INSERT INTO {orders} VALUES (1, DATE'2025-03-01')")
+    since = orders.version
+    orders(
+        "INSERT INTO {orders} VALUES (2, DATE'2025-03-02'), (3, NULL)",
+        "ALTER TABLE {orders} ADD COLUMN (note STRING)",
+        "INSERT INTO {orders} VALUES (4, DATE'2025-03-01', 'x')",
+    )
+    log, source = reading(
+        tmp_path, orders, "SELECT order_id, day, note, _change_type, _commit_version - 0, 0 FROM {{ inlets.orders }}"
+    )
+    assert told(engine, log, source, since) == [
+        (2, date(2025, 3, 2), None, "insert", since + 1),
+        (3, None, None, "insert", since + 1),
+        (4, date(2025, 3, 1), "x", "insert", since + 3),
+    ]
+    pin = newest(source, low=str(Position(newest(source).table_id, since)))
+    times = engine.compute(order(log, source, pins={"orders": pin}), attempt=1).inlets.frames["orders"]
+    assert times.where("_commit_timestamp > current_timestamp() - INTERVAL 1 HOUR").count() == 3

@@ -387,6 +387,7 @@ class World:
             identity=DriverIdentity(f"d{self.invocations}", f"i{self.invocations}"),
             progress=progress or Recorder(),
             explain_failure=explained,
+            told=self.feeds.told,
         )
 
     def observer(self, asset: AssetSpec) -> SourceObserver | None:

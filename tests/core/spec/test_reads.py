@@ -1,0 +1,119 @@
+"""`read` of an inlet in YAML: what it means, and what is refused with what to write instead."""
+
+from textwrap import dedent
+
+import pytest
+
+from sparkassets.core.spec.model import ReadAfter, ReadChanges
+from sparkassets.core.strategies import LatestOnly
+from tests.core.spec.in_memory import compiled, errors
+
+SQL = "SELECT * FROM {{ inlets.orders }}"
+DELTA = "asset: orders\nsource: delta\npath: lake/orders"
+
+
+def reading(read, *, write="append", orders=DELTA, sql=SQL, more=""):
+    text = f"asset: a\ninlets: {{orders: {{read: {read}}}}}\nwrite: {write}\n{more}"
+    return {"a.yml": text, "a.sql": sql, "orders.yml": orders}
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        ("changes", ReadChanges()),
+        ("{after: at}", ReadAfter("at")),
+    ],
+)
+def test_what_is_new_is_latest_only(read, expected):
+    asset = compiled(reading(read)).assets["a"]
+    assert (asset.inlets["orders"].read, asset.strategy) == (expected, LatestOnly())
+
+
+def test_an_asset_of_the_project_has_changes_too():
+    files = reading("changes", orders="asset: orders\nsql: SELECT 1 AS id\nschedule: manual")
+    assert compiled(files).assets["a"].inlets["orders"].read == ReadChanges()
+
+
+def test_the_columns_of_changes_are_known():
+    columns = f"{DELTA}\ncolumns: {{id: int}}"
+    sql = "SELECT {{ inlets.orders['_change_type'] }}, {{ inlets.orders['_commit_version'] }} FROM {{ inlets.orders }}"
+    assert compiled(reading("changes", orders=columns, sql=sql)).assets["a"]
+    assert "declares no column '_change_type'" in errors(reading("{after: id}", orders=columns, sql=sql))
+    assert compiled(reading("changes", sql=f"{SQL} WHERE 1 > {{{{ watermark.low }}}}")).assets["a"]
+
+
+REFUSED = [
+    pytest.param(
+        reading("{after: at, overlap: 1h}"),
+        """
+        a.yml:2:46: 'overlap' reads rows again that were read before, and 'append' would have them twice
+            inlets: {orders: {read: {after: at, overlap: 1h}}}
+                                                         ^^
+          hint: write 'write: {upsert: {keys: [<column>]}}', or leave 'overlap' out
+        """,
+        id="overlap_into_append",
+    ),
+    pytest.param(
+        reading("{after: at, overlap: 0s}"),
+        """
+        a.yml:2:46: 'overlap' is '0s'; expected a duration above 0
+            inlets: {orders: {read: {after: at, overlap: 0s}}}
+                                                         ^^
+        """,
+        id="no_overlap",
+    ),
+    pytest.param(
+        reading("change"),
+        """
+        a.yml:2:25: 'read' of inlet 'orders' is 'change'; expected changes
+            inlets: {orders: {read: change}}
+                                    ^^^^^^
+          hint: did you mean 'changes'?
+        """,
+        id="another_word",
+    ),
+    pytest.param(
+        reading("changes", orders="asset: orders\nsource: csv\npath: lake/*.csv"),
+        """
+        a.yml:2:25: 'read: changes' is of a Delta table, but asset 'orders' is csv files
+            inlets: {orders: {read: changes}}
+                                    ^^^^^^^
+          hint: read: {after: <column>} reads new rows of files
+        """,
+        id="changes_of_files",
+    ),
+    pytest.param(
+        reading("changes", write="replace"),
+        """
+        a.yml:3:8: strategy 'latest_only' cannot 'replace': a run has only what is new and would destroy what is there
+            write: replace
+                   ^^^^^^^
+          hint: write 'write: append'
+        """,
+        id="changes_into_replace",
+    ),
+    pytest.param(
+        reading("changes, partitions: aligned", orders="asset: orders\nschedule: '@daily'\nsql: SELECT 1 AS a")
+        | {"a.sql": SQL},
+        """
+        a.yml:2:19: 'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run
+            inlets: {orders: {read: changes, partitions: aligned}}
+                              ^^^^
+        a.yml:2:46: 'partitions: aligned' needs a timetable as the schedule of asset 'a'
+            inlets: {orders: {read: changes, partitions: aligned}}
+                                                         ^^^^^^^
+          hint: it is 'manual'; write it as a cron or another timetable
+        """,
+        id="changes_of_one_run",
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "expected"), REFUSED)
+def test_what_is_refused(files, expected):
+    assert errors(files) == dedent(expected).strip()
+
+
+def test_changes_of_what_is_known_by_its_events_only():
+    files = reading("changes", orders="asset: orders\nsource: true", sql="SELECT 1 AS a")
+    assert "'read: changes' is of a Delta table, but asset 'orders' is known by its events only" in errors(files)

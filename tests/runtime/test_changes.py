@@ -1,0 +1,115 @@
+"""What is read by its changes is read once, version by version: whatever the ticks, and wherever a driver dies."""
+
+from __future__ import annotations
+
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.partitions import NOTHING
+from sparkassets.core.runs import Position
+from sparkassets.core.spec.model import InletSpec, ReadChanges
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import Append, Upsert
+from sparkassets.errors import RunError
+from sparkassets.ports import Observation
+from sparkassets.runtime.work import Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, project, source
+from tests.depth import histories
+from tests.runtime.fakes import FakeEngine, World, raising_once
+
+MOMENTS = ("compute", "write", "written")
+
+
+class Reading(FakeEngine):
+    """Its runs reach the version that they pinned."""
+
+    def compute(self, order, *, attempt):
+        made = super().compute(order, attempt=attempt)
+        pin = order.pins["s"]
+        made.measures["watermarks"] = {"s": str(Position(pin.table_id, pin.version))}
+        return made
+
+
+def world(write) -> World:
+    log = asset(
+        "a", InletSpec("s", "", None, read=ReadChanges()), by=None, retries=0, strategy=LatestOnly(), write=write
+    )
+    w = World(project(source("s", by=None), log), MemoryStore())
+    w.engine = Reading()
+    return w
+
+
+def update(w, table, version):
+    w.source("s").news[:] = [Observation("s", NOTHING, whole=True, table_id=table, version=version)]
+
+
+def dying(w, moment):
+    """A driver that never comes back from a moment of its run; not at all where nothing is due."""
+    reached = threading.Event()
+
+    def stuck(_):
+        reached.set()
+        threading.Event().wait()
+
+    engine = Reading(w.engine.tables)
+    engine.hooks["a", moment] = stuck
+    driver = w.driver(engine=engine)
+    thread = threading.Thread(target=driver.run, args=([Tick()],), daemon=True)
+    thread.start()
+    while thread.is_alive() and not reached.wait(0.01):
+        pass
+
+
+def failing(w):
+    w.engine.hooks["a", "compute"] = raising_once(RunError("boom"))
+    w.driver().run([Tick()])
+    del w.engine.hooks["a", "compute"]
+
+
+def read(w):
+    """From where to where each run in the table has read, by table and version."""
+    pins = [commit.order.pins["s"] for commit in w.engine.data("a")]
+    return [(pin.low and str(pin.low), str(Position(pin.table_id, pin.version))) for pin in pins]
+
+
+STEPS = st.lists(
+    st.one_of(st.integers(1, 3), st.sampled_from(["tick", "tick", "fail", "again", *MOMENTS])), min_size=1, max_size=9
+)
+
+
+@histories(60)
+@given(STEPS, st.booleans())
+def test_every_version_is_read_once_and_in_order(steps, adds):
+    """A table that is made anew is read anew, but not into what only adds, which waits for a person."""
+    w = world(Append() if adds else Upsert(("k",), recomputable=False))
+    table, version = 0, 0
+    update(w, "0", 0)
+    for step in steps:
+        match step:
+            case int():
+                version += step
+                update(w, str(table), version)
+            case "again":
+                table, version = table + 1, 0
+                update(w, str(table), version)
+            case "tick":
+                w.driver().run([Tick()])
+            case "fail":
+                failing(w)
+            case moment:
+                dying(w, moment)
+    last = w.driver().run([Tick()])
+    found = [(low and Position.parse(low), Position.parse(high)) for low, high in read(w)]
+    for before, (low, high) in zip([None, *(high for _, high in found)], found, strict=False):
+        assert low == (before if before is None or before.table_id == high.table_id else None)
+        assert low is None or low.version <= high.version
+    if adds and len({high.table_id for _, high in found}) > 1:
+        raise AssertionError(found)
+    newest = Position(str(table), version)
+    if found[-1][1] != newest:
+        assert adds
+        assert "to read all of it anew would append its rows twice" in last.waiting[0].reason
+    assert w.driver().run([Tick()]).runs == ()
