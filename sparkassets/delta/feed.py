@@ -192,5 +192,5 @@ def _gone(path: str, commits: Iterable[Commit]) -> int | None:
 
 def _read_of(commit: Commit) -> Iterator[str]:
     """The files in the table's folder that tell what a commit changed."""
-    paths = commit.changes or [file.path for file in commit.files]
+    paths = (file.path for file in commit.changes or commit.files)
     return (unquote(each) for each in paths if not each.startswith(("/", "file:")) and "://" not in each)

@@ -51,7 +51,7 @@ class Commit:
         told: The ``userMetadata`` of its writer; empty without any.
         parameters: Of the operation.
         timestamp: By its writer's clock, milliseconds since 1970.
-        changes: Paths of the files that tell its change feed what it changed; without any, ``files`` do.
+        changes: The files that tell its change feed which rows it changed; without any, ``files`` do.
     """
 
     version: int
@@ -64,7 +64,7 @@ class Commit:
     told: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timestamp: int | None = None
-    changes: tuple[str, ...] = ()
+    changes: tuple[FileAction, ...] = ()
 
 
 class Files(Protocol):
@@ -201,7 +201,7 @@ class DeltaLog:
                 told=str(info.get("userMetadata") or ""),
                 parameters=info.get("operationParameters") or {},
                 timestamp=info.get("timestamp"),
-                changes=tuple(str(each["path"]) for each in others.get("cdc", ())),
+                changes=tuple(_file("cdc", each) for each in others.get("cdc", ())),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error

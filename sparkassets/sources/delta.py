@@ -17,6 +17,7 @@ from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionS
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import PartitionColumns, columns_of
+from sparkassets.delta.feed import FEED
 from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, DeltaLog
 from sparkassets.delta.parts import FileParts
@@ -267,10 +268,7 @@ class _Look:
             held, back = parts.held(self._open(version)), self._listed_again()
             added, removed = (held - self.coverage) | (held & back), back - held
             left = _ordered(parts.left_out(version))
-        if changes.untold:
-            exact = f"they do in a table partitioned by {columns.quoted}"
-            reason = f"files are gone and do not tell what they held; {exact}"
-            extra |= {"reason": reason, "untold": changes.untold}
+        told = _untold(changes, columns)
         return Observation(
             asset=self.asset.name,
             changed=changes.changed | added,
@@ -279,8 +277,8 @@ class _Look:
             table_id=self.table_id,
             version=version,
             cursor=self._cursor(log, version, columns, left),
-            extra=extra | _read_of(parts),
-            notes=self._notes(left),
+            extra=extra | told | _read_of(parts),
+            notes=(*self._notes(left), *([told["reason"]] if "rewritten" in told else [])),
         )
 
     # ------------------------------------------------------------------ what is left out
@@ -436,6 +434,22 @@ def _some(values: Sequence[str]) -> str:
 
 def _ordered(left: Mapping[str, Iterable[str]]) -> LeftOut:
     return {column: sorted(left[column]) for column in sorted(left)}
+
+
+def _untold(changes: Changes, columns: PartitionColumns) -> dict[str, Any]:
+    """Why more partitions count as changed than did, and what would tell; nothing as a rule."""
+    exact = f"in a table partitioned by {columns.quoted}"
+    if changes.untold:
+        return {"reason": f"files are gone and do not tell what they held; they do {exact}", "untold": changes.untold}
+    if not changes.rewritten:
+        return {}
+    files = changes.rewritten
+    which = "a file that was rewritten holds" if files == 1 else f"{files:,} files that were rewritten hold"
+    reason = (
+        f"{which} several partitions, all of which count as changed; those alone whose rows changed do {exact}, or one "
+        f"that keeps a change feed ({FEED} = true)"
+    )
+    return {"reason": reason, "rewritten": files}
 
 
 def _read_of(parts: TableParts | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import writable
 from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, FileAction
@@ -42,11 +42,13 @@ class Changes:
         changed: Partitions some of whose rows came, went or changed, and that still hold some.
         removed: Partitions that held rows and hold none now.
         untold: Files that are gone and told too little: what they may have held counts as changed.
+        rewritten: Files of several partitions of which some rows changed, and nothing tells which: all count.
     """
 
     changed: PartitionSet = NOTHING
     removed: PartitionSet = NOTHING
     untold: int = 0
+    rewritten: int = 0
 
 
 @dataclass(slots=True)
@@ -147,11 +149,22 @@ class TableParts:
             touched = were | are
         else:
             touched = _touched(commits, {gone[key]: lost[key] for key in lost}, {came[key]: new[key] for key in new})
+        touched, rewritten = touched & self._fed(commits), _rewritten(commits, lost)
         if not gone:
             return Changes(touched, untold=len(unread))
         empty = self.lost(were | are if moved else were - are, version)
         removed = self._held_before(empty, seen, coverage) if moved else empty
-        return Changes(touched - empty, removed, len(maybe) + len(unread))
+        return Changes(touched - empty, removed, len(maybe) + len(unread), rewritten)
+
+    def _fed(self, commits: Sequence[Commit]) -> PartitionSet:
+        """What a row came into, went from or changed in, commit by commit, as far as the change feed tells it."""
+        if not any(commit.changes for commit in commits):
+            return EVERYTHING
+        files = [file for commit in commits for file in commit.changes or commit.files]
+        rows = self._by_key({file.key: file for file in files}, {file.key: self._part(file) for file in files}, {})
+        if any(isinstance(each, OSError) for each in rows.values()):  # one was vacuumed
+            return EVERYTHING
+        return PartitionSet.of_slots(cell for each in _apart(rows)[0].values() for cell in each)
 
     def _held_before(self, parts: PartitionSet, seen: int, coverage: PartitionSet) -> PartitionSet:
         """What of ``parts`` was held by version ``seen``; a file that moved may hold rows that came since."""
@@ -324,6 +337,13 @@ def _known(part: FilePart, kept: Array | None) -> Rows | None:
         return None
     left = rows - (len(kept) - kept.true_count)
     return {cell: left} if left else {}
+
+
+def _rewritten(commits: Sequence[Commit], gone: Mapping[str, Rows]) -> int:
+    """How many files of several partitions went for others, in commits that tell nothing of their rows."""
+    told = (commit for commit in commits if not commit.changes and commit.operation not in _ONLY_LESS)
+    for_others = (commit for commit in told if len({file.added for file in commit.files}) > 1)
+    return sum(len(gone.get(file.key, ())) > 1 for commit in for_others for file in commit.files if not file.added)
 
 
 def _touched(
