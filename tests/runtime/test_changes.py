@@ -84,7 +84,7 @@ STEPS = st.lists(
 @given(STEPS, st.booleans())
 def test_every_version_is_read_once_and_in_order(steps, adds):
     """A table that is made anew is read anew, but not into what only adds, which waits for a person."""
-    w = world(Append() if adds else Upsert(("k",), recomputable=False))
+    w = world(Append() if adds else Upsert(("k",)))
     table, version = 0, 0
     update(w, "0", 0)
     for step in steps:

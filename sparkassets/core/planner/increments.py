@@ -109,6 +109,11 @@ def positions(context: PlanningContext, asset: AssetSpec) -> dict[str, Position]
     }
 
 
+def reached(context: PlanningContext, asset: AssetSpec) -> dict[str, str]:
+    """The watermarks of who has read all of these."""
+    return {name: str(position) for name, position in positions(context, asset).items()}
+
+
 def _by_changes(inlet: InletSpec) -> bool:
     return isinstance(inlet.read, ReadChanges)
 

@@ -11,7 +11,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import writable
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.increments import positions
+from sparkassets.core.planner.increments import reached
 from sparkassets.core.planner.losses import advised
 from sparkassets.core.planner.news import causes, everything
 from sparkassets.core.planner.pending import meant, pending
@@ -145,8 +145,7 @@ def _whole(context: PlanningContext, marking: Marking, state: AssetState) -> Mar
     consumption, events, cursor = used or (Consumption(), (), None)
     came = EVERYTHING if kind == "done" else NOTHING
     said = (kind, EVERYTHING, marking.reason, marking.by, came)
-    reached = {each: str(position) for each, position in positions(context, asset).items()}
-    return MarkEntry(name, asset.uri, *said, consumption, events, cursor, watermarks=reached)
+    return MarkEntry(name, asset.uri, *said, consumption, events, cursor, watermarks=reached(context, asset))
 
 
 def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:

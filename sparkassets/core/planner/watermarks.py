@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wording import plural
-from sparkassets.core.runs import Position
+from sparkassets.core.runs import Pin, Position
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
 from sparkassets.frozen import frozen
 
@@ -47,15 +48,20 @@ def watermarks(context: PlanningContext, asset: AssetSpec) -> tuple[Watermark, .
 
 def watermark(context: PlanningContext, state: AssetState, inlet: InletSpec) -> Watermark:
     """How far the inlet was read for the asset of that state."""
-    text, dataset = state.watermarks.get(inlet.name), context.dataset(inlet)
+    dataset = context.dataset(inlet)
     newest_at = dataset.at if dataset.seq else None
     if isinstance(inlet.read, ReadAfter):
         unused = len(context.unused(state, [inlet.uri])) if inlet.uri in state.spec.listens else None
-        return Watermark(inlet.name, inlet.read.column, text, None, unused, newest_at)
-    position, table = Position.parse(text or ""), context.state.assets.get(inlet.name)
-    newest = table.version if table is not None else None
+        return Watermark(inlet.name, inlet.read.column, state.watermarks.get(inlet.name), None, unused, newest_at)
+    pin, position = context.pin(inlet, EVERYTHING), Position.parse(state.watermarks.get(inlet.name, ""))
     if position is None:
-        return Watermark(inlet.name, None, None, newest, None, newest_at)
-    same = table is not None and table.table_id == position.table_id and newest is not None
-    behind = max(0, newest - position.version) if same and newest is not None else None
-    return Watermark(inlet.name, None, str(position.version), newest, behind, newest_at)
+        return Watermark(inlet.name, None, None, pin.version, None, newest_at)
+    behind = _behind(position, pin)
+    return Watermark(inlet.name, None, str(position.version), pin.version, behind, newest_at)
+
+
+def _behind(position: Position, pin: Pin) -> int | None:
+    """How many versions of the table came since; None of another table."""
+    if pin.version is None or pin.table_id != position.table_id:
+        return None
+    return max(0, pin.version - position.version)
