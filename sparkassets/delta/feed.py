@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from sparkassets.core.runs import ChangesTold, Position
-from sparkassets.delta.log import Commit, DeltaLog
+from sparkassets.delta.log import Commit, DeltaLog, FileAction
 from sparkassets.files.stores import local_path
 from sparkassets.frozen import frozen
 
@@ -45,12 +45,14 @@ class TableChanges:
         fed: By the feed, ascending.
         appended: Commits of the time without the feed, which only added files.
         only_inserts: No row was updated or deleted.
+        files: That are read for all that.
     """
 
     told: ChangesTold = ChangesTold()
     fed: tuple[Fed, ...] = ()
     appended: tuple[Commit, ...] = ()
     only_inserts: bool = True
+    files: tuple[FileAction, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -121,7 +123,8 @@ class _Walk:
                 untold = untold or commit
         if untold is None:
             only = all(_only_adds(commit) for commit in self.commits)
-            return TableChanges(ChangesTold(), tuple(self.fed), tuple(self.appended), only_inserts=only)
+            read = tuple(file for commit in self.commits for file in commit.changes or commit.files)
+            return TableChanges(ChangesTold(), tuple(self.fed), tuple(self.appended), only_inserts=only, files=read)
         which = f"version {untold.version}" + (f" ({untold.operation})" if untold.operation else "")
         if _is_on(self.properties):
             return _lost(f"{which} changed rows before its change feed was on")

@@ -24,6 +24,7 @@ class FileAction:
         vector: Whether rows of it are deleted by a deletion vector.
         partition: Value as text (or None) by the column's physical name; None where the action does not tell.
         stats: The statistics, an empty mapping without any.
+        size: Bytes; 0 where the action does not tell.
     """
 
     added: bool
@@ -32,6 +33,7 @@ class FileAction:
     vector: bool
     partition: Mapping[str, str | None] | None
     stats: Mapping[str, Any]
+    size: int = 0
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -272,4 +274,5 @@ def _file(kind: str, action: Mapping[str, Any]) -> FileAction:
         vector=bool(mark),
         partition=action.get("partitionValues"),
         stats=json.loads(action.get("stats") or "{}"),
+        size=int(action.get("size") or 0),
     )

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.runs import Pin, Volume
+from sparkassets.core.runs import Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.delta.errors import reason
+from sparkassets.delta.feed import table_changes
 from sparkassets.delta.slices import TableFiles
 from sparkassets.errors import SourceError
 from sparkassets.files import list_files, rowless
@@ -46,6 +47,8 @@ class ReadVolumes:
     def _of_table(self, asset: AssetSpec, path: str, pin: Pin) -> Volume:
         if pin.version is None:
             return Volume()  # it was never written: a run reads a table without rows
+        if pin.low is not None and (since := Position.parse(pin.low)) is not None:
+            return _of_changes(path, since, pin.version)
         key = path, pin.table_id, pin.version
         if key not in self._tables:
             self._tables[key] = _files_of(*key)
@@ -65,6 +68,17 @@ class ReadVolumes:
         partitioned = asset.partitioning.is_partitioned
         seen = (each for each in slots if known.position.get(each[0]))
         return _sum(each for each in seen if not partitioned or pin.parts.overlaps(each[1]))
+
+
+def _of_changes(path: str, since: Position, version: int) -> Volume:
+    """The files that tell what changed after a position."""
+    try:
+        changes = table_changes(path, since, version)
+    except (SourceError, OSError) as error:
+        return Volume(None, None, str(error.args[0]) if isinstance(error, SourceError) else str(error))
+    if changes.told.kind != "told":
+        return Volume(None, None, changes.told.reason)
+    return Volume(sum(file.size for file in changes.files), len(changes.files))
 
 
 def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str:

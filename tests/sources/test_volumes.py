@@ -11,7 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition
-from sparkassets.core.runs import Pin, Volume
+from sparkassets.core.runs import Pin, Position, Volume
+from sparkassets.delta.log import DeltaLog
 from sparkassets.sources.volumes import ReadVolumes
 from tests.sources.looks import DAYS, Source, write
 
@@ -69,6 +70,27 @@ class TestATable:
         source = Source(path, kind="delta", partition=SHOPS)
         assert read(source, "2025-01-01,b", version=1) == size(path, "day=2025-01-01/shop=b")
         assert read(source, "2025-01-01", version=1) == size(path, "")
+
+    def test_of_changes_is_read_what_tells_them(self, path):
+        """Of a small commit on a large table its own files, so that a budget holds no such run back."""
+        write_deltalake(path, day(1, count=1000), configuration={"delta.enableChangeDataFeed": "true"})
+        write_deltalake(path, day(2), mode="append")
+        DeltaTable(path).update(updates={"x": "7"}, predicate="day = '2025-01-01' AND x = 3")
+        since = Position(str(DeltaTable(path).metadata().id), 0)
+        asset = Source(path, kind="delta").asset
+        known = AssetState(asset.name, FoldSpec(asset.uri))
+
+        def changed(version, since):
+            pin = Pin(asset.uri, 1, since.table_id, version, low=str(since))
+            return ReadVolumes().volume(asset, pin, known)
+
+        (fed,) = Path(path, "_change_data").glob("*.parquet")
+        (came,) = (file.path for file in DeltaLog(path).after(0)[0].files)
+        assert changed(1, since) == Volume(Path(path, came).stat().st_size, 1)
+        assert changed(2, since) == Volume(Path(path, came).stat().st_size + fed.stat().st_size, 2)
+        fed.unlink()
+        assert changed(2, since) == Volume(None, None, "files of version 2 are gone")
+        assert changed(2, Position(since.table_id, 2)) == Volume(0, 0)
 
     def test_that_was_never_written_has_no_rows(self, path):
         assert read(Source(path, kind="delta")) == Volume(0, 0)
