@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -138,9 +138,15 @@ class Looking(Opened):
                 lines = tuple(Node(line) for line in change.difference)
                 clause = f"the code changed: {said(change)}; {price(change, context.project)}"
                 node = replace(node, children=(*node.children, Node(clause, None, lines)))
-        why = self._adapters.targets().why_spark(spec)
-        told = "runs are committed by the driver" if why is None else f"runs are committed by Spark: {why}"
-        return replace(node, children=(*node.children, Node(told)))
+        told = (Node(text) for text in self._committers([context.asset(name) for name in spec.written]))
+        return replace(node, children=(*node.children, *told))
+
+    def _committers(self, tables: Sequence[AssetSpec]) -> Iterator[str]:
+        """Who commits to these tables, by which of them where it is not the same."""
+        whys = {table.name: self._adapters.targets().why_spark(table) for table in tables}
+        for name, why in whys.items() if len({*whys.values()}) > 1 else [("", next(iter(whys.values())))]:
+            who = "the driver" if why is None else f"Spark: {why}"
+            yield f"{name}: runs are committed by {who}" if name else f"runs are committed by {who}"
 
     def status(self, *, at: datetime | str | None = None) -> list[AssetStatus]:
         """Every asset at a glance, upstream first."""
@@ -163,6 +169,7 @@ class Looking(Opened):
 
         context = self._context(at=at)
         spec = self._partitioned(context, asset)
+        spec = context.asset(spec.maker) if spec.maker else spec
         state = context.state_of(spec)
         return {
             key: made.definition.id

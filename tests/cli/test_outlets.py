@@ -43,6 +43,7 @@ def test_a_run_of_the_asset_is_told_once_and_followed_by_what_reads_its_outlets(
     down = asked("impact", "split", "--partition", keys[0])["downstream"]
     assert [each["asset"] for each in down] == ["small", "large", "sum"]
     assert said("explain", "large")[1].splitlines()[1].endswith("the runs of split write it")
+    assert said("explain", "split")[1].splitlines()[-1] == "└─ runs are committed by the driver"
 
 
 def test_an_outlet_that_is_selected_brings_its_maker(asked):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.graph import graph_document, graph_of
 from sparkassets.core.journal.entries import EventEntry, OutletEntry, PauseEntry, SpecEntry, SuccessEntry
 from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
@@ -17,6 +18,7 @@ from sparkassets.core.journal.losses import entry_of
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.partitions import EVERYTHING, NOTHING
+from sparkassets.core.planner.changes import code_changes
 from sparkassets.core.planner.explain import explain
 from sparkassets.core.planner.impact import impact, impact_of
 from sparkassets.core.planner.marking import Marking, entries
@@ -405,3 +407,17 @@ def test_random_histories_end_with_all_outlets_whole(*, random: Random, steps: i
         assert states[name].coverage.covers(wanted), name
     for name in ("train", "test"):
         assert told.state.dataset(name).coverage == states[name].coverage
+
+
+def test_a_change_of_code_is_that_of_the_asset_and_reaches_who_reads_its_outlets():
+    def split(sql: str):
+        return asset("split", "s", definition=Definition.of(sql=sql), on_code_change="backfill")
+
+    told = ran(asset("fit", "train"), asset("check", "test"), maker=split("SELECT 1"))
+    changed(told, *multi(split("SELECT 2"), "train", "test"), asset("fit", "train"), asset("check", "test"))
+    (change,) = code_changes(told.context())
+    assert (change.asset, change.blocks, set(change.downstream)) == ("split", days(WEEK), {"fit", "check"})
+    assert set(change.readers) <= {"fit", "check"}
+    assert told.due() == {"split": [WEEK]}
+    told.run_all()
+    assert told.due() == {}
