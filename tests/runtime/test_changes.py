@@ -24,11 +24,14 @@ MOMENTS = ("compute", "write", "written")
 
 
 class Reading(FakeEngine):
-    """Its runs reach the version that they pinned."""
+    """Its runs reach the version that they pinned, and refuse what cannot be told, as the real reader does."""
 
     def compute(self, order, *, attempt):
         made = super().compute(order, attempt=attempt)
         pin = order.pins["s"]
+        since = Position.parse(pin.low or "")
+        if since is not None and since.table_id != pin.table_id:
+            raise RunError("from where its changes cannot be told")
         made.measures["watermarks"] = {"s": str(Position(pin.table_id, pin.version))}
         return made
 
