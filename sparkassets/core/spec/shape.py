@@ -53,6 +53,15 @@ _WORDS: Final = {
 }
 _TAG: Final = re.compile("<[a-z]+>")
 """The branch of a union, which pydantic puts among the keys."""
+_WRITES: Final = {
+    "upsert": "{upsert: {keys: [<column>]}}",
+    "merge": "{upsert: {keys: [<column>]}}",
+    "publish": "{publish: {keep: 10}}",
+    "overwrite": "replace",
+}
+"""What is meant by a write that is none."""
+_CHOICES: Final = {"partition.by": FIXED, "partition.segments": ("runtime",)}
+"""Words of values that may be something else, too."""
 _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
 
 
@@ -137,9 +146,14 @@ def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _F
         product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
         return _Finding(path, f"{key!r} belongs to a partition by time, not beside 'segments'", product, at_key=True)
     known = files.keys_of(inner)
-    hint = did_you_mean(key, known)
+    hint = "replace and append have no options: write `write: <name>`" if _is_plain_write(path) else None
+    hint = hint or did_you_mean(key, known)
     meant = nearest(key, known) if len(path) == 1 else None
     return _Finding(path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant)
+
+
+def _is_plain_write(path: Path) -> bool:
+    return path in {("write", "replace"), ("write", "append")}
 
 
 def _described(path: Path, model: type[BaseModel], data: dict[str, Any]) -> type[BaseModel]:
@@ -189,11 +203,10 @@ def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
     if path == ("strategy",) and isinstance(value, dict):
         named = next((key for key in value if key in files.WITHOUT_OPTIONS), None)
         return f"{named} has no options: write strategy: {named}" if named else None
-    if value == "upsert" and path == ("write",):
-        return "write {upsert: {keys: [<column>]}}"
-    if value == "publish" and path == ("write",):
-        return "write {publish: {keep: 10}}"
-    return meant_by(value, FIXED) if _general(path) == "partition.by" and isinstance(value, str) else None
+    if path == ("write",) and value in _WRITES:
+        return f"write {_WRITES[str(value)]}"
+    choices = _CHOICES.get(_general(path))
+    return meant_by(value, choices) if choices is not None and isinstance(value, str) else None
 
 
 def _general(path: Path) -> str:

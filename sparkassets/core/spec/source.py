@@ -63,6 +63,8 @@ def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
             return PathPattern.parse(keys.path, _segment_columns(keys))
         except PatternError as error:
             (at / "path").problem(str(error.args[0]), hint=error.hint)
+    elif "source" in at.document.failed:
+        return None  # maybe it was to be one of files
     elif mark := next((each for each in _PATTERN_MARKS if each in keys.path), None):
         message = f"the path of a table cannot vary, but holds {mark!r}"
         (at / "path").text_problem(keys.path.index(mark), message, width=1)

@@ -21,6 +21,8 @@ _YEARS: Final = 10
 _SHOWN: Final = 200
 """Characters of another library's error."""
 
+_WEEKENDS = frozenset({"weekend", "weekends"})
+
 
 @frozen
 class Session:
@@ -110,7 +112,8 @@ def exchange(code: str) -> Exchange:
     names = _library(code).get_calendar_names(include_aliases=True)
     if code not in names:
         expected = "expected a country such as DE, a part of one such as US-NY, or an exchange such as XNYS"
-        raise TimetableError(f"unknown calendar '{code}'; {expected}", hint=meant_by(code, names))
+        hint = "weekends are the cron '* * * * SAT,SUN'" if code.lower() in _WEEKENDS else meant_by(code, names)
+        raise TimetableError(f"unknown calendar '{code}'; {expected}", hint=hint)
     _known(code)
     return Exchange(code)
 

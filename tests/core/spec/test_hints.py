@@ -41,6 +41,34 @@ def told(text: str) -> str:
         ),
         ("partition: {bye: day, column: day}", "a.yml:2:13: unknown key 'bye' in 'partition'", "did you mean 'by'?"),
         (
+            "partition: {by: day, column: day}\nwrite: overwrite",
+            "a.yml:3:8: 'write' is 'overwrite'; expected replace or append",
+            "write replace",
+        ),
+        (
+            "partition: {by: day, column: day}\nwrite: {replace: {}}",
+            "a.yml:3:9: unknown key 'replace' in 'write'",
+            "replace and append have no options: write `write: <name>`",
+        ),
+        (
+            "partition: {segments: runtme, column: region}",
+            "a.yml:2:23: 'segments' in 'partition' is 'runtme'; expected a list of keys such as [de, nl], or runtime",
+            "did you mean 'runtime'?",
+        ),
+        (
+            "source: cvs\npath: landing/{day}.csv",
+            "a.yml:2:9: 'source' is 'cvs'; expected true, delta, csv, json or parquet",
+            "did you mean 'csv'?",
+        ),
+        (
+            "partition: {by: day, column: day, exclude: weekends}",
+            (
+                "a.yml:2:44: unknown calendar 'weekends'; expected a country such as DE, a part of one such as US-NY, "
+                "or an exchange such as XNYS"
+            ),
+            "weekends are the cron '* * * * SAT,SUN'",
+        ),
+        (
             'partition: {segments: ["\\0", de], column: region}',
             "a.yml:2:24: this text holds the character U+0000, which neither paths nor SQL can have",
             None,
