@@ -19,6 +19,7 @@ from sparkassets.core.planner.redefined import others, own_id, there_of
 from sparkassets.core.planner.redo import left_of, requested
 from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.skipped import by_mark, without_all
+from sparkassets.core.planner.upcoming import upcoming
 from sparkassets.core.planner.watermarks import watermark
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -210,6 +211,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
             for inlet, lost, gone in kept(context, asset, current)
         ),
         ("missing", found.missing, True),
+        ("missing once what runs first is done", upcoming(context, asset) - found.missing, None),
         *(
             (f"stale, {name} changed{_since(context, asset, state, name, stale & blocks)}", stale, True)
             for name, stale in found.stale.items()

@@ -11,16 +11,16 @@ from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.context import Decision, PlanningContext
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.kept import kept
 from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.pending import Pending, pending
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.planner import decision_of
 from sparkassets.core.planner.redefined import notice
 from sparkassets.core.planner.redo import requested
 from sparkassets.core.planner.timing import due_ticks
+from sparkassets.core.planner.upcoming import decision, upcoming
 from sparkassets.core.planner.watermarks import Watermark, watermarks
 from sparkassets.core.planner.wording import prefixed
 from sparkassets.core.spec.model import AssetSpec
@@ -122,13 +122,6 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     )
 
 
-def decision(context: PlanningContext, asset: AssetSpec) -> Decision:
-    """What is decided for the asset; where a plan was made with the context, by that."""
-    if asset.name not in context.decided:
-        context.decided[asset.name] = decision_of(context, asset)
-    return context.decided[asset.name]
-
-
 def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
     """What of the asset its budget holds back."""
     if asset.budget is None:
@@ -194,7 +187,7 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
     return {
         "current": count(current),
         "stale": count(found.all_stale - state.failed_blocks),
-        "missing": count((found.missing | _coming(context, asset, have)) - state.failed_blocks),
+        "missing": count((found.missing | upcoming(context, asset)) - state.failed_blocks),
         "failed": count(failed),
         "kept": count(_kept(context, asset, current)),
         "skipped": count(found.skipped - again),
@@ -245,7 +238,7 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     yield "failed", _failed(found, state, again)
     yield "requested", again
     yield "skipped", found.skipped
-    yield "missing", found.missing | _coming(context, asset, have)
+    yield "missing", found.missing | upcoming(context, asset)
     yield "stale", found.all_stale
     yield "unlisted", asset.partitioning.unknown(have)
     yield "kept", _kept(context, asset, have)
@@ -256,12 +249,6 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
 def _failed(found: Pending, state: AssetState, again: PartitionSet) -> PartitionSet:
     """What failed of that which is due or asked for ``again``; what failed by lookback alone is as it was."""
     return state.failed_blocks & (found.due | again)
-
-
-def _coming(context: PlanningContext, asset: AssetSpec, have: PartitionSet) -> PartitionSet:
-    """What is not there and comes after what runs first, so that the plan names it although nobody wants it yet."""
-    coming = decision(context, asset).coming
-    return NOTHING if coming.is_everything else asset.partitioning.inside(coming) - have
 
 
 def _kept(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:

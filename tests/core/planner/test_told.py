@@ -195,6 +195,7 @@ class TestWhatComesAfterWhatRunsFirst:
         story.change(source("s"), asset("up", "s", by=None, segments={"shop": ("berlin", "paris")}), down)
         assert story.waits("down") == ["waits for up paris, which runs first"]
         assert grid(story, "down") == {"berlin": "current", "paris": "missing"}
+        assert "1 partition missing once what runs first is done: paris" in explained(story, "down", "paris")
         status = asset_status(story.context(), story.project.assets["down"])
         assert (status.current, status.missing) == (1, 1)
 
