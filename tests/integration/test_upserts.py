@@ -46,6 +46,11 @@ class Customers:
     def rows(self):
         return rows(self.spark, self.asset)
 
+    def unchanged(self, run):
+        """What of the run is no news."""
+        (found,) = target(self.engine, run).committed([run.run])
+        return target(self.engine, run).compared(run, found).unchanged
+
     def counts(self, run):
         (found,) = target(self.engine, run).committed([run.run])
         return row_counts(found.operation, found.metrics)
@@ -171,8 +176,11 @@ def test_without_an_order_the_later_run_counts(engine, spark, tmp_path):
         Path(made.asset.storage.path, "_sparkassets").iterdir()
     )
     assert made.counts(run)["updated"] == 1
-    same = made.run((2, "c"), (3, "d"))
+    there = DeltaTable(made.asset.storage.path)
+    same = made.run((2, "c"), (3, "d"), told=(str(there.metadata().id), there.version()))
     assert made.counts(same)["rows"] == 0
+    assert made.unchanged(same).is_everything
+    assert not made.unchanged(run)
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["new table", "table there"])
