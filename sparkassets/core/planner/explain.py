@@ -59,7 +59,9 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     blocks = meant(context, asset, state, blocks)
     runs, children = _planned(context, found, asset, blocks)
     if asset.source is not None:
-        return Node(asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state)))
+        return Node(
+            asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state, blocks))
+        )
     children += [Node(note, holds=None) for note in of_table(context, asset, state)]
     children.append(_schedule(context, asset, state))
     if asset.partitioning.is_partitioned:
@@ -117,12 +119,15 @@ def _wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> Node:
     return Node(said, holds=None if item.quiet else False)
 
 
-def _source(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Node]:
-    """What came of an asset that others write."""
+def _source(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> list[Node]:
+    """What came of an asset that others write, of these of its partitions."""
     dataset, found = context.state.dataset(asset.uri), [Node(_newest(context, asset.uri, state))]
-    if dataset.coverage:
-        count = plural(asset.partitioning.count(dataset.coverage), "partition")
-        found.append(Node(f"{count}: {labels(dataset.coverage, asset.partitioning)}"))
+    if there := dataset.coverage & blocks:
+        count = plural(asset.partitioning.count(there), "partition")
+        found.append(Node(f"{count}: {labels(there, asset.partitioning)}"))
+    asked = not blocks.is_everything and asset.partitioning.can_list(blocks)
+    if asked and (lacking := blocks - dataset.coverage):
+        found.append(Node(f"not there: {labels(lacking, asset.partitioning)}", holds=False))
     return found
 
 

@@ -223,3 +223,11 @@ def test_what_came_out_the_same_is_told():
     story.observed("s", "2025-01-02")
     story.succeed("a", story.claim(story.plan().runs[0]), unchanged=days("2025-01-02"))
     assert explained(story, "a").splitlines()[-1].endswith("; it came out the same")
+
+
+def test_a_source_is_explained_by_the_partitions_that_are_asked_about():
+    story = Story(project(source("s"), asset("a", "s")), now="2025-01-10")
+    story.observed("s", "2025-01-01..2025-01-03")
+    assert explained(story, "s").splitlines()[-1] == "  3 partitions: 2025-01-01..2025-01-03"
+    lines = explained(story, "s", "2025-01-03..2025-01-04").splitlines()
+    assert lines[-2:] == ["  1 partition: 2025-01-03", "  - not there: 2025-01-04"]
