@@ -8,6 +8,7 @@ parts, or in none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.spark.own_session import is_remote
@@ -28,12 +29,11 @@ def hold_common(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN401  a d
     """
     if len(frames) < 2 or is_remote(frames[0].sparkSession):  # noqa: PLR2004  two have something in common
         return None
-    found = _common([frame._jdf.queryExecution().analyzed() for frame in frames])  # noqa: SLF001  no other way
-    if found is None:
-        return None
-    session = frames[0].sparkSession
-    made = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(frames[0]._jdf.sparkSession(), found)  # noqa: SLF001
-    return made.persist()
+    with suppress(Exception):  # a platform's own Spark may have no such classes: nothing is held then
+        found = _common([frame._jdf.queryExecution().analyzed() for frame in frames])  # noqa: SLF001  no other way
+        jvm, session = frames[0].sparkSession._jvm, frames[0]._jdf.sparkSession()  # noqa: SLF001
+        return None if found is None else jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, found).persist()
+    return None
 
 
 def _common(plans: Sequence[Any]) -> Any | None:  # noqa: ANN401  a plan of the JVM
