@@ -134,8 +134,10 @@ def refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int
         raise _conflict(change.owner, "moved the rows that are replaced to other files")
 
 
-def create(path: str, change: Change, *, layout: Sequence[str]) -> None:
-    """Makes a table with the change's schema and files as its first version.
+def create(
+    path: str, change: Change, *, layout: Sequence[str], properties: Mapping[str, str | None] | None = None
+) -> None:
+    """Makes a table with the change's schema and files as its first version, and these properties.
 
     Raises:
         CommitConflictError: Another writer made it first.
@@ -153,6 +155,7 @@ def create(path: str, change: Change, *, layout: Sequence[str]) -> None:
             list(change.adds),
             mode="error",
             partition_by=list(layout),
+            configuration=dict(properties or {}),
             commit_properties=change.properties(),
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
         )

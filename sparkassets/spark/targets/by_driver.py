@@ -18,7 +18,7 @@ from sparkassets.core.writes import Publish
 from sparkassets.delta.commit import Change, CommitConflictError, commit, create, is_in
 from sparkassets.delta.features import keeps_paths, reason_of_columns, required_columns
 from sparkassets.delta.footers import KEEPS_BOUNDS
-from sparkassets.delta.iterations import IterationRows, make_readable
+from sparkassets.delta.iterations import KEPT, IterationRows, make_readable
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.slices import Slices, sliced, touching
@@ -258,7 +258,7 @@ def _publish(staged: Staged, files: Sequence[StagedFile], *, marker: CommitMarke
     )
     make_readable(path, attempt_of(work.asset, marker), files, change, schema=schema, layout=layout)
     if table is None:
-        create(path, change, layout=layout)
+        create(path, change, layout=layout, properties=KEPT)
     else:
         commit(path, table, change, since=made.read_version)
 
@@ -328,7 +328,8 @@ def make(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) -> None:
     fields = _nullable(schema)
     change = Change(asset.name, marker.app_id, marker.version, describe(marker), schema=_schema(fields))
     try:
-        create(path_of(asset), change, layout=layout_of(asset, schema, None))
+        kept = KEPT if isinstance(asset.write, Publish) else None
+        create(path_of(asset), change, layout=layout_of(asset, schema, None), properties=kept)
     except CommitConflictError as error:
         raise FenceConflictError(str(error)) from error
 

@@ -1,0 +1,185 @@
+"""Iterations through the fold and back from storage, against a plain model of all that was ever published."""
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import instant
+from sparkassets.core.journal.codec import decode, encode, from_row, to_row
+from sparkassets.core.journal.entries import ClaimEntry, Numbered, SuccessEntry
+from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.iterations import seen
+from sparkassets.core.journal.retiring import retire
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.runs import Pin, RunRequest
+from sparkassets.core.strategies import EveryInstance, FullRefresh
+from sparkassets.core.writes import Publish
+from tests.builders import Story, asset, project, source
+
+KEYS = ("2025-01-01", "2025-01-02", "2025-01-03")
+
+
+@dataclass
+class Model:
+    """All that ever was: what each version showed of each partition, and who reads what.
+
+    Attributes:
+        shown: By version, partition to the run that readers saw.
+        readers: By their tokens, the runs that each reads.
+        removed: Runs whose folders may be gone.
+    """
+
+    shown: dict[int, dict[str, str]] = field(default_factory=lambda: {0: {}})
+    order: list[str] = field(default_factory=list)
+    readers: dict[int, set[str]] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+
+    @property
+    def now(self) -> dict[str, str]:
+        return self.shown[max(self.shown)]
+
+    def show(self, version: int, run: str, keys: set[str]) -> None:
+        self.shown[version] = {**self.now, **dict.fromkeys(keys, run)}
+
+
+class World:
+    """A publisher and a reader, whose journal is stored and read back at every step."""
+
+    def __init__(self, *, partitioned: bool, keep: int) -> None:
+        by, strategy = ("day", EveryInstance()) if partitioned else (None, FullRefresh())
+        self.asset = asset("x", "s", by=by, write=Publish(keep), strategy=strategy)
+        self.reader = asset("r", "x", by=None)
+        self.story = Story(project(source("s", by=by), self.asset, self.reader))
+        self.state: State = self.story.state
+        self.model, self.keep, self.partitioned = Model(), keep, partitioned
+        self.version = 0
+
+    def commit(self, *entries) -> int:
+        for entry in entries:
+            numbered = Numbered(entry, self.state.seq + 1, instant(1_735_700_000 + self.state.seq), "d")
+            assert from_row(to_row(numbered)) == numbered
+            self.state = fold(self.state, [from_row(to_row(numbered))], commit=self.state.commit + 1)
+            self.state = decode(encode(self.state), journal_id=self.state.journal_id)
+        return self.state.seq
+
+    def blocks(self, key: str) -> PartitionSet:
+        return self.asset.partitioning.parse(key) if self.partitioned else EVERYTHING
+
+    def claim(self, name: str, blocks: PartitionSet = EVERYTHING, **more) -> int:
+        request = RunRequest(asset=name, kind="backfill", blocks=blocks, **more)
+        return self.commit(ClaimEntry(request, f"{name}-{self.state.seq + 1}", 600, "i", "h"))
+
+    def publish(self, key: str, *, beside: bool) -> None:
+        beside = beside and not self.partitioned and bool(self.model.now)
+        token = self.claim("x", self.blocks(key))
+        self.version += 1
+        run = f"x-{token}"
+        self.success(token, run, key, iteration=f"{run}.{token}.1", beside=beside)
+        self.model.order.append(run)
+        if not beside:
+            self.model.show(self.version, run, {key} if self.partitioned else {"all"})
+        self.remove()
+
+    def roll_back(self, place: int) -> None:
+        known = self.state.assets["x"].iterations
+        if known:
+            found = known[place % len(known)]
+            token = self.claim("x", found.blocks, restores=found.run)
+            self.remove()  # of another driver, meanwhile
+            self.version += 1
+            key = self.asset.partitioning.labels(found.blocks)[0] if self.partitioned else "all"
+            self.success(token, f"x-{token}", key, restores=found.run)
+            self.model.show(self.version, found.run, {key})
+
+    def success(self, token: int, run: str, key: str, **more) -> None:
+        found = SuccessEntry("x", self.asset.uri, run, token, token, self.blocks(key), "t", self.version, **more)
+        self.commit(found)
+
+    def read(self) -> None:
+        if self.model.now:
+            pin = self.pin(self.state)
+            assert bool(pin.iteration) is not self.partitioned
+            self.model.readers[self.claim("r", pins={"x": pin})] = set(self.model.now.values())
+
+    def pin(self, state: State) -> Pin:
+        """What a run of the reader would read."""
+        planning = PlanningContext(self.story.project, state, 0, 0)
+        return planning.pin(self.story.project.assets["r"].inlets["x"], EVERYTHING)
+
+    def ended(self, place: int) -> None:
+        if self.model.readers:
+            token = sorted(self.model.readers)[place % len(self.model.readers)]
+            del self.model.readers[token]
+            chain = tuple(link for link in self.state.assets["r"].chain if link.token != token)
+            known = {**self.state.assets, "r": replace(self.state.assets["r"], chain=chain)}
+            self.state = replace(self.state, assets=known)
+
+    def remove(self) -> None:
+        entry = retire(self.state, "x", keep=self.keep)
+        if entry is not None:
+            self.model.removed |= {*entry.runs}
+            self.commit(entry)
+
+
+STEPS = st.lists(
+    st.tuples(st.just("publish"), st.sampled_from(KEYS), st.booleans())
+    | st.tuples(st.sampled_from(["roll_back", "read", "ended", "remove"]), st.integers(0, 9), st.none()),
+    max_size=25,
+)
+
+
+@given(st.booleans(), st.integers(1, 3), STEPS)
+def test_nobody_reads_what_is_removed_and_the_newest_stay(partitioned, keep, steps):
+    world = World(partitioned=partitioned, keep=keep)
+    for step, value, beside in steps:
+        if step == "publish":
+            world.publish(value, beside=beside)
+        elif step in ("roll_back", "ended"):
+            getattr(world, step)(value)
+        else:
+            getattr(world, step)()
+        model, known = world.model, world.state.assets["x"].iterations
+        there = {each.run for each in known}
+        assert there == set(model.order) - model.removed
+        assert there >= set(model.now.values())
+        assert there >= set(model.order[-keep:])
+        assert all(there >= runs for runs in model.readers.values())
+        assert {each.run for each in seen(known)} == set(model.now.values())
+        if not model.readers:
+            world.remove()
+            left = {each.run for each in world.state.assets["x"].iterations}
+            assert left <= set(model.order[-keep:]) | set(model.now.values())
+
+
+def test_what_is_published_beside_the_newest_is_no_event():
+    world = World(partitioned=False, keep=3)
+    world.publish("all", beside=False)
+    before = world.state.dataset(world.asset.uri).seq
+    world.publish("all", beside=True)
+    assert world.state.dataset(world.asset.uri).seq == before
+    first, second = world.state.assets["x"].iterations
+    assert (seen([first, second]), second.shown) == ((first,), ())
+
+
+def test_a_rollback_is_an_event_and_settles_its_claim():
+    world = World(partitioned=False, keep=3)
+    world.publish("all", beside=False)
+    world.publish("all", beside=False)
+    before = world.state.dataset(world.asset.uri).seq
+    world.roll_back(0)
+    state = world.state.assets["x"]
+    assert world.state.dataset(world.asset.uri).seq > before
+    assert (state.chain, state.version, [each.shown for each in state.iterations]) == ((), 3, [(1, 3), (2,)])
+
+
+def test_a_version_that_others_made_is_not_an_iteration():
+    world = World(partitioned=False, keep=3)
+    world.publish("all", beside=False)
+    known = {**world.state.assets, "x": replace(world.state.assets["x"], version=7)}
+    state = replace(world.state, assets=known)
+    pin = world.pin(state)
+    assert pin == Pin(world.asset.uri, pin.seq, "t", 7)
+    assert retire(state, "x", keep=1) is None
