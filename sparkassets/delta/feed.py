@@ -8,9 +8,8 @@ changed rows; a commit without change files is told by the files that it added a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -83,7 +82,7 @@ def table_changes(path: str, position: Position, version: int) -> TableChanges:
         return _lost(f"its log no longer tells what it was in version {before}")
     walk.begin(metadata)
     found = walk.found()
-    if found.told.kind == "told" and (gone := _gone(path, commits)) is not None:
+    if found.told.kind == "told" and (gone := _gone(log, commits)) is not None:
         return _lost(f"files of version {gone} are gone")
     return found
 
@@ -123,7 +122,7 @@ class _Walk:
                 untold = untold or commit
         if untold is None:
             only = all(_only_adds(commit) for commit in self.commits)
-            read = tuple(file for commit in self.commits for file in commit.changes or commit.files)
+            read = tuple(file for commit in self.commits for file in _read_of(commit))
             return TableChanges(ChangesTold(), tuple(self.fed), tuple(self.appended), only_inserts=only, files=read)
         which = f"version {untold.version}" + (f" ({untold.operation})" if untold.operation else "")
         if _is_on(self.properties):
@@ -182,18 +181,27 @@ def _fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return fields
 
 
-def _gone(path: str, commits: Iterable[Commit]) -> int | None:
-    """The first version of which a file is gone that its changes are read from; looked for on a disk only.
+def _gone(log: DeltaLog, commits: Sequence[Commit]) -> int | None:
+    """The first version of which a file is gone that its changes are read from.
 
-    Asked of a store it would take a request for each file; there Spark's read tells.
+    On a disk all are looked for. Of a store that would take a request for each: there only those of the first version
+    that are no part of the table any more, or never were, which VACUUM takes before those of later ones.
     """
-    folder = local_path(path)
-    if folder is None:
+    if local_path(log.path) is not None:
+        return next((commit.version for commit in commits if not _there(log, _read_of(commit))), None)
+    first = next((commit for commit in commits if commit.changes or not _only_adds(commit)), None)
+    if first is None:
         return None
-    return next((c.version for c in commits if not all(Path(folder, each).exists() for each in _read_of(c))), None)
+    left = first.changes or [file for file in first.files if not file.added]
+    return None if _there(log, left) else first.version
 
 
-def _read_of(commit: Commit) -> Iterator[str]:
-    """The files in the table's folder that tell what a commit changed."""
-    paths = (file.path for file in commit.changes or commit.files)
-    return (unquote(each) for each in paths if not each.startswith(("/", "file:")) and "://" not in each)
+def _there(log: DeltaLog, files: Iterable[FileAction]) -> bool:
+    """Whether all files are there that lie in the table's folder."""
+    own = (file.path for file in files if not file.path.startswith(("/", "file:")) and "://" not in file.path)
+    return all(log.holds(unquote(path)) for path in own)
+
+
+def _read_of(commit: Commit) -> Sequence[FileAction]:
+    """The files that tell what a commit changed."""
+    return commit.changes or commit.files

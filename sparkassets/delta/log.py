@@ -78,6 +78,9 @@ class Files(Protocol):
     def read(self, name: str) -> bytes | None:
         """The whole file; None when there is none."""
 
+    def holds(self, place: str) -> bool:
+        """Whether there is a file there, from the table's folder on."""
+
     def open(self, name: str) -> Any:  # noqa: ANN401  as pyarrow takes it, which has no types
         """The file, of which only what is asked for is read."""
 
@@ -107,6 +110,10 @@ class DeltaLog:
     def content(self, version: int) -> bytes | None:
         """That version's commit as it stands in the log; None where the log does not hold it."""
         return self._files.read(_name(version))
+
+    def holds(self, place: str) -> bool:
+        """Whether a file is there, relative to the table's folder."""
+        return self._files.holds(place)
 
     def told_back(self, version: int) -> Iterator[Mapping[str, Any]]:
         """What the commits up to a version say of themselves, each with its ``version``, newest first while there.
@@ -226,6 +233,9 @@ class _LocalFiles:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
+    def holds(self, place: str) -> bool:
+        return Path(self._folder.parent, place).is_file()
+
     def open(self, name: str) -> Any:  # noqa: ANN401
         return Path(self._folder, name).open("rb")
 
@@ -239,6 +249,10 @@ class _StoreFiles:
     def token(self, name: str) -> str | None:
         (info,) = self._store.get_file_info([f"_delta_log/{name}"])
         return f"{info.size}:{info.mtime_ns}" if info.is_file else None
+
+    def holds(self, place: str) -> bool:
+        (info,) = self._store.get_file_info([place])
+        return bool(info.is_file)
 
     def open(self, name: str) -> Any:  # noqa: ANN401
         return self._store.open_input_file(f"_delta_log/{name}")

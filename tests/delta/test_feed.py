@@ -11,6 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.runs import ChangesTold, Position
 from sparkassets.delta.feed import FEED, Fed, TableChanges, table_changes
+from sparkassets.delta.log import DeltaLog
 from sparkassets.errors import SourceError
 
 ON = {FEED: "true"}
@@ -160,6 +161,21 @@ def test_files_that_were_vacuumed_are_not_told(path):
         each.unlink()
     assert told(path, 0) == ("lost", "files of version 1 are gone")
     assert told(path, 1) == ("told", "")
+
+
+def test_in_a_store_the_first_version_is_asked_for_what_vacuum_takes(path, monkeypatch):
+    """By a request for each of its files that are no part of the table."""
+    write(path, 1, 2, configuration=ON)
+    write(path, 3)
+    for number in (1, 2):
+        DeltaTable(path).delete(f"id = {number}")
+    since, asked, holds = position(path, 0), [], DeltaLog.holds
+    monkeypatch.setattr(DeltaLog, "holds", lambda log, place: asked.append(place) or holds(log, place))
+    monkeypatch.setattr("sparkassets.delta.feed.local_path", lambda _: None)
+    assert table_changes(path, since, 3).told == ChangesTold()
+    assert asked == [each.path for each in DeltaLog(path).after(1)[0].changes]
+    Path(path, asked[0]).unlink()
+    assert table_changes(path, since, 3).told == ChangesTold("lost", "files of version 2 are gone")
 
 
 def test_another_table_at_the_path_is_not_told(path):

@@ -4,6 +4,7 @@ from textwrap import dedent
 
 import pytest
 
+from sparkassets.core.instants import Duration
 from sparkassets.core.spec.model import ReadAfter, ReadChanges
 from sparkassets.core.strategies import LatestOnly
 from tests.core.spec.in_memory import compiled, errors
@@ -22,10 +23,11 @@ def reading(read, *, write="append", orders=DELTA, sql=SQL, more=""):
     [
         ("changes", ReadChanges()),
         ("{after: at}", ReadAfter("at")),
+        ("{after: at, overlap: 1h30m}", ReadAfter("at", Duration(seconds=5400))),
     ],
 )
 def test_what_is_new_is_latest_only(read, expected):
-    asset = compiled(reading(read)).assets["a"]
+    asset = compiled(reading(read, write="{upsert: {keys: [id]}}")).assets["a"]
     assert (asset.inlets["orders"].read, asset.strategy) == (expected, LatestOnly())
 
 
