@@ -1,0 +1,55 @@
+"""Publishing beside the plain write: the same rows by ``publish`` and by ``replace``, in turns; medians and the ratio.
+
+Run with ``python -m tests.benchmark.bench_publish``; the budget is 1.1.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from sparkassets import Project
+from sparkassets.app.backfilling import BackfillRequest
+from sparkassets.core.spec.model import Schedule
+from sparkassets.core.writes import Publish, Replace, Write
+from sparkassets.spark import SparkEngine
+from tests.benchmark.bench_runs import asset, project_of
+
+MODES: tuple[Write, ...] = (Replace(), Publish(3))
+REPEATS = 5
+SIZES = {"1,000 rows": 1_000, "5 million rows": 5_000_000}
+
+
+def main() -> None:
+    """Prints a line for each size and write."""
+    with tempfile.TemporaryDirectory() as folder:
+        engine = SparkEngine(project_of(Path(folder), {}))
+        engine.start()
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.getActiveSession()
+        for title, rows in SIZES.items():
+            seconds: dict[str, list[float]] = {write.name: [] for write in MODES}
+            for turn in range(REPEATS + 2):
+                for write in MODES:
+                    place = Path(folder) / str(rows) / write.name
+                    sql = f"SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t, {turn} AS turn FROM range({rows})"
+                    made = replace(asset("made", place, sql, None), inlets={}, schedule=Schedule(), unchanged="publish")
+                    ours = Project(project_of(place, {}, replace(made, write=write)))
+                    begin = time.perf_counter()
+                    (result,) = ours.backfill(BackfillRequest("made", force=True), spark).runs
+                    if turn > 1:
+                        seconds[write.name].append(time.perf_counter() - begin)
+                    assert result.status == "success", result.error
+            plain = statistics.median(seconds["replace"])
+            for name, each in seconds.items():
+                told, spread = statistics.median(each), f"{min(each):.2f}-{max(each):.2f}"
+                print(f"{title:<16} {name:<8} median {told:6.2f} s  spread {spread:<12} ratio {told / plain:.2f}")
+        engine.close()
+
+
+if __name__ == "__main__":
+    main()
