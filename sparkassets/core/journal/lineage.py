@@ -6,7 +6,7 @@ run that computed it wrote. A run read what was recorded before its claim, so it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Literal
 
@@ -181,7 +181,8 @@ class _Tracer:
 
     def _entries(self, asset: AssetSpec, asked: _Asked) -> Iterator[Numbered]:
         """What may tell of it, newest first."""
-        return (each for each in self.past(asset.uri) if each.seq < asked.before and _counts(asset, each, asked))
+        told = (each for each in self.past(asset.uri) if each.seq < asked.before and _counts(asset, each, asked))
+        return _as_shown(told, asked.version)
 
     def _traced(
         self, asset: AssetSpec, numbered: Numbered, asked: _Asked, *, own: PartitionSet, changed: tuple[str, ...]
@@ -222,6 +223,31 @@ class _Tracer:
         if up.partitioning.can_list(read.parts):
             return replace(read, origins=origins)
         return replace(read, origins=origins, parts=PartitionSet.union(each.blocks for each in origins) or EVERYTHING)
+
+
+def _as_shown(told: Iterable[Numbered], version: int | None) -> Iterator[Numbered]:
+    """What tells where the rows came from that readers saw: of what was rolled back to, its own run.
+
+    What was published beside the newest counts for who read just that ``version``.
+    """
+    sought: dict[str, PartitionSet] = {}
+    for numbered in told:
+        entry = numbered.entry
+        if not isinstance(entry, SuccessEntry):
+            yield numbered
+        elif entry.restores:
+            others = PartitionSet.union(sought.values())
+            sought[entry.restores] = sought.get(entry.restores, NOTHING) | (entry.blocks - others)
+        elif left := _shown_of(entry, sought, version):
+            yield replace(numbered, entry=replace(entry, blocks=left))
+
+
+def _shown_of(entry: SuccessEntry, sought: Mapping[str, PartitionSet], version: int | None) -> PartitionSet:
+    """What readers saw of a run's blocks; ``sought`` are those that an earlier run than it may have published."""
+    if entry.beside and entry.version != version and entry.run not in sought:
+        return NOTHING
+    hidden = PartitionSet.union(blocks for run, blocks in sought.items() if run != entry.run)
+    return entry.blocks - hidden if hidden else entry.blocks
 
 
 def _origin(asset: str, numbered: Numbered, own: PartitionSet) -> Origin:

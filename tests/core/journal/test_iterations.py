@@ -10,6 +10,7 @@ from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import ClaimEntry, Numbered, SuccessEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.iterations import seen
+from sparkassets.core.journal.lineage import lineage
 from sparkassets.core.journal.retiring import retire
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
@@ -56,11 +57,13 @@ class World:
         self.state: State = self.story.state
         self.model, self.keep, self.partitioned = Model(), keep, partitioned
         self.version = 0
+        self.entries: list[Numbered] = []
 
     def commit(self, *entries) -> int:
         for entry in entries:
             numbered = Numbered(entry, self.state.seq + 1, instant(1_735_700_000 + self.state.seq), "d")
             assert from_row(to_row(numbered)) == numbered
+            self.entries.append(numbered)
             self.state = fold(self.state, [from_row(to_row(numbered))], commit=self.state.commit + 1)
             self.state = decode(encode(self.state), journal_id=self.state.journal_id)
         return self.state.seq
@@ -108,6 +111,14 @@ class World:
         """What a run of the reader would read."""
         planning = PlanningContext(self.story.project, state, 0, 0)
         return planning.pin(self.story.project.assets["r"].inlets["x"], EVERYTHING)
+
+    def origin(self) -> str | None:
+        """The run that lineage says the asset came from."""
+        told = lineage(
+            self.story.project, self.state, lambda _: self.entries[::-1], asset=self.asset, blocks=EVERYTHING, depth=1
+        )
+        (origin,) = told.origins
+        return origin.run
 
     def ended(self, place: int) -> None:
         if self.model.readers:
@@ -183,3 +194,15 @@ def test_a_version_that_others_made_is_not_an_iteration():
     pin = world.pin(state)
     assert pin == Pin(world.asset.uri, pin.seq, "t", 7)
     assert retire(state, "x", keep=1) is None
+
+
+def test_what_was_rolled_back_to_came_from_the_run_that_published_it():
+    world = World(partitioned=False, keep=3)
+    for beside in (False, False, True):
+        world.publish("all", beside=beside)
+    first, second, _ = (each.run for each in world.state.assets["x"].iterations)
+    assert world.origin() == second
+    world.roll_back(0)
+    assert world.origin() == first
+    world.publish("all", beside=False)
+    assert world.origin() == world.state.assets["x"].iterations[-1].run
