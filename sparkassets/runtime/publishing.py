@@ -30,7 +30,8 @@ def of_order(asset: AssetSpec, state: State, request: RunRequest) -> Mapping[str
     """What an order says of the iteration that it makes, or makes the newest again."""
     known = state.assets[asset.name]
     restored = find(known, request.restores) if request.restores else None
-    return {"restores": restored.name if restored is not None else "", "beside": is_beside(asset, known, request)}
+    name = restored.name if restored is not None else request.restores  # which is nowhere, so that the run fails
+    return {"restores": name, "beside": is_beside(asset, known, request)}
 
 
 def with_iteration(

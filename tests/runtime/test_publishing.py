@@ -1,11 +1,16 @@
 """Publishing with a driver: what is recorded, removed and rolled back, whoever dies when."""
 
+from dataclasses import replace
+
 import pytest
 
 from sparkassets.core.journal.retiring import retire
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.rollback import plan_rollback
 from sparkassets.core.strategies import FullRefresh
 from sparkassets.core.writes import Publish
 from sparkassets.errors import InputError
+from sparkassets.runtime.publishing import of_order
 from sparkassets.runtime.work import Rollback, Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
@@ -132,6 +137,28 @@ def test_what_is_not_there_any_more_is_refused_with_what_is(world):
     with pytest.raises(InputError, match=rf"^asset 'model' has no iteration of run '{first}'; there are {third} and "):
         world.driver().run([Rollback(world.project.assets["model"], first)])
     assert second in {each.run for each in iterations(world).iterations}
+
+
+def test_beside_a_run_that_lives_there_is_no_rollback(world):
+    first, _ = publish(world, 2)
+    world.tell("s")
+    kill(world, "write", [Tick()])
+    world.alive = True
+    state = world.driver().ledger.open()
+    at = PlanningContext(world.project, state, 1_740_000_000, 1_740_000_000)
+    plan = plan_rollback(at, world.project.assets["model"], first)
+    assert plan.runs == ()
+    assert plan.waiting[0].reason.startswith("running: model-")
+
+
+def test_a_rollback_to_what_was_lost_meanwhile_computes_nothing(world):
+    first, _ = publish(world, 2)
+    kill(world, "write", [Rollback(world.project.assets["model"], first)])
+    state = world.driver().ledger.open()
+    known = replace(state.assets["model"], iterations=())
+    lost = replace(state, assets={**state.assets, "model": known})
+    request = known.chain[-1].entry.request
+    assert of_order(world.project.assets["model"], lost, request) == {"restores": first, "beside": False}
 
 
 def iterations_state(world):
