@@ -168,3 +168,22 @@ def test_outlets_of_sql_by_day_and_a_table_that_vanishes(spark, tmp_path, commit
     assert all(run.status == "success" for run in project.run(spark, at=at).runs)
     assert (rows(tmp_path, "lake/even"), rows(tmp_path, "warehouse/odd")) == before
     assert project.run(spark, at=at).runs == ()
+
+
+def test_rows_go_by_their_keys_into_each_outlet(spark, tmp_path):
+    lake(tmp_path, 10)
+    split = """
+        inlets: {examples: {read: {after: id}}}
+        write: {upsert: {keys: [k], newest_by: id}}
+        outlets:
+          even: {sql: "SELECT id % 4 AS k, id FROM {{ inlets.examples }} WHERE id % 2 = 0"}
+          odd: {sql: "SELECT id % 4 AS k, id FROM {{ inlets.examples }} WHERE id % 2 = 1"}
+        """
+    project = made(tmp_path, split)
+    assert [run.status for run in project.run(spark).runs] == ["success"]
+    assert (rows(tmp_path, "warehouse/even"), rows(tmp_path, "warehouse/odd")) == ([(0, 8), (2, 6)], [(1, 9), (3, 7)])
+    write_deltalake(tmp_path / "lake/examples", pa.table({"id": [11, 12], "day": ["2025-01-06"] * 2}), mode="append")
+    (run,) = project.run(spark).runs
+    assert run.status == "success", run.error
+    assert (rows(tmp_path, "warehouse/even"), rows(tmp_path, "warehouse/odd")) == ([(0, 12), (2, 6)], [(1, 9), (3, 11)])
+    assert runs(tmp_path, "warehouse/even")[0] == runs(tmp_path, "warehouse/odd")[0] == run.run
