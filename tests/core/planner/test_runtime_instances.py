@@ -263,8 +263,8 @@ class History:
             each = self.random.choice(self.live)
             {"land": self.land, "record": self.record, "fail": self.fail, "crash": self.crash}[what](each)
 
-    def event(self, day: int = 0) -> None:
-        day = day or self.random.randrange(20089, 20092)
+    def event(self) -> None:
+        day = self.random.randrange(20089, 20092)
         some = self.truth.setdefault(day, {})
         seq = self.story.add(ObservedEntry("s", "x-s", PartitionSet.span(day * 86400, (day + 1) * 86400)))
         some |= dict.fromkeys(self.random.sample("abcd", self.random.randrange(3)), seq)
@@ -356,7 +356,8 @@ class History:
                     assert times[day, key] == (self.made[day, key] is not None)
                     assert self.appends or self.made[day, key] == rows.get(key), "older than what it is made of"
         left = PartitionSet.union(parts for items in state.partly.values() for _, parts in items)
-        assert not self.partitioning.known.overlaps(left), "answered, and asked still"
+        told = instances.MOST_LEFT > 1  # of very many what needs no answer is dropped by the next run of few
+        assert not (told and self.partitioning.known.overlaps(left)), "answered, and asked still"
         if known != (WHOLE,):
             assert not any(WHOLE in segment for segment, _ in there.apart), "the whole of what has keys"
         entries = [from_row(row) for row in self.story.rows]
@@ -375,7 +376,5 @@ def test_whatever_keys_come_and_go_each_known_one_is_there_once(random, steps, m
 def lead(history: History, steps: int) -> None:
     for _ in range(steps):
         history.step()
-    history.finish()
-    history.event(20092)  # whatever is asked still of what needs no answer is dropped by the last of these runs
     history.finish()
     history.check()
