@@ -27,7 +27,8 @@ _SHOWN = 5
 
 CHANGE, VERSION = "_change_type", "_commit_version"
 """Columns of Delta's change feed."""
-_PREIMAGE = "update_preimage"
+_GONE = "('delete', 'update_preimage')"
+"""What takes a row away; where its key stays, the row that an update has made of it wins."""
 
 
 @frozen
@@ -66,7 +67,7 @@ class Rows:
         newest_by = tuple(column_type(schema, name, owner=owner)[0] for name in write.newest_by)
         names = {name.lower() for name in schema.names}
         is_feed = CHANGE in names and write.delete_when is None
-        delete_when = f"{CHANGE} = 'delete'" if is_feed else write.delete_when
+        delete_when = f"{CHANGE} IN {_GONE}" if is_feed else write.delete_when
         within = (*newest_by, *([VERSION] if is_feed and VERSION in names else []))
         keys = tuple(dict.fromkeys(named))
         return cls(asset, frame, keys, newest_by, within, delete_when, is_feed)
@@ -142,7 +143,11 @@ class Rows:
         """The rows that count, with `DELETED`."""
         from pyspark.sql import functions as sql
 
-        rows = self.frame.filter(f"{CHANGE} <> '{_PREIMAGE}'") if self.is_feed else self.frame
+        rows = self.frame
+        if (
+            self.is_feed and self.is_history
+        ):  # there a row is a change of its own time, which what it was before has not
+            rows = rows.filter(f"{CHANGE} <> 'update_preimage'")
         deletes = "false" if self.delete_when is None else f"coalesce(({self.delete_when}), false)"
         return rows.withColumn(DELETED, sql.expr(deletes))
 
