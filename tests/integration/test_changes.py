@@ -14,6 +14,8 @@ from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError, SourceChangedError
+from tests.e2e.projects import rows as stored
+from tests.e2e.projects import write
 from tests.integration.orders import computed, newest, order, sql, table
 from tests.integration.test_examples import example, ran
 
@@ -25,11 +27,12 @@ ON = "delta.enableChangeDataFeed = true"
 class Orders:
     """A Delta table that others write with Spark."""
 
-    def __init__(self, spark, path, *, columns="order_id INT, status STRING", feed=True, more=""):
+    def __init__(self, spark, path, *, columns="order_id INT, status STRING", feed=True, more="", there=False):
         self.spark = spark
         self.path = path
         properties = f"TBLPROPERTIES ({ON})" if feed else ""
-        self("CREATE TABLE {orders} (" + columns + f") USING delta {more} {properties}")
+        if not there:
+            self("CREATE TABLE {orders} (" + columns + f") USING delta {more} {properties}")
 
     def __call__(self, *statements):
         for each in statements:
@@ -265,3 +268,34 @@ def test_files_that_came_are_read_with_their_partitions_and_later_columns(engine
     pin = newest(source, low=str(Position(newest(source).table_id, since)))
     times = engine.compute(order(log, source, pins={"orders": pin}), attempt=1).inlets.frames["orders"]
     assert times.where("_commit_timestamp > current_timestamp() - INTERVAL 1 HOUR").count() == 3
+
+
+CHAIN = {
+    "project.yml": "project: shop\nstate: state\nwarehouse: warehouse\nassets: [.]\n",
+    "orders.yml": "asset: orders\nsource: delta\npath: lake/orders\n",
+    "ledger.yml": "asset: ledger\ninlets: {orders: {read: changes}}\nwrite: append\n",
+    "ledger.sql": "SELECT order_id, status, _change_type AS was FROM {{ inlets.orders }}",
+    "newest.yml": "asset: newest\nsql: SELECT max(order_id) AS order_id FROM {{ inlets.orders }}\n",
+    "audit.yml": "asset: audit\ninlets: {ledger: {read: changes}}\nwrite: append\n",
+    "audit.sql": "SELECT order_id, was FROM {{ inlets.ledger }}",
+    "changed.yml": "asset: changed\ninlets: {newest: {read: changes}}\nwrite: append\n",
+    "changed.sql": "SELECT order_id, _change_type AS was FROM {{ inlets.newest }}",
+}
+
+
+def test_assets_of_the_project_are_read_by_their_changes(spark, tmp_path):
+    """One that appends by its files alone; one that replaces once its table keeps a feed, which Spark then writes."""
+    folder = write(tmp_path, CHAIN)
+    orders = Orders(spark, folder / "lake/orders")
+    orders("INSERT INTO {orders} VALUES (1, 'a')")
+    project = Project.load(folder, env={})
+    assert {status for _, status in ran(project.run(spark))} == {"success"}
+    table_of_newest = Orders(spark, folder / "warehouse/newest", there=True)
+    table_of_newest("ALTER TABLE {orders} SET TBLPROPERTIES (" + ON + ")")
+    for insert in ("INSERT INTO {orders} VALUES (2, 'a')", "INSERT INTO {orders} VALUES (3, 'a')"):
+        orders(insert)
+        assert {status for _, status in ran(project.run(spark))} == {"success"}
+    assert stored(folder / "warehouse/audit", "order_id", "was") == [(1, "insert"), (2, "insert"), (3, "insert")]
+    steps = [(1, "insert"), (1, "delete"), (2, "insert"), (2, "delete"), (3, "insert")]
+    assert stored(folder / "warehouse/changed", "order_id", "was") == sorted(steps)
+    assert project.run(spark).runs == ()
