@@ -121,21 +121,32 @@ def _by_changes(inlet: InletSpec) -> bool:
 def without_position(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Pin]:
     """What a backfill, which moves no position, reads of inlets that are read by their changes: all of them.
 
-    Where that would be there twice it reads nothing: it only goes on with what is there of a table that lost rows.
+    Where that would be there twice it reads nothing: it only goes on with what is there of a table that lost rows. What
+    runs by backfills alone goes on from its positions, as others do on their schedule.
 
     Raises:
-        InputError: There is nothing to go on with, so that it would do nothing.
+        InputError: There is nothing to go on with, or what came since is not told.
     """
     found = positions(context, asset)
     pins = {name: context.pin(asset.inlets[name], EVERYTHING) for name in found}
     if asset.write is None or not asset.write.only_adds:
         return pins
+    if state.stuck is None and asset.schedule.timetable is None and asset.schedule.condition is None:
+        return {name: _read_on(context, asset, state, name) for name in found}
     if found and state.stuck is None:
         raise InputError(
             f"asset {asset.name!r} appends what changed since its last run: a backfill would append it once more",
             hint="`sparkassets run` appends what came since",
         )
     return {name: replace(pin, low=str(found[name])) for name, pin in pins.items()}
+
+
+def _read_on(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: str) -> Pin:
+    """What came since the position."""
+    found = increment(context, asset, state, asset.inlets[inlet])
+    if found.refusal is not None:
+        raise InputError(f"{asset.name}: {found.refusal}")
+    return found.pin
 
 
 def versions(position: Position, version: int) -> str:

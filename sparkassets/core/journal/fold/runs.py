@@ -158,6 +158,8 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         after = replace(after, failed=())
     if scheduled is not None:
         after = _on_schedule(after, entry, scheduled)
+    elif counts is not None and asset.spec.appends:
+        after = _read_on(after, entry, counts)
     after = with_instance(work, after, entry, numbered.seq)
     link = asset.link(entry.recorder)
     after = computed_by(asset, after_success(after, entry, numbered.seq, link=link), entry, at=unix(numbered.at))
@@ -208,6 +210,13 @@ def _on_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> A
     """The asset as far on as its schedule has come."""
     cursor = further(asset.cursor, claim.request.cursor)
     return replace(asset, watermarks={**asset.watermarks, **entry.watermarks}, cursor=cursor)
+
+
+def _read_on(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
+    """The asset after a backfill appended what came above its watermarks, which a later run would append once more."""
+    pins, known = claim.request.pins, asset.watermarks
+    read = {name: mark for name, mark in entry.watermarks.items() if name in pins and pins[name].low == known.get(name)}
+    return replace(asset, watermarks={**known, **read}) if read else asset
 
 
 def further(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:

@@ -1,0 +1,87 @@
+"""What is read from a watermark on, beside backfills, marks and losses: nothing is there twice, and nothing lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkassets.core.journal.found import Found
+from sparkassets.core.journal.losses import entry_of
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
+from sparkassets.core.runs import Position
+from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, Schedule
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import Append, Upsert
+from tests.builders import Story, asset, project, source
+
+UPSERT = Upsert(("id",))
+
+
+def reader(read, write, **more):
+    inlet = InletSpec("orders", "", None, read=read)
+    return asset("log", inlet, by=None, strategy=LatestOnly(), write=write, **more)
+
+
+def story(read, write, **more):
+    """An asset that has read its inlet up to 7, and version 3."""
+    told = Story(project(source("orders", by=None), reader(read, write, **more)))
+    told.observed("orders", table_id="t", version=3)
+    (run,) = told.plan().runs
+    told.succeed("log", told.claim(run), watermarks={"orders": high(read, 3)})
+    return told
+
+
+def high(read, version):
+    return str(version + 4) if isinstance(read, ReadAfter) else str(Position("t", version))
+
+
+def backfill(told, **more):
+    (run,) = plan_backfill_unpartitioned(told.context(), told.project.assets["log"], None, **more).runs
+    return run
+
+
+def low(run):
+    return run.request.pins["orders"].low
+
+
+def test_what_a_backfill_appended_is_not_appended_again():
+    told = story(ReadAfter("id"), Append())
+    told.observed("orders", table_id="t", version=4)
+    run = backfill(told)
+    assert low(run) == "7"
+    told.succeed("log", told.claim(run), watermarks={"orders": "8"})
+    (next_one,) = told.plan().runs
+    assert low(next_one) == "8"
+
+
+def test_what_a_backfill_merged_moves_nothing():
+    told = story(ReadAfter("id"), UPSERT)
+    told.observed("orders", table_id="t", version=4)
+    told.succeed("log", told.claim(backfill(told)), watermarks={"orders": "8"})
+    (next_one,) = told.plan().runs
+    assert low(next_one) == "7"
+
+
+@pytest.mark.parametrize("read", [ReadAfter("id"), ReadChanges()])
+def test_what_runs_by_hand_alone_goes_on_from_where_it_was(read):
+    told = Story(project(source("orders", by=None), reader(read, Append(), schedule=Schedule())))
+    told.observed("orders", table_id="t", version=3)
+    run = backfill(told)
+    assert low(run) is None
+    told.succeed("log", told.claim(run), watermarks={"orders": high(read, 3)})
+    told.observed("orders", table_id="t", version=4)
+    run = backfill(told)
+    assert low(run) == high(read, 3)
+    told.succeed("log", told.claim(run), watermarks={"orders": high(read, 4)})
+    assert low(backfill(told)) == high(read, 4)
+
+
+def test_where_a_person_goes_on_with_what_is_there_no_change_is_passed_over():
+    told = story(ReadChanges(), Append())
+    log = told.project.assets["log"]
+    told.add(entry_of(log, told.state.assets["log"], Found("replaced", "another table stands there now", EVERYTHING)))
+    told.observed("orders", table_id="t", version=4)
+    run = backfill(told)
+    told.succeed("log", told.claim(run), watermarks={"orders": str(Position("t", 4))})
+    (next_one,) = told.plan().runs
+    assert low(next_one) == str(Position("t", 3))
