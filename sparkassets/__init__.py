@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         PartitionByProduct,
         PartitionBySequence,
         asset,
+        multi_asset,
     )
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
@@ -67,6 +68,7 @@ __all__ = [
     "Waiting",
     "asset",
     "get_current_context",
+    "multi_asset",
 ]
 
 _LAZY = {
@@ -99,6 +101,7 @@ _LAZY = {
     "Waiting": "sparkassets.core.planner.plan",
     "asset": "sparkassets.authoring.declarations",
     "get_current_context": "sparkassets.authoring.current",
+    "multi_asset": "sparkassets.authoring.declarations",
 }
 
 

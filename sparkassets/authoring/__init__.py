@@ -11,6 +11,7 @@ from sparkassets.authoring.declarations import (
     asset,
     declarations_in,
     function_of,
+    multi_asset,
 )
 from sparkassets.authoring.names import Asset, Expression
 from sparkassets.authoring.partitions import (
@@ -36,5 +37,6 @@ __all__ = [
     "declarations_in",
     "function_of",
     "get_current_context",
+    "multi_asset",
     "plain",
 ]

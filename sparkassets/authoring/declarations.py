@@ -150,10 +150,55 @@ def asset(name: Any = None, /, **keys: Any) -> Any:
     Raises:
         TypeError: There is no such key, or a value that no asset is declared by.
     """
-    if callable(name) and not keys:
-        return asset()(name)
-    given = declared_keys(keys, name)
     place = _place(sys._getframe(1))  # noqa: SLF001  where the declaration stands
+    if callable(name) and not keys:
+        return _declaring({}, place)(name)
+    if "outlets" in keys:
+        raise TypeError("several outlets are declared by @multi_asset")
+    return _declaring(declared_keys(keys, name), place)
+
+
+def multi_asset(
+    name: str | None = None, /, *, outlets: Mapping[Any, Any] | Sequence[Any], **keys: Unpack[AssetKeys]
+) -> Callable[[Callable[P, R]], AssetFunction[P, R]]:
+    """Declares the function below as what makes several assets, all of them or none; it returns a dict of their rows.
+
+    Args:
+        name: Of the runs; the function's own by default.
+        outlets: The assets, by their names, each with the keys of its own; or their names alone.
+        **keys: Those of YAML.
+
+    Raises:
+        TypeError: There is no such key, or a value that no asset is declared by.
+    """
+    place = _place(sys._getframe(1))  # noqa: SLF001  where the declaration stands
+    made = _declaring({**declared_keys(keys, name), "outlets": outlets_of(outlets)}, place)
+    if not callable(made):
+        raise TypeError("@multi_asset stands above a function")
+    found: Callable[[Callable[P, R]], AssetFunction[P, R]] = made
+    return found
+
+
+def outlets_of(given: object) -> dict[str, Any]:
+    """The outlets as YAML has them, of a map or of names alone."""
+    said = plain(given)
+    if isinstance(said, list) and all(isinstance(each, str) for each in said):
+        return {each: {} for each in said}
+    if not isinstance(said, dict):
+        raise TypeError("the outlets of @multi_asset are a map by their names, or a list of names")
+    return {name: {} if keys is None else _renamed(keys) for name, keys in said.items()}
+
+
+def _renamed(keys: Any) -> Any:  # noqa: ANN401  what is no map YAML's checks refuse
+    return (
+        {OTHERWISE.get(key, key) if key != "name" else key: value for key, value in keys.items()}
+        if isinstance(keys, dict)
+        else keys
+    )
+
+
+def _declaring(given: dict[str, Any], place: Place | None) -> Any:  # noqa: ANN401  a decorator, or an asset's name
+    """Declares an asset at once where it has no function, else what declares it by the function below."""
     if AT_ONCE & given.keys():
         own = given.pop("asset", None)
         if not isinstance(own, str):

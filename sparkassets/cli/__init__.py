@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+import threading
 from collections.abc import Sequence
 
 OBJECTS_BETWEEN_LOOKS = 100_000
@@ -36,7 +37,13 @@ def main(args: Sequence[str] | None = None) -> int:
         atexit.register(gc.freeze)  # or Python would look through all that was loaded once more, only to end
     from sparkassets.cli.app import run_command  # after that: it loads most of it
 
+    before = threading.enumerate()
     code = run_command(sys.argv[1:] if args is None else args)
-    if args is None and code:
-        raise SystemExit(code)
+    if args is None:
+        if threading.active_count() > 1:
+            from sparkassets.cli.leaving import end_in_time
+
+            end_in_time(code, before=before)
+        if code:
+            raise SystemExit(code)
     return code

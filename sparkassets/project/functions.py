@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
+from typing import Final
 
 from sparkassets.core.spec.bodies import Argument, Function, Module
 from sparkassets.core.spec.document import SourceFile
+from sparkassets.project.module_names import WHOLE, ModuleNames, Part
+
+_LIBRARIES: Final = {
+    ("pandas", "DataFrame"): "pandas",
+    ("pyarrow", "Table"): "arrow",
+    ("polars", "DataFrame"): "polars",
+    ("polars", "LazyFrame"): "lazy polars",
+}
+"""By the class of an argument's annotation."""
 
 
 def read_module(file: SourceFile, *, search_path: str) -> Module:
@@ -18,8 +29,9 @@ def read_module(file: SourceFile, *, search_path: str) -> Module:
     tree = parse(file.text)
     if tree is None:
         return Module(file, search_path, broken=broken_in(file))
+    names = ModuleNames("", tree, is_package=False)
     functions = {
-        node.name: function_at(node, file)
+        node.name: function_at(node, file, names)
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
@@ -47,11 +59,20 @@ def broken_in(file: SourceFile) -> tuple[int, int, str]:
     return 1, 1, "it is nested too deep"
 
 
-def function_at(node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, *, elsewhere: bool = False) -> Function:
-    """What is known of a function; whether it may stand elsewhere than in the module that it is found by."""
+def function_at(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, names: ModuleNames, *, elsewhere: bool = False
+) -> Function:
+    """What is known of a function.
+
+    Args:
+        node: Its definition.
+        file: That it stands in.
+        names: Of that file.
+        elsewhere: Whether it may be another than that of the module that the function is found by.
+    """
     given = node.args
-    plain = [_argument(each, file) for each in [*given.posonlyargs, *given.args, *given.kwonlyargs]]
-    collecting = [_argument(each, file, collects=True) for each in (given.vararg, given.kwarg) if each]
+    plain = [_argument(each, file, names) for each in [*given.posonlyargs, *given.args, *given.kwonlyargs]]
+    collecting = [_argument(each, file, names, collects=True) for each in (given.vararg, given.kwarg) if each]
     return Function(
         line=node.lineno,
         column=_column(node, file),
@@ -61,8 +82,23 @@ def function_at(node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, 
     )
 
 
-def _argument(node: ast.arg, file: SourceFile, *, collects: bool = False) -> Argument:
-    return Argument(node.arg, node.lineno, _column(node, file), collects=collects)
+def _argument(node: ast.arg, file: SourceFile, names: ModuleNames, *, collects: bool = False) -> Argument:
+    takes = _LIBRARIES.get(_class(node.annotation, names))
+    return Argument(node.arg, node.lineno, _column(node, file), collects=collects, takes=takes)
+
+
+def _class(annotation: ast.expr | None, names: ModuleNames) -> Part:
+    """Library and name of the class that an annotation is, which may stand in quotes."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                return _class(ast.parse(text.strip(), mode="eval").body, names)
+        case ast.Name(id=name):
+            return names.imports.get(name, ("", ""))
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            owner, own = names.imports.get(name, ("", ""))
+            return (owner, attr) if own == WHOLE else ("", "")
+    return "", ""
 
 
 def _column(node: ast.stmt | ast.arg, file: SourceFile) -> int:

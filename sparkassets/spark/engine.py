@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
 from sparkassets.core.writes import Publish
@@ -19,8 +19,10 @@ from sparkassets.spark.context import Context, context_of
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
+from sparkassets.spark.interrupts import InterruptibleWork
 from sparkassets.spark.iterations import Iteration, OwnFolder, own_folder, restoring, told_of
-from sparkassets.spark.own_session import require_utc
+from sparkassets.spark.libraries import as_spark, is_frame
+from sparkassets.spark.own_session import of_one_run, require_utc
 from sparkassets.spark.processes import jvms
 from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.schemas import declared_schema
@@ -70,8 +72,9 @@ class SparkEngine:
         if order.restores:
             return restoring(order)
         folder = own_folder(order, attempt)
-        with self.workplace.work(order) as (session, work), folder.kept_if_it_ends_well() if folder else nullcontext():
+        with self.workplace.work(order) as (shared, work), folder.kept_if_it_ends_well() if folder else nullcontext():
             try:
+                session = of_one_run(shared) if isinstance(order.asset.body, PythonBody) else shared
                 inlets = read_inlets(session, order)
                 work.check(order.run)
                 marks = list(inlets.marks)
@@ -81,7 +84,7 @@ class SparkEngine:
                     project=self._project,
                     folder=folder.path if folder else None,
                 )
-                return self._of_outlets(session, order, inlets, context, folder)
+                return self._of_outlets(session, order, inlets, context, folder, work)
             except SparkAssetsError:
                 raise
             except Exception as error:
@@ -96,10 +99,16 @@ class SparkEngine:
         self.workplace.close()
 
     def _of_outlets(
-        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, folder: OwnFolder | None
+        self,
+        session: SparkSession,
+        order: RunOrder,
+        inlets: ReadInlets,
+        context: Context,
+        folder: OwnFolder | None,
+        work: InterruptibleWork,
     ) -> SparkComputation | SparkComputations:
         """What each table gets that the run writes; nothing of any where another does not fit."""
-        frames = list(self._frames(session, order, inlets, context))
+        frames = list(self._frames(session, order, inlets, context, work))
         if folder is not None and not frames:
             rows = folder.rows(session, context)
             made = _described(session, order, rows, _Before(session, order.asset), inlets, context)
@@ -112,22 +121,22 @@ class SparkEngine:
         return SparkComputations({each.order.asset.name: each for each in parts})
 
     def _frames(
-        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context
+        self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, work: InterruptibleWork
     ) -> Iterator[tuple[RunOrder, DataFrame, _Before]]:
         """The rows of each table, and that as it was before."""
         if isinstance(order.asset.body, PythonBody):
             frames = run_function(
                 session,
                 order.asset.body,
-                asset=order.asset.name,
                 outlets=order.asset.outlets,
                 allowed=self._project.python,
                 inlets=_arguments(order, inlets.frames),
                 context=context,
+                given_up=work.cancelled.is_set,
                 may_write=isinstance(order.asset.write, Publish),
             )
-            for each, frame in zip(order.written, frames, strict=bool(frames)):
-                yield each, frame, _Before(session, each.asset)
+            for each, rows in zip(order.written, frames, strict=bool(frames)):
+                yield each, _as_spark(session, each, rows), _Before(session, each.asset)
             return
         for each in order.written:
             body, before = each.asset.body, _Before(session, each.asset)
@@ -152,6 +161,16 @@ def _described(
 def _arguments(order: RunOrder, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame | Iteration]:
     """The inlets as a function takes them: what is no table is given by where it is."""
     return {name: told_of(order.inlets[name], frame) or frame for name, frame in frames.items()}
+
+
+def _as_spark(session: SparkSession, order: RunOrder, rows: Any) -> DataFrame:  # noqa: ANN401
+    """The rows as Spark's, of the declared types."""
+    if is_frame(rows):
+        found: DataFrame = rows
+        return found
+    asset, there = order.asset, table_of(order.asset)
+    declared = declared_schema(session, asset.columns) if asset.columns else None
+    return as_spark(session, rows, asset=asset.name, declared=declared, there=there and there.schema)
 
 
 class _Before:

@@ -22,7 +22,9 @@ from sparkassets.errors import InputError, RunError, SparkAssetsError, said
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final, is_of_data
 from sparkassets.spark.iterations import Iteration
+from sparkassets.spark.libraries import as_asked, is_rows
 from sparkassets.spark.shipping import ship
+from sparkassets.spark.undone import undone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,17 +32,7 @@ if TYPE_CHECKING:
 _IMPORTING = threading.Lock()
 _OF_THE_MACHINE = (OSError, MemoryError, ImportError, NameError)
 """What a function raises whatever rows it was given: fewer of them change nothing."""
-_CONVERTED = {
-    ("pandas", "DataFrame"): "rows",
-    ("pyarrow", "Table"): "rows",
-    ("pyarrow", "RecordBatch"): "pyarrow.Table.from_batches([rows])",
-    ("polars", "DataFrame"): "rows.to_arrow()",
-    ("polars", "LazyFrame"): "rows.collect().to_arrow()",
-    ("duckdb", "DuckDBPyRelation"): "rows.to_arrow_table()",
-    ("_duckdb", "DuckDBPyRelation"): "rows.to_arrow_table()",
-    ("builtins", "list"): "rows, schema",
-}
-"""Library and class to how Spark takes its rows."""
+_AS_ROWS = "return spark.createDataFrame(rows, schema), and take `spark` as an argument"
 
 
 def source_of(body: PythonBody) -> str:
@@ -55,31 +47,33 @@ def run_function(
     session: SparkSession,
     body: PythonBody,
     *,
-    asset: str,
     allowed: Collection[str],
     inlets: Mapping[str, DataFrame | Iteration],
     context: Context,
+    given_up: Callable[[], bool],
     outlets: Sequence[str] = (),
     may_write: bool = False,
-) -> Sequence[DataFrame]:
-    """The rows that the function returns, not yet computed; of a generator the last ones, yielded or returned.
+) -> Sequence[Any]:
+    """The rows that the function returns, of any library; of a generator the last ones, yielded or returned.
 
     A frame for each table that the run writes: of a multi-asset the function returns a dict of them, by outlet. Any
     other dict that a generator yields goes into ``context.extra``. None where it returned nothing, and ``may_write``
     files itself instead.
 
-    Only modules of the packages ``allowed`` are imported.
+    Only modules of the packages ``allowed`` are imported. What it changes of the process is undone; ``given_up`` tells
+    whether nobody waits for it any more.
 
     Raises:
-        RunError: It is not there or not allowed, it raised, or it returned something else than a DataFrame.
+        RunError: It is not there or not allowed, it raised, or it returned something else than rows.
     """
+    asset = context.asset
     function = _load(body, allowed, asset)
     ship(session, body.module.partition(".")[0], folder=body.search_path)
     given: dict[str, Any] = {**inlets, "context": context, "spark": session}
-    arguments = {name: given[name] for name in body.arguments if name in given}
+    arguments = {name: as_asked(given[name], body.takes.get(name)) for name in body.arguments if name in given}
     try:
         place = f"{body.location}: {asset}: {body.module}:{body.function}"
-        with current(context):
+        with undone(given_up), current(context):
             result = function(**arguments)
             if inspect.isgenerator(result):
                 result = _last_rows(result, context, place=place, outlets=outlets)
@@ -92,11 +86,12 @@ def run_function(
         return ()
     frames = of_outlets(result, outlets, place=place) if outlets else {"": result}
     for name, frame in frames.items():
-        if not _is_frame(frame):
+        if not is_rows(frame):
             which = f" for outlet {name!r}" if name else ""
             raise RunError(
-                f"{place} returned {_told(frame)}{which}, but a table needs a DataFrame of Spark",
-                hint=_how_to_make_rows(frame),
+                f"{place} returned {_told(frame)}{which}, but a table needs rows: a DataFrame of Spark, pandas or "
+                "Polars, or a table of Arrow",
+                hint=_AS_ROWS if isinstance(frame, list) else None,
             )
     _refuse_unrecordable(context.extra, body, asset)
     for name in outlets:
@@ -122,22 +117,12 @@ def of_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping
     return {name: result[name] for name in outlets}
 
 
-def _is_frame(value: object) -> bool:
-    return hasattr(value, "schema") and hasattr(value, "write")
-
-
 def _told(value: object) -> str:
     """What a function returned, by the library that it is of where that is not Python itself."""
     if value is None:
         return "nothing"
     kind, library = type(value).__name__, type(value).__module__.partition(".")[0]
     return f"a {kind}" if library == "builtins" else f"a {kind} of {library}"
-
-
-def _how_to_make_rows(value: object) -> str | None:
-    """What to write instead, where the value holds rows."""
-    given = _CONVERTED.get((type(value).__module__.partition(".")[0], type(value).__name__))
-    return f"return spark.createDataFrame({given}), and take `spark` as an argument" if given else None
 
 
 def _last_rows(steps: Iterator[Any], context: Context, *, place: str, outlets: Sequence[str]) -> Any:  # noqa: ANN401  the author's
@@ -147,11 +132,11 @@ def _last_rows(steps: Iterator[Any], context: Context, *, place: str, outlets: S
             told = next(steps)
         except StopIteration as end:
             return last if end.value is None else end.value
-        if isinstance(told, Mapping) and any(_is_frame(value) for value in told.values()) and outlets:
+        if isinstance(told, Mapping) and any(is_rows(value) for value in told.values()) and outlets:
             last = told
         elif isinstance(told, Mapping):
             context.extra.update(told)
-        elif _is_frame(told):
+        elif is_rows(told):
             last = told
         else:
             raise RunError(f"{place} yielded a {type(told).__name__}; expected a DataFrame, or a dict of extras")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
+from weakref import WeakKeyDictionary
 
 from sparkassets.errors import RunError, SparkUnavailableError
 from sparkassets.spark.settings import TIME_ZONE, is_local, small_table_settings
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
+_SET: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
+"""By session, what it has set that a new one of the same application has not."""
 _TIMESTAMPS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 """As Delta's own writer has them; Spark's default has no statistics."""
 
@@ -48,6 +51,32 @@ def beside(session: SparkSession) -> SparkSession:
     with contextlib.suppress(PySparkException):  # a serverless session takes few settings
         own.conf.set(*_TIMESTAMPS)
     return own
+
+
+def of_one_run(session: SparkSession) -> SparkSession:
+    """A session like this one for a function, whose settings, views and schema may become what it makes of them.
+
+    On Spark Connect it is the same one, as each copy is a session that the server keeps.
+    """
+    from pyspark.errors import PySparkException
+
+    if is_remote(session):
+        return session
+    own = session.newSession()
+    if session not in _SET:  # nobody changes it, and asking for all settings takes longer than making a session
+        theirs = own.conf.getAll
+        _SET[session] = {key: value for key, value in session.conf.getAll.items() if theirs.get(key) != value}
+    for key, value in _SET[session].items():
+        with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
+            own.conf.set(key, value)
+    _same_schema(session, own)
+    own.stop = _refuse_stop
+    own.createDataFrame([], "n int")  # so that it is the active one of the thread
+    return own
+
+
+def _refuse_stop() -> None:
+    raise RuntimeError("spark.stop() would end the runs beside this one; leave the session as it is")
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ CODE = '''
 from pyspark.sql import DataFrame, functions as F
 
 from sparkassets import (
-    Asset, PartitionAtRuntime, PartitionByInterval, asset, get_current_context,
+    Asset, PartitionAtRuntime, PartitionByInterval, asset, get_current_context, multi_asset,
 )
 
 readings = asset("readings", source="delta", at="lake/readings")
@@ -55,6 +55,17 @@ for factor in (2, 3):
         return total.select((F.col("kwh") * context.params["factor"]).alias("kwh"))
 
 
+@multi_asset(outlets={"train": {"at": "lake/train"}, "test": {}})
+def split(cleaned, context):
+    context.outlets["train"].extra["share"] = 0.5
+    return {"train": cleaned.where("customer = 'a'"), "test": cleaned.where("customer <> 'a'").toArrow()}
+
+
+@asset
+def fitted(train):
+    return train.agg(F.avg("kwh").alias("mean"))
+
+
 asset("summary", sql="SELECT t.kwh AS once, d.kwh AS twice FROM {{ inlets.total }} t, {{ inlets.times_2 }} d")
 '''
 
@@ -81,12 +92,16 @@ def test_a_project_in_python(spark, folder):
     project = Project.load(folder)
     summary = project.run(spark, at="2025-01-03")
     assert {run.asset: run.status for run in summary.runs} == dict.fromkeys(
-        ["cleaned", "total", "customers", "daily", "times_2", "times_3", "summary", "peaks"], "success"
+        ["cleaned", "total", "customers", "daily", "times_2", "times_3", "summary", "peaks", "split", "fitted"],
+        "success",
     )
     assert rows(folder / "lake/cleaned") == [("a", 1.0), ("b", 2.0)]
     assert rows(folder / "warehouse/total") == [(3.0,)]
     assert rows(folder / "warehouse/times_2") == [(6.0,)]
     assert rows(folder / "warehouse/times_3") == [(9.0,)]
+    assert rows(folder / "lake/train") == [("a", 1.0)]
+    assert rows(folder / "warehouse/test") == [("b", 2.0)]
+    assert rows(folder / "warehouse/fitted") == [(1.0,)]
     assert rows(folder / "warehouse/summary") == [(3.0, 6.0)]
     assert rows(folder / "warehouse/peaks") == [("a", 1.0), ("b", 2.0)]
     assert [each[0] for each in project.partitions("customers")] == ["a", "b"]

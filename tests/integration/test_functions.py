@@ -137,8 +137,11 @@ def test_what_spark_refuses_within_a_function_is_one_line(engine, flights, tasks
         ("def rows(): return None", "asset.yml:3:1: report: tasks.work:rows returned nothing, but a table needs"),
         ("def rows(): return [1]", "asset.yml:3:1: report: tasks.work:rows returned a list, but a table needs"),
         (
-            "import pyarrow\ndef rows(): return pyarrow.table({'a': [1]})",
-            "asset.yml:3:1: report: tasks.work:rows returned a Table of pyarrow, but a table needs a DataFrame of",
+            "import pyarrow\ndef rows(): return pyarrow.array([1])",
+            (
+                "asset.yml:3:1: report: tasks.work:rows returned a Int64Array of pyarrow, but a table "
+                "needs rows: a DataFrame"
+            ),
         ),
         ("def other(): pass", "asset.yml:3:1: tasks.work has no function 'rows'"),
         ("rows = 1", "asset.yml:3:1: tasks.work has no function 'rows'"),

@@ -204,6 +204,55 @@ async def d(): ...
     assert "  hint: did you mean 'schedule'?" in found
 
 
+def test_several_outlets_are_those_of_yaml(write):
+    code = """
+        from sparkassets import Asset, multi_asset
+
+        @multi_asset(outlets={"train": {"at": "out/train", "columns": {"id": "bigint"}}, "test": {}}, retries=2)
+        def split(orders): ...
+
+        @multi_asset(outlets=[Asset("a"), "b"])
+        def c(orders, train): ...
+    """
+    same = "asset: same\npython: jobs.same:made\noutlets: {one: {path: out/one, columns: {id: bigint}}, two: {}}\n"
+    modules = {"made": code, "same": "def made(orders): ...\n"}
+    project = load(write(modules, f"{SOURCE}---\n{same}retries: 2\n"), {})
+    assert {*project.assets} == {"orders", "split", "train", "test", "c", "a", "b", "same", "one", "two"}
+    split, train = project.assets["split"], project.assets["train"]
+    assert (split.outlets, train.maker, train.storage.given) == (("train", "test"), "split", "out/train")
+    assert list(project.assets["c"].inlets) == ["orders", "train"]
+    names = ("name", "uri", "storage", "maker", "outlets", "body", "written")
+    for ours, theirs in (("split", "same"), ("train", "one"), ("test", "two")):
+        left, right = facts(project.assets[ours]), facts(project.assets[theirs])
+        assert {key: left[key] for key in left if key not in names} == {
+            key: right[key] for key in right if key not in names
+        }
+
+
+def test_outlets_at_their_places(write):
+    code = """\
+from sparkassets import asset, multi_asset
+
+
+@multi_asset(outlets={"train": {"colums": {}}, "orders": {}})
+def a(orders): ...
+
+
+@multi_asset(retries=2)
+def b(orders): ...
+
+
+@asset(outlets=["x"])
+def c(orders): ...
+"""
+    found = errors(write({"made": code}))
+    lines = [line for line in found.splitlines() if line.startswith("jobs/")]
+    assert lines[0].startswith("jobs/made.py:4:33: unknown key 'colums' in ")
+    assert lines[1].startswith("jobs/made.py:4:48: ")
+    assert "jobs/made.py:8:2: @multi_asset has no 'outlets'; expected their names" in lines
+    assert "jobs/made.py:12:16: several outlets are declared by @multi_asset" in lines
+
+
 def test_one_namespace_with_yaml(write):
     code = "from sparkassets import asset\n\n\n@asset\ndef orders(): ...\n\n\n@asset()\ndef b(orders): ...\n"
     assert errors(write({"made": code})) == (

@@ -200,3 +200,9 @@ def _counted(started, popen):
         return popen(*args, **kwargs)
 
     return counted
+
+
+def test_code_that_is_nested_too_deep_to_be_read(write):
+    deep = f"x = (lambda: 0){'.a' * 2000}"
+    code = f"from sparkassets import asset\n\ndef f():\n    {deep}\n\n@asset\ndef made(orders): ...\n"
+    assert list(load(write({"made.py": code}), {}).assets) == ["orders", "made"]

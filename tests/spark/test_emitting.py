@@ -77,7 +77,8 @@ def call(tmp_path, monkeypatch):
             sys.modules.pop(name, None)
         sys.path_importer_cache.clear()
         frame = Frame()
-        (found,) = run_function(None, body, asset="a", allowed=["emitting_tasks"], inlets={"s": frame}, context=told)
+        given = {"allowed": ["emitting_tasks"], "inlets": {"s": frame}, "context": told, "given_up": lambda: False}
+        (found,) = run_function(None, body, **given)
         return frame, found
 
     return run
@@ -101,7 +102,10 @@ def test_yielded_dicts_are_extras_and_the_last_rows_are_the_result(call):
         ),
         (
             "def f(context, s):\n yield {'rows': 5}\n",
-            "a.yml:2:1: a: emitting_tasks.work:f returned nothing, but a table needs a DataFrame of Spark",
+            (
+                "a.yml:2:1: a: emitting_tasks.work:f returned nothing, but a table needs rows: a DataFrame "
+                "of Spark, pandas or Polars, or a table of Arrow"
+            ),
         ),
         (
             "def f(context, s):\n yield {'url': 'https://h/x?sig=abc'}\n yield s\n",

@@ -73,12 +73,17 @@ def is_allowed(module: str, project: ProjectDraft) -> bool:
 
 @frozen
 class Argument:
-    """One argument of a function; line and column count from 1."""
+    """One argument of a function; line and column count from 1.
+
+    Attributes:
+        takes: The library whose rows its annotation asks for; None is Spark's.
+    """
 
     name: str
     line: int
     column: int
     collects: bool = False
+    takes: str | None = None
 
 
 @frozen
@@ -313,6 +318,7 @@ def _function(draft: AssetDraft, module_name: str, name: str, module: Module, fu
         module=module_name,
         function=name,
         arguments=tuple(argument.name for argument in function.arguments),
+        takes={argument.name: argument.takes for argument in function.arguments if argument.takes is not None},
         search_path=module.search_path,
         location=Location(file.label, function.line, function.column),
     )

@@ -184,6 +184,7 @@ class PythonBody:
     Attributes:
         arguments: Its argument names, in order.
         search_path: Absolute folder that must be on ``sys.path`` to import the module.
+        takes: By argument, the library whose rows it asks for by its annotation; all others are given Spark's.
     """
 
     module: str
@@ -191,6 +192,7 @@ class PythonBody:
     arguments: tuple[str, ...]
     search_path: str
     location: Location
+    takes: Mapping[str, str] = field(default_factory=dict)
 
 
 @frozen

@@ -10,7 +10,7 @@ from typing import Any
 from sparkassets.core.spec.document import Document, SourceFile
 from sparkassets.errors import Problem
 from sparkassets.project.declared.importing import Imported
-from sparkassets.project.declared.modules import Found, PythonFile
+from sparkassets.project.declared.modules import Found, PythonFile, PythonModule
 from sparkassets.project.declared.nodes import Nodes, Spot
 from sparkassets.project.declared.reading import Declared, Reading
 from sparkassets.project.functions import function_at
@@ -91,8 +91,9 @@ class _Told:
         document = Document(self._module.file, root, problems=problems, variables=dict(_used(variables, keys, name)))
         if function is None:
             return Declared(document, self._module)
-        file, node = function
-        return Declared(document, self._module, function_at(node, file.file, elsewhere=True), tuple(self._parts(file)))
+        module, node = function
+        known = function_at(node, module.of.file, module.names, elsewhere=True)
+        return Declared(document, self._module, known, tuple(self._parts(module.of)))
 
     def _parts(self, file: PythonFile) -> Iterator[Part]:
         """What the function is made of; all of the module that declares it, where that is not one statement of it."""
@@ -116,7 +117,7 @@ class _Told:
         line = (self._told["positions"] or [1])[0] or 1
         return Spot(line - 1, 0, line - 1, 1)
 
-    def _function(self) -> tuple[PythonFile, ast.FunctionDef | ast.AsyncFunctionDef] | None:
+    def _function(self) -> tuple[PythonModule, ast.FunctionDef | ast.AsyncFunctionDef] | None:
         """The function's module and definition, whose code begins in the line that the import told."""
         told = self._told["function"]
         file = self._files.get(os.path.realpath(told["file"])) if told is not None and told["file"] else None
@@ -127,7 +128,7 @@ class _Told:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = min(each.lineno for each in [*node.decorator_list, node])
                 if first == told["line"] and node.name == told["name"].rpartition(".")[2]:
-                    return file, node
+                    return module, node
         return None
 
 

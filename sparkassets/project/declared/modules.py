@@ -13,6 +13,8 @@ from sparkassets.project.module_names import FUNCTIONS, WHOLE, ModuleNames, Part
 
 OURS: Final = "sparkassets"
 ASSET: Final[Part] = (OURS, "asset")
+MULTI: Final[Part] = (OURS, "multi_asset")
+_DECLARE: Final = frozenset({ASSET, MULTI})
 
 
 @frozen
@@ -38,11 +40,13 @@ class Found:
         at: ``asset`` itself, or its call.
         function: That it stands above; None where the call declares the asset.
         variable: That the call's value is given to.
+        several: Whether it declares several outlets.
     """
 
     at: ast.expr
     function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
     variable: str = ""
+    several: bool = False
 
     @property
     def arguments(self) -> list[ast.expr]:
@@ -80,7 +84,7 @@ class PythonModule:
         used = [node for node in ast.walk(self.tree) if self._is_asset(node)]
         inside = {id(node) for top in self.tree.body if _is_scope(top) for node in ast.walk(top)}
         hidden = any(id(node) in inside and _imports_ours(node) for node in ast.walk(self.tree))
-        has = any(self.target_of(part) == ASSET for part in self.names.imports.values() if part[1] != WHOLE)
+        has = any(self.target_of(part) in _DECLARE for part in self.names.imports.values() if part[1] != WHOLE)
         return hidden or any(id(node) not in known for node in used) or (has and not used)
 
     def bound(self, name: str) -> list[ast.stmt]:
@@ -129,7 +133,7 @@ class PythonModule:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 for each in node.decorator_list:
                     if self._is_asset(_callee(each)):
-                        yield Found(each, node)
+                        yield Found(each, node, several=self.target(_callee(each)) == MULTI)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if self._declares(call):
                 yield Found(call, variable=name)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.Call() as call) if self._declares(call):
@@ -140,13 +144,13 @@ class PythonModule:
     def _declares(self, call: ast.Call) -> bool:
         from sparkassets.authoring.declarations import AT_ONCE
 
-        return self._is_asset(call.func) and any(each.arg in AT_ONCE for each in call.keywords)
+        return self.target(call.func) == ASSET and any(each.arg in AT_ONCE for each in call.keywords)
 
     def _only_declares(self, node: ast.stmt, name: str) -> bool:
         return isinstance(node, ast.Expr) and any(True for _ in self._found_in(node)) and bool(name)
 
     def _is_asset(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Name | ast.Attribute) and self.target(node) == ASSET
+        return isinstance(node, ast.Name | ast.Attribute) and self.target(node) in _DECLARE
 
 
 _LONGEST_CHAIN: Final = 20
@@ -163,5 +167,5 @@ def _is_scope(node: ast.stmt) -> bool:
 
 def _imports_ours(node: ast.AST) -> bool:
     if isinstance(node, ast.ImportFrom):
-        return node.module == OURS and any(each.name in (ASSET[1], WHOLE) for each in node.names)
+        return node.module == OURS and any(each.name in (ASSET[1], MULTI[1], WHOLE) for each in node.names)
     return isinstance(node, ast.Import) and any(each.name == OURS for each in node.names)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sparkassets.authoring.declarations import AT_ONCE, OTHERWISE
+from sparkassets.authoring.declarations import AT_ONCE, OTHERWISE, outlets_of
 from sparkassets.authoring.plain import plain
 from sparkassets.core.spec.bodies import Function
 from sparkassets.core.spec.document import Document, SourceFile
@@ -62,13 +62,13 @@ class Reading:
         """What modules declare, and those that have to be imported to know."""
         named = [each.name for each in self.files.values() if OURS in each.file.text]
         modules = [module for name in named if (module := self.module(name)) is not None]
-        left = self._lent({each.of.name for each in modules if each.is_lending})
+        left = self._lent({each.of.name for each in modules if _is_lending(each)})
         found: list[Declared] = []
         for module in modules:
             if module.of.name not in left:
                 try:
                     found += [self._declared(module, each) for each in module.found]
-                except NeedsImportError:
+                except (NeedsImportError, RecursionError):
                     left.add(module.of.name)
         return found, [each for name, each in self.files.items() if name in left]
 
@@ -85,6 +85,7 @@ class Reading:
         nodes, problems = Nodes(module.of.file), list[Problem]()
         keys, failed = self._keys(module, found, nodes, problems)
         function = found.function
+        problems += self._outlets_wrong(module, found, keys, nodes)
         name = keys.pop("asset", function.name if function else None)
         spot = nodes.spot(found.at)
         if not isinstance(name, str):
@@ -101,7 +102,7 @@ class Reading:
         if function is None:
             return Declared(document, module.of)
         code = ((module.of.name, function.name),)
-        return Declared(document, module.of, function_at(function, module.of.file), code)
+        return Declared(document, module.of, function_at(function, module.of.file, module.names), code)
 
     def _keys(
         self, module: PythonModule, found: Found, nodes: Nodes, problems: list[Problem]
@@ -125,6 +126,16 @@ class Reading:
                     keys[own] = value
         return keys, failed
 
+    def _outlets_wrong(
+        self, module: PythonModule, found: Found, keys: Mapping[str, Any], nodes: Nodes
+    ) -> Iterator[Problem]:
+        """What is wrong with how many outlets are declared."""
+        at = next((each.value for each in found.keywords if each.arg == "outlets"), found.at)
+        if "outlets" in keys and not found.several:
+            yield _problem(module.of.file, nodes.spot(at), "several outlets are declared by @multi_asset")
+        elif found.several and not any(each.arg in ("outlets", None) for each in found.keywords):
+            yield _problem(module.of.file, nodes.spot(at), "@multi_asset has no 'outlets'; expected their names")
+
     def _said(self, module: PythonModule, key: str | None, at: ast.expr) -> dict[str, Any]:
         """What one argument says; ``**`` says several."""
         value = self._expressions.value(module, at)
@@ -132,7 +143,7 @@ class Reading:
         if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
             raise NeedsImportError
         try:
-            return {name: plain(each) for name, each in given.items()}
+            return {name: outlets_of(each) if name == "outlets" else plain(each) for name, each in given.items()}
         except (TypeError, ValueError) as error:
             raise WrongExpressionError(at, str(error)) from None
 
@@ -152,6 +163,13 @@ class Reading:
         if value is None and found.function is not None:
             return found.function.name
         return value if isinstance(value, str) else ""
+
+
+def _is_lending(module: PythonModule) -> bool:
+    try:
+        return module.is_lending
+    except RecursionError:  # code that is nested too deep to be read
+        return True
 
 
 def _given(found: Found) -> Iterator[tuple[str | None, ast.expr]]:

@@ -1,0 +1,101 @@
+"""What functions change of the process is set again once none runs; tested without Spark."""
+
+import locale
+import logging
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from sparkassets.spark.undone import undone
+
+
+def process():
+    root = logging.getLogger()
+    return (
+        Path.cwd(),
+        dict(os.environ),
+        sys.getrecursionlimit(),
+        list(warnings.filters),
+        locale.setlocale(locale.LC_ALL),
+        (root.level, list(root.handlers), root.manager.disable),
+    )
+
+
+def misbehave():
+    os.chdir("/")
+    os.environ["LEFT_BEHIND"] = "1"
+    os.environ["CHANGED"] = "2"
+    os.environ.pop("TAKEN_AWAY", None)
+    sys.setrecursionlimit(12_345)
+    warnings.simplefilter("error", BytesWarning)
+    locale.setlocale(locale.LC_ALL, "C")
+    logging.getLogger().setLevel(1)
+    logging.getLogger().addHandler(logging.NullHandler())
+    logging.disable(50)
+
+
+@pytest.fixture(autouse=True)
+def _of_its_own(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TAKEN_AWAY", "1")
+    monkeypatch.setenv("CHANGED", "1")
+
+
+def never():
+    return False
+
+
+def test_all_is_set_again():
+    before = process()
+    with undone(never):
+        misbehave()
+        assert process() != before
+    assert process() == before
+
+
+def test_also_when_it_raises():
+    before = process()
+    with pytest.raises(SystemExit):
+        ends_the_process()
+    assert process() == before
+
+
+def ends_the_process():
+    with undone(never):
+        misbehave()
+        sys.exit(1)
+
+
+def test_who_runs_beside_it_is_left_alone():
+    before = process()
+    with undone(never):
+        os.environ["OWN"] = "1"
+        with undone(never):
+            misbehave()
+        assert (os.environ["OWN"], os.environ["LEFT_BEHIND"]) == ("1", "1")
+    assert process() == before
+
+
+def test_one_that_nobody_waits_for_any_more_does_not_count():
+    before = process()
+    over = undone(lambda: True)
+    over.__enter__()
+    with undone(never):
+        misbehave()
+    assert process() == before
+    over.__exit__(None, None, None)
+    assert process() == before
+
+
+def test_a_folder_that_is_gone_does_not_keep_the_rest(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    os.chdir(folder)
+    with undone(never):
+        misbehave()
+        folder.rmdir()
+    assert os.environ["CHANGED"] == "1"
+    assert Path.cwd() == Path("/")
