@@ -85,9 +85,8 @@ def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inl
         return Increment(pin, "")
     if text is None:
         note = f"reads all of {inlet.name} first (version {pin.version})"
-        return Increment(
-            pin, note, anew=state.table_id is not None
-        )  # what is there may be of a table that was restored
+        there = state.table_id is not None  # which may be a table that was restored
+        return Increment(pin, note, anew=there)
     position = Position.parse(text)
     told = _told(context, inlet, position, pin)
     if told.kind in ("untold", "unread"):
@@ -131,7 +130,7 @@ def without_position(context: PlanningContext, asset: AssetSpec, state: AssetSta
     pins = {name: context.pin(asset.inlets[name], EVERYTHING) for name in found}
     if asset.write is None or not asset.write.only_adds:
         return pins
-    if state.stuck is None and asset.schedule.timetable is None and asset.schedule.condition is None:
+    if state.stuck is None and _runs_by_hand(asset):
         return {name: _read_on(context, asset, state, name) for name in found}
     if found and state.stuck is None:
         raise InputError(
@@ -139,6 +138,10 @@ def without_position(context: PlanningContext, asset: AssetSpec, state: AssetSta
             hint="`sparkassets run` appends what came since",
         )
     return {name: replace(pin, low=str(found[name])) for name, pin in pins.items()}
+
+
+def _runs_by_hand(asset: AssetSpec) -> bool:
+    return asset.schedule.timetable is None and asset.schedule.condition is None
 
 
 def _read_on(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: str) -> Pin:
