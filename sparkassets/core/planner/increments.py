@@ -84,9 +84,8 @@ def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inl
     if pin.version is None or pin.table_id is None:
         return Increment(pin, "")
     if text is None:
-        note = f"reads all of {inlet.name} first (version {pin.version})"
-        there = state.table_id is not None  # which may be a table that was restored
-        return Increment(pin, note, anew=there)
+        first = f"reads all of {inlet.name} first (version {pin.version})"
+        return Increment(pin, first, anew=_is_there(context, asset))  # it may be of a table that was restored
     position = Position.parse(text)
     told = _told(context, inlet, position, pin)
     if told.kind in ("untold", "unread"):
@@ -96,6 +95,11 @@ def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inl
     if position.version == pin.version:
         return Increment(pin, f"nothing came of {inlet.name} after version {pin.version}")
     return Increment(pin, f"reads the changes of {inlet.name} in {versions(position, pin.version)}")
+
+
+def _is_there(context: PlanningContext, asset: AssetSpec) -> bool:
+    """Whether a run would write to a table that is there already."""
+    return any(context.state_of(context.asset(name)).table_id is not None for name in asset.written)
 
 
 def positions(context: PlanningContext, asset: AssetSpec) -> dict[str, Position]:

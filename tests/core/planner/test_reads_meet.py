@@ -12,7 +12,7 @@ from sparkassets.core.runs import Position
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, Schedule
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Append, Upsert
-from tests.builders import Story, asset, project, source
+from tests.builders import Story, asset, multi, project, source
 
 UPSERT = Upsert(("id",))
 
@@ -85,3 +85,17 @@ def test_where_a_person_goes_on_with_what_is_there_no_change_is_passed_over():
     told.succeed("log", told.claim(run), watermarks={"orders": str(Position("t", 4))})
     (next_one,) = told.plan().runs
     assert low(next_one) == str(Position("t", 3))
+
+
+@pytest.mark.parametrize("kind", ["restored", "gone"])
+def test_what_an_outlet_lost_is_made_anew_of_what_is_read_by_its_changes(kind):
+    told = Story(project(source("orders", by=None), *multi(reader(ReadChanges(), UPSERT), "train", "test")))
+    told.observed("orders", table_id="t", version=3)
+    (run,) = told.plan().runs
+    told.succeed("log", told.claim(run), watermarks={"orders": str(Position("t", 3))})
+    train = told.project.assets["train"]
+    what = Found(kind, f"its table is {kind}", EVERYTHING, *(("t", 9, "m") if kind == "restored" else ()))
+    told.add(entry_of(train, told.state.assets["train"], what))
+    told.observed("orders", table_id="t", version=4)
+    (run,) = told.plan().runs
+    assert (low(run), run.request.rebuilds) == (None, True)
