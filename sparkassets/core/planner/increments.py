@@ -34,6 +34,11 @@ class Increment:
     refusal: str | None = None
     anew: bool = False
 
+    @property
+    def is_reached(self) -> bool:
+        """Whether nothing came after the position."""
+        return self.pin.low == str(Position(self.pin.table_id or "", self.pin.version or 0))
+
 
 def increments(case: Case, course: Course) -> Course:
     """The step: of inlets that are read by their changes the runs have these alone; where they cannot, why not.
@@ -49,7 +54,7 @@ def increments(case: Case, course: Course) -> Course:
         waiting = tuple(Waiting(case.asset.name, reason) for reason in refused)
         failure = f"{case.asset.name}: {refused[0]}"
         return Course((), course.due, waiting=(*course.waiting, *waiting), blocked=EVERYTHING, failure=failure)
-    return _reading(case.asset, course, found) if found else course
+    return _reading(case, course, found) if found else course
 
 
 def _found(case: Case) -> dict[str, Increment]:
@@ -58,20 +63,24 @@ def _found(case: Case) -> dict[str, Increment]:
     return {inlet.name: increment(case.context, case.asset, case.state, inlet) for inlet in inlets}
 
 
-def _reading(asset: AssetSpec, course: Course, found: Mapping[str, Increment]) -> Course:
+def _reading(case: Case, course: Course, found: Mapping[str, Increment]) -> Course:
     """The course whose candidates read that.
 
-    What left an inlet that is read anew is told by nothing, so the rows take the place of all that is there.
+    What left an inlet that is read anew is told by nothing, so the rows take the place of all that is there. So they do
+    where all is read again for another reason and the position goes on, which passes over what came since.
     """
+    asset = case.asset
     again = asset.write is not None and asset.write.recomputable
-    rebuilds = again and any(each.anew for each in found.values())
+    lost = again and any(each.anew for each in found.values())
+    passes = any(each.pin.low is not None and not each.is_reached for each in found.values())
     new = {name: each.pin for name, each in found.items()}
     whole = {name: replace(pin, low=None) for name, pin in new.items()}
 
     def reading(candidate: Candidate) -> Candidate:
-        anew = rebuilds or (again and candidate.anew)
+        anew = lost or (again and candidate.anew)
+        stays = candidate.rescues and case.state.chain[-1].entry.kind == "backfill"
         pins = {**candidate.pins, **(whole if anew else new)}
-        return replace(candidate, pins=pins, anew=anew, rebuilds=rebuilds)
+        return replace(candidate, pins=pins, anew=anew, rebuilds=lost or (anew and passes and not stays))
 
     course = replace(course, candidates=tuple(map(reading, course.candidates)))
     return course.noted(tuple(each.note for each in found.values() if each.note))

@@ -8,6 +8,7 @@ from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.losses import entry_of
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.marking import Marking, mark
 from sparkassets.core.runs import Position
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, Schedule
 from sparkassets.core.strategies import LatestOnly
@@ -85,6 +86,15 @@ def test_where_a_person_goes_on_with_what_is_there_no_change_is_passed_over():
     told.succeed("log", told.claim(run), watermarks={"orders": str(Position("t", 4))})
     (next_one,) = told.plan().runs
     assert low(next_one) == str(Position("t", 3))
+
+
+def test_what_is_read_anew_beyond_its_position_takes_the_place_of_all():
+    """What was deleted since the position is told by nothing else."""
+    told = story(ReadChanges(), UPSERT)
+    told.observed("orders", table_id="t", version=4)
+    told.add(mark(told.context(), Marking(told.project.assets["log"], EVERYTHING, "missing", "restated", "ann")))
+    (run,) = told.plan().runs
+    assert (low(run), run.request.rebuilds) == (None, True)
 
 
 @pytest.mark.parametrize("kind", ["restored", "gone"])
