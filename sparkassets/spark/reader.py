@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.runs import ROWS, Pin, iteration_folder
+from sparkassets.core.runs import ROWS, Pin, Position, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
@@ -169,6 +169,11 @@ def _above(
         raise RunError(
             f"the column {column!r} of {owner} is {kind.upper()}, which cannot be a watermark",
             hint="take a date, a timestamp, a whole number, a decimal or a string",
+        )
+    if low is not None and Position.parse(low) is not None:
+        raise RunError(
+            f"{owner} was read up to {low}, which is no value of its column {column!r}",
+            hint="read it by its changes again",
         )
     quoted = sqltext.name(column)
     above = f"{quoted} > {_value(low, kind)}" if low is not None else f"{quoted} IS NOT NULL"

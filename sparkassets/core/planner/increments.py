@@ -11,7 +11,7 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.runs import ChangesTold, Pin, Position
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadChanges
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -58,9 +58,12 @@ def increments(case: Case, course: Course) -> Course:
 
 
 def _found(case: Case) -> dict[str, Increment]:
-    """What a run reads of each inlet that is read by its changes."""
-    inlets = filter(_by_changes, case.asset.inlets.values())
-    return {inlet.name: increment(case.context, case.asset, case.state, inlet) for inlet in inlets}
+    """What a run reads of each inlet that is read by its changes, or was so before."""
+    context, asset, state = case.context, case.asset, case.state
+    found = {
+        inlet.name: increment(context, asset, state, inlet) for inlet in filter(_by_changes, asset.inlets.values())
+    }
+    return found | {inlet.name: _by_column(context, asset, state, inlet) for inlet in _with_position(asset, state)}
 
 
 def _reading(case: Case, course: Course, found: Mapping[str, Increment]) -> Course:
@@ -111,6 +114,25 @@ def _is_there(context: PlanningContext, asset: AssetSpec) -> bool:
     return any(context.state_of(context.asset(name)).table_id is not None for name in asset.written)
 
 
+def _with_position(asset: AssetSpec, state: AssetState) -> list[InletSpec]:
+    """The inlets that are read above a column's highest value, and were read by their changes before."""
+    read = (each for each in asset.inlets.values() if isinstance(each.read, ReadAfter))
+    return [each for each in read if Position.parse(state.watermarks.get(each.name, "")) is not None]
+
+
+def _by_column(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> Increment:
+    """All of an inlet, as nobody knows the highest value that was read."""
+    pin = context.pin(inlet, EVERYTHING, state.watermarks[inlet.name])
+    reason = "it was read by its changes before, not above the highest value of a column"
+    if asset.write is None or not asset.write.only_adds:
+        return Increment(replace(pin, low=None), f"reads all of {inlet.name} anew: {reason}", anew=True)
+    refusal = (
+        f"what is new of {inlet.name} is not told: {reason}; to read all of it anew would append its rows twice: read "
+        f"it by its changes again, or drop the table of {asset.name} to begin anew"
+    )
+    return Increment(pin, "", refusal)
+
+
 def positions(context: PlanningContext, asset: AssetSpec) -> dict[str, Position]:
     """What is there now of each inlet that is read by its changes, by its name; those not there are left out."""
     pins = {name: context.pin(inlet, EVERYTHING) for name, inlet in asset.inlets.items() if _by_changes(inlet)}
@@ -140,29 +162,48 @@ def without_position(context: PlanningContext, asset: AssetSpec, state: AssetSta
         InputError: There is nothing to go on with, or what came since is not told.
     """
     found = positions(context, asset)
+    for inlet in _with_position(asset, state):
+        _refuse(asset, _by_column(context, asset, state, inlet))
     pins = {name: context.pin(asset.inlets[name], EVERYTHING) for name in found}
     if asset.write is None or not asset.write.only_adds:
         return pins
+    return _appending(context, asset, state, pins)
+
+
+def _appending(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pins: Mapping[str, Pin]
+) -> dict[str, Pin]:
+    """What a backfill reads that appends."""
     if state.stuck is None and _runs_by_hand(asset):
-        return {name: _read_on(context, asset, state, name) for name in found}
-    if found and state.stuck is None:
+        return {name: _read_on(context, asset, state, name) for name in pins}
+    if pins and state.stuck is None:
         raise InputError(
             f"asset {asset.name!r} appends what changed since its last run: a backfill would append it once more",
             hint="`sparkassets run` appends what came since",
         )
-    return {name: replace(pin, low=str(found[name])) for name, pin in pins.items()}
+    return {name: replace(pin, low=str(Position(pin.table_id or "", pin.version or 0))) for name, pin in pins.items()}
 
 
 def _runs_by_hand(asset: AssetSpec) -> bool:
+    """Whether it runs by backfills alone."""
     return asset.schedule.timetable is None and asset.schedule.condition is None
 
 
 def _read_on(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: str) -> Pin:
     """What came since the position."""
     found = increment(context, asset, state, asset.inlets[inlet])
+    _refuse(asset, found)
+    return found.pin
+
+
+def _refuse(asset: AssetSpec, found: Increment) -> None:
+    """Refuses a backfill of what cannot be read.
+
+    Raises:
+        InputError: As its refusal says.
+    """
     if found.refusal is not None:
         raise InputError(f"{asset.name}: {found.refusal}")
-    return found.pin
 
 
 def versions(position: Position, version: int) -> str:

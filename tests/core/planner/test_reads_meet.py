@@ -13,6 +13,7 @@ from sparkassets.core.runs import Position
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, Schedule
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Append, Upsert
+from sparkassets.errors import InputError
 from tests.builders import Story, asset, multi, project, source
 
 UPSERT = Upsert(("id",))
@@ -93,6 +94,29 @@ def test_what_is_read_anew_beyond_its_position_takes_the_place_of_all():
     told = story(ReadChanges(), UPSERT)
     told.observed("orders", table_id="t", version=4)
     told.add(mark(told.context(), Marking(told.project.assets["log"], EVERYTHING, "missing", "restated", "ann")))
+    (run,) = told.plan().runs
+    assert (low(run), run.request.rebuilds) == (None, True)
+
+
+def test_a_position_is_no_highest_value_of_a_column():
+    told = story(ReadChanges(), Append())
+    told.change(source("orders", by=None), reader(ReadAfter("id"), Append()))
+    told.observed("orders", table_id="t", version=4)
+    assert told.plan().runs == ()
+    (reason,) = told.waits("log")
+    assert reason == (
+        "what is new of orders is not told: it was read by its changes before, not above the highest value of a "
+        "column; to read all of it anew would append its rows twice: read it by its changes again, or drop the table "
+        "of log to begin anew"
+    )
+    with pytest.raises(InputError, match="log: what is new of orders is not told"):
+        backfill(told)
+
+
+def test_what_was_read_by_its_changes_is_read_anew_above_a_column_where_that_doubles_nothing():
+    told = story(ReadChanges(), UPSERT)
+    told.change(source("orders", by=None), reader(ReadAfter("id"), UPSERT))
+    told.observed("orders", table_id="t", version=4)
     (run,) = told.plan().runs
     assert (low(run), run.request.rebuilds) == (None, True)
 
