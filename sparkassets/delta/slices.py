@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet
+from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet, TimePartition
 from sparkassets.delta.columns import told_by
 from sparkassets.delta.live import LiveFile, PartitionValue, flat_adds, live_files
 from sparkassets.delta.log import FileAction
@@ -193,7 +193,9 @@ class _Holding:
         self._parts = parts
         self._told = told
         self._together = parts.by_time()
-        self._usual = _HoldingTime(parts.time)
+        time = told.partitioning.time
+        self._excluding = time if time is not None and time.exclude else None
+        self._usual = self._time(parts.time)
         self._known: dict[_Told, tuple[_HoldingTime, bool]] = {}
 
     def of(self, part: FilePart, folder: PartitionValue) -> bool | None:
@@ -212,22 +214,30 @@ class _Holding:
     def _times(self, part: FilePart) -> tuple[_HoldingTime, bool]:
         """The time of the tuples that rows of such a file may be of, and whether all of them are of one."""
         if any(each is not None and each.low is None for each in part.segments):  # without one, or with an unknown one
-            return _HoldingTime(self._parts.time), False
+            return self._time(self._parts.time), False
         if part.segment is not None and not any(each is None or each.nulls for each in part.segments):
-            return _HoldingTime(self._parts.at(part.segment)), True
+            return self._time(self._parts.at(part.segment)), True
         times = [
             time
             for time, segments in self._together.items()
             if any(self._told.may_be(segment, part) for segment in segments)
         ]
-        return _HoldingTime(RangeSet.union([self._parts.time, *times])), False
+        return self._time(RangeSet.union([self._parts.time, *times])), False
+
+    def _time(self, ranges: RangeSet) -> _HoldingTime:
+        return _HoldingTime(ranges, self._excluding)
 
 
 @frozen
 class _HoldingTime:
-    """The same of ranges and the time of a file; asks once for a span."""
+    """The same of ranges and the time of a file; asks once for a span.
+
+    Attributes:
+        excluding: The dimension of time, where something is excluded: rows between two slots may be in none.
+    """
 
     ranges: RangeSet
+    excluding: TimePartition | None
     _known: dict[Span, bool | None] = field(default_factory=dict)
 
     def of(self, when: FileTime | None, folder: PartitionValue) -> bool | None:
@@ -240,6 +250,14 @@ class _HoldingTime:
             return False
         if when.span not in self._known:
             span = RangeSet.span(*when.span)
-            self._known[when.span] = True if self.ranges.covers(span) else None if self.ranges.overlaps(span) else False
+            whole = self.ranges.covers(span) and not self._has_gaps(*when.span)
+            self._known[when.span] = True if whole else None if self.ranges.overlaps(span) else False
         held = self._known[when.span]
         return None if held and (when.nulls or not when.plain) else held
+
+    def _has_gaps(self, start: int, end: int) -> bool:
+        time = self.excluding
+        if time is None:
+            return False
+        own = RangeSet.span(start, time.stop(time.floor(end - 1)))
+        return time.exact(own) != own

@@ -258,6 +258,13 @@ def test_a_file_lies_inside_beside_or_across_by_its_statistics(path):
     assert counts(found) == [2, 1, 1]
 
 
+def test_rows_of_excluded_time_are_in_no_partition(path):
+    workdays = Partitioning(TimePartition("day", "UTC", column="day", exclude="* * * * SAT,SUN"))
+    table = save(path, days(3, 4), days(4, 5, 7), days(4), days(7))  # from Thursday to Monday, with a Saturday
+    found = sliced(table, workdays.parse("2013-01-03..2013-01-07"), partitioning=workdays)
+    assert [sorted(file.rows for file in files) for files in (found.inside, found.mixed)] == [[1, 1, 2], [3]]
+
+
 def test_rows_without_a_time_are_in_no_partition(path):
     table = save(path, days(1, None), days(None, None))
     assert counts(sliced(table, DAYS.parse("2013-01-01"), partitioning=DAYS)) == [0, 1, 1]
