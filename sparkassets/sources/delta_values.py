@@ -79,15 +79,15 @@ def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
     if times.column.kind == "timestamp":
         return _of_instants(values.cast(pa.timestamp("us"), safe=False), times)
     if times.column.kind == "timestamp_ntz":
-        return _grouped(_quarters(values.cast(pa.timestamp("us"), safe=False)), times)
+        return _grouped(_coarse(values.cast(pa.timestamp("us"), safe=False), times), times)
     return _grouped(values, times)
 
 
-def _quarters(values: Array) -> Array:
-    """Local times down to the quarter of an hour: no slot begins within one."""
+def _coarse(values: Array, times: FileTimes) -> Array:
+    """Local times down to the quarter of an hour, of crons by the minute down to that: no slot begins within one."""
     from pyarrow import compute
 
-    return compute.floor_temporal(values, 15, "minute")
+    return compute.floor_temporal(values, 1 if times.partition.precision == "minute" else 15, "minute")
 
 
 def _grouped(values: Array, times: FileTimes) -> Counter[Span]:
