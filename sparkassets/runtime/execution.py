@@ -189,9 +189,17 @@ class Execution:
         if not order.finds_segments:
             return outcome
         try:
-            return replace(outcome, keys=self._targets[0].segments(order.written[0], outcome.committed))
+            return replace(outcome, keys=self._segments(order, outcome))
         except BaseException as error:  # noqa: BLE001  as in `run`
             return Failed("error", error, fenced=False, attempts=self._attempts)
+
+    def _segments(self, order: RunOrder, done: Done) -> Mapping[str, Sequence[str]]:
+        """Column to the segments that are in any of the outlets: what one has not, another may have."""
+        found: dict[str, set[str]] = {}
+        for target, own, each in zip(self._targets, order.written, done.commits, strict=True):
+            for column, keys in target.segments(own, each).items():
+                found.setdefault(column, set()).update(keys)
+        return {column: sorted(keys) for column, keys in found.items()}
 
     def _compared(self, done: Done, order: RunOrder) -> Done:
         """With what of the run came out as it was; where that cannot be told, all of it is news."""

@@ -352,3 +352,14 @@ def test_the_tables_of_outlets_are_looked_at_but_while_a_run_of_the_asset_lives(
     w.targets.looked.clear()
     look_at_targets(w.project, w.driver().ledger.open(), w.targets, gone=())
     assert w.targets.looked == []
+
+
+def test_a_segment_that_came_out_in_one_outlet_alone_is_known():
+    split = asset("a", "s", by=None, segments={"customer": "runtime"}, retries=0)
+    w = World(project(source("s"), *multi(split, *BOTH)), MemoryStore())
+    for name, key in zip(BOTH, ("x", "y"), strict=True):
+        w.engine.hooks[name, "segments"] = lambda _, key=key: w.engine.__setattr__("segments", {"customer": [key]})
+    w.tell("s", "2025-01-01")
+    assert w.driver().run([Tick()]).ok
+    assert w.driver().ledger.open().assets["a"].keys["customer"].known == ("x", "y")
+    assert w.driver().run([Tick()]).runs == ()
