@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sparkassets.core.journal.iterations import Iteration, RetiredEntry, seen, superseded
 from sparkassets.core.journal.state import AssetState, State
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import Pin, Position
 
 
 def retire(state: State, asset: str, *, keep: int) -> RetiredEntry | None:
@@ -30,7 +30,14 @@ def _pinned(state: State, known: AssetState) -> Iterator[Iteration]:
 
 
 def _read(iterations: Sequence[Iteration], pin: Pin) -> Sequence[Iteration]:
-    """What a run with that pin reads: the iteration that it names, or what its version of the table shows."""
+    """What a run with that pin reads: the iteration that it names, what its version of the table shows, or its changes.
+
+    What came since a version is told by all that was shown since, and by what each took the place of.
+    """
+    since = Position.parse(pin.low) if pin.low is not None else None
+    if since is not None and pin.version is not None:
+        came = [each for each in iterations if any(since.version < at <= pin.version for at in each.shown)]
+        return [*came, *seen(iterations, since.version)]
     if pin.iteration:
         return [each for each in iterations if each.name == pin.iteration]
     return seen(iterations, pin.version) if pin.version is not None else ()

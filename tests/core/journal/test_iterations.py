@@ -15,7 +15,7 @@ from sparkassets.core.journal.retiring import retire
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.runs import Pin, RunRequest
+from sparkassets.core.runs import Pin, Position, RunRequest
 from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.writes import Publish
 from tests.builders import Story, asset, project, source
@@ -206,3 +206,14 @@ def test_what_was_rolled_back_to_came_from_the_run_that_published_it():
     assert world.origin() == first
     world.publish("all", beside=False)
     assert world.origin() == world.state.assets["x"].iterations[-1].run
+
+
+def test_what_tells_the_changes_that_a_claim_reads_stays():
+    world = World(partitioned=False, keep=9)
+    for _ in range(4):
+        world.publish("all", beside=False)
+    pin = replace(world.pin(world.state), low=str(Position("t", 2)))
+    world.claim("r", pins={"x": pin})
+    world.keep = 1
+    world.remove()
+    assert [each.version for each in world.state.assets["x"].iterations] == [2, 3, 4]
