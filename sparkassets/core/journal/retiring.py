@@ -36,8 +36,14 @@ def _read(iterations: Sequence[Iteration], pin: Pin) -> Sequence[Iteration]:
     """
     since = Position.parse(pin.low) if pin.low is not None else None
     if since is not None and pin.version is not None:
-        came = [each for each in iterations if any(since.version < at <= pin.version for at in each.shown)]
+        versions = range(since.version + 1, pin.version + 1)
+        came = [each for each in iterations if _came(each, versions)]
         return [*came, *seen(iterations, since.version)]
     if pin.iteration:
         return [each for each in iterations if each.name == pin.iteration]
     return seen(iterations, pin.version) if pin.version is not None else ()
+
+
+def _came(iteration: Iteration, versions: range) -> bool:
+    """Whether one of these versions made it what readers see."""
+    return any(version in versions for version in iteration.shown)
