@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from sparkassets.authoring.declarations import Declaration, declarations_in
@@ -16,6 +16,7 @@ from sparkassets.authoring.packages import import_from
 
 _STARTERS: Final = ("java", "spark-submit", "spark-class")
 """Programs that start a JVM."""
+_LISTING: Final = ("os.listdir", "os.scandir")
 _MOST_TOLD: Final = 500
 """Characters of what a module raised."""
 
@@ -45,6 +46,7 @@ def _import_all(modules: list[tuple[str, str]]) -> dict[str, Any]:
         "failures": failures,
         "variables": sorted(seen.variables),
         "files": sorted(seen.all_files()),
+        "folders": sorted(seen.folders_listed),
     }
 
 
@@ -86,11 +88,13 @@ class _Seen:
     Attributes:
         folders: Of the project's packages.
         variables: Of the environment.
+        folders_listed: The project's own, whose names were asked for.
     """
 
     def __init__(self, folders: set[str]) -> None:
         self.folders = tuple(sorted({os.path.realpath(each) + os.sep for each in folders}))
         self.variables: set[str] = set()
+        self.folders_listed: set[str] = set()
         self._opened: set[str] = set()
         recording = type("Recording", (type(os.environ),), {"__getitem__": self._recorded})
         os.environ.__class__ = recording
@@ -123,10 +127,19 @@ class _Seen:
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(args[0], str) and isinstance(args[1], str) and "r" in args[1]:
             self._opened.add(os.path.realpath(args[0]))
+        elif event in _LISTING and not _is_import(sys._getframe(1)):  # noqa: SLF001  as above
+            folder = os.path.realpath(os.fspath(args[0] or "."))
+            if isinstance(folder, str) and self.is_own(folder):
+                self.folders_listed.add(folder)
         elif event == "subprocess.Popen" and _starts_jvm(args[0], args[1]):
             raise RuntimeError(
                 "Spark is started where the module is imported; start it in a function, which is given `spark`"
             )
+
+
+def _is_import(frame: FrameType) -> bool:
+    """Whether Python's own import looks there for modules."""
+    return "importlib" in frame.f_code.co_filename
 
 
 def _starts_jvm(program: object, args: object) -> bool:

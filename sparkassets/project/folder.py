@@ -82,6 +82,8 @@ def _declared(project: ProjectDraft, reader: _Reader, env: Mapping[str, str]) ->
             env.get(name)  # a compiled project is good for as long as it is the same
         for file in result.files:
             reader.python(Path(file))
+        for folder in result.folders:
+            reader.names(Path(folder))
         return result
 
     files = _python_files(project, reader)

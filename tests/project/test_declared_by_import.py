@@ -206,3 +206,23 @@ def test_code_that_is_nested_too_deep_to_be_read(write):
     deep = f"x = (lambda: 0){'.a' * 2000}"
     code = f"from sparkassets import asset\n\ndef f():\n    {deep}\n\n@asset\ndef made(orders): ...\n"
     assert list(load(write({"made.py": code}), {}).assets) == ["orders", "made"]
+
+
+def test_an_asset_for_each_file_of_a_folder_is_there_once_the_file_is(write, tmp_path):
+    files = {
+        "made.py": """
+            from pathlib import Path
+
+            from sparkassets import asset
+
+            for each in sorted((Path(__file__).parent.parent / "queries").glob("*.sql")):
+                asset(each.stem, sql=each.read_text())
+        """,
+        "../queries/one.sql": "SELECT * FROM {{ inlets.orders }}",
+    }
+    folder, cache = write(files), tmp_path / "cache"
+    assert "one" in load(folder, {}, cache=cache).assets
+    (tmp_path / "queries/two.sql").write_text("SELECT * FROM {{ inlets.one }}")
+    assert "two" in load(folder, {}, cache=cache).assets
+    (tmp_path / "queries/two.sql").unlink()
+    assert "two" not in load(folder, {}, cache=cache).assets

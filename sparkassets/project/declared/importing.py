@@ -34,12 +34,14 @@ class Imported:
         failures: Which modules could not be imported, where, and why; without a place it is about all of them.
         variables: Of the environment that they read.
         files: Absolute, of the project's own, that they read.
+        folders: Likewise, whose names they asked for.
     """
 
     assets: Sequence[Mapping[str, Any]] = ()
     failures: Sequence[Mapping[str, Any]] = ()
     variables: Sequence[str] = ()
     files: Sequence[str] = ()
+    folders: Sequence[str] = ()
 
 
 def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> Imported:
