@@ -35,9 +35,10 @@ class Increment:
     anew: bool = False
 
     @property
-    def is_reached(self) -> bool:
-        """Whether nothing came after the position."""
-        return self.pin.low == str(Position(self.pin.table_id or "", self.pin.version or 0))
+    def is_behind(self) -> bool:
+        """Whether something came after the position."""
+        position, version = Position.parse(self.pin.low or ""), self.pin.version
+        return position is not None and version is not None and position != Position(self.pin.table_id or "", version)
 
 
 def increments(case: Case, course: Course) -> Course:
@@ -75,7 +76,7 @@ def _reading(case: Case, course: Course, found: Mapping[str, Increment]) -> Cour
     asset = case.asset
     again = asset.write is not None and asset.write.recomputable
     lost = again and any(each.anew for each in found.values())
-    passes = any(each.pin.low is not None and not each.is_reached for each in found.values())
+    passes = any(each.is_behind for each in found.values())
     new = {name: each.pin for name, each in found.items()}
     whole = {name: replace(pin, low=None) for name, pin in new.items()}
 
@@ -83,10 +84,16 @@ def _reading(case: Case, course: Course, found: Mapping[str, Increment]) -> Cour
         anew = lost or (again and candidate.anew)
         stays = candidate.rescues and case.state.chain[-1].entry.kind == "backfill"
         pins = {**candidate.pins, **(whole if anew else new)}
-        return replace(candidate, pins=pins, anew=anew, rebuilds=lost or (anew and passes and not stays))
+        notes = (*candidate.notes, *filter(None, [_said(*each, anew=anew) for each in found.items()]))
+        rebuilds = lost or (anew and passes and not stays)
+        return replace(candidate, pins=pins, anew=anew, rebuilds=rebuilds, notes=notes)
 
-    course = replace(course, candidates=tuple(map(reading, course.candidates)))
-    return course.noted(tuple(each.note for each in found.values() if each.note))
+    return replace(course, candidates=tuple(map(reading, course.candidates)))
+
+
+def _said(inlet: str, found: Increment, *, anew: bool) -> str:
+    """What is said of a run that reads it, or all of it ``anew`` for another reason."""
+    return f"reads all of {inlet} (version {found.pin.version})" if anew and found.pin.low is not None else found.note
 
 
 def increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> Increment:

@@ -96,6 +96,7 @@ def test_what_is_read_anew_beyond_its_position_takes_the_place_of_all():
     told.add(mark(told.context(), Marking(told.project.assets["log"], EVERYTHING, "missing", "restated", "ann")))
     (run,) = told.plan().runs
     assert (low(run), run.request.rebuilds) == (None, True)
+    assert run.reason == "orders updated, marked as missing by ann: restated, reads all of orders (version 4)"
 
 
 def test_a_position_is_no_highest_value_of_a_column():
