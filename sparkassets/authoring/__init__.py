@@ -3,7 +3,7 @@
 Imports nothing heavy, neither of Spark nor of what compiles projects: whatever imports an author's module imports this.
 """
 
-from sparkassets.authoring.current import current, get_current_context
+from sparkassets.authoring.current import current, get_current_context, in_function
 from sparkassets.authoring.declarations import (
     AssetFunction,
     AssetKeys,
@@ -37,6 +37,7 @@ __all__ = [
     "declarations_in",
     "function_of",
     "get_current_context",
+    "in_function",
     "multi_asset",
     "plain",
 ]

@@ -25,6 +25,11 @@ def get_current_context() -> Any:  # noqa: ANN401  the `Context` of Spark's laye
     return found
 
 
+def in_function() -> bool:
+    """Whether a run calls an asset's function in this thread."""
+    return _CURRENT.get(None) is not None
+
+
 @contextmanager
 def current(context: object) -> Iterator[None]:
     """Makes ``context`` the current one, of this thread, while the block lasts."""

@@ -28,6 +28,7 @@ from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.table import open_table, path_of, table_of
 from sparkassets.spark.template import run_sql
+from sparkassets.spark.undone import undo
 from sparkassets.spark.workplace import Workplace
 from sparkassets.spark.writes import check_schema, mode_of
 
@@ -93,6 +94,7 @@ class SparkEngine:
     def cancel(self, run: str) -> None:
         """Interrupts the Spark work that the run is doing now; returns at once."""
         self.workplace.cancel(run)
+        undo()
 
     def close(self) -> None:
         """Stops the session if this engine created it."""

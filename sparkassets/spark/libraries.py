@@ -34,7 +34,7 @@ def is_rows(value: object) -> bool:
 
 def is_frame(value: object) -> bool:
     """Whether it is a DataFrame of Spark, classic or Connect."""
-    return hasattr(value, "schema") and hasattr(value, "write")
+    return _kind(value) is None and hasattr(value, "schema") and hasattr(value, "write")
 
 
 def as_asked(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of that library

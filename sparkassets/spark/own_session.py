@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
+from sparkassets.authoring import in_function
 from sparkassets.errors import RunError, SparkUnavailableError
 from sparkassets.spark.settings import TIME_ZONE, is_local, small_table_settings
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
@@ -61,6 +63,7 @@ def of_one_run(session: SparkSession) -> SparkSession:
     from pyspark.errors import PySparkException
 
     if is_remote(session):
+        keep_running(session)
         return session
     own = session.newSession()
     if session not in _SET:  # nobody changes it, and asking for all settings takes longer than making a session
@@ -70,13 +73,23 @@ def of_one_run(session: SparkSession) -> SparkSession:
         with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
             own.conf.set(key, value)
     _same_schema(session, own)
-    own.stop = _refuse_stop
+    keep_running(own.sparkContext)
     own.createDataFrame([], "n int")  # so that it is the active one of the thread
     return own
 
 
-def _refuse_stop() -> None:
-    raise RuntimeError("spark.stop() would end the runs beside this one; leave the session as it is")
+def keep_running(shared: SparkContext | SparkSession) -> None:
+    """Lets no function stop what all runs share, by whichever session it gets at it."""
+    if "stop" in vars(shared):
+        return
+    stop = shared.stop
+
+    def unless_in_function() -> None:
+        if in_function():
+            raise RuntimeError("spark.stop() would end the runs beside this one; leave the session as it is")
+        stop()
+
+    vars(shared)["stop"] = unless_in_function
 
 
 @contextlib.contextmanager

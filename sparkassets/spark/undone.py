@@ -97,8 +97,20 @@ def undone(given_up: Callable[[], bool]) -> Iterator[None]:
     finally:
         with _LOCK:
             _RUNNING.given_up.remove(given_up)
-            if _RUNNING.is_none:
-                for (look, put), before in zip(_SHARED, _RUNNING.before, strict=True):
-                    with suppress(Exception):  # the folder may be gone; what else was changed is set all the same
-                        if look() != before:
-                            put(before)
+            _undo()
+
+
+def undo() -> None:
+    """Sets again what was changed, where somebody has just given up the last of those that run."""
+    with _LOCK:
+        if _RUNNING.given_up:
+            _undo()
+
+
+def _undo() -> None:
+    if not _RUNNING.is_none:
+        return
+    for (look, put), before in zip(_SHARED, _RUNNING.before, strict=True):
+        with suppress(Exception):  # the folder may be gone; what else was changed is set all the same
+            if look() != before:
+                put(before)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.spark.undone import undone
+from sparkassets.spark.undone import undo, undone
 
 
 def process():
@@ -88,6 +88,29 @@ def test_one_that_nobody_waits_for_any_more_does_not_count():
     assert process() == before
     over.__exit__(None, None, None)
     assert process() == before
+
+
+def test_what_was_changed_beside_one_is_set_again_when_nobody_waits_for_that_any_more():
+    before, waits = process(), True
+    over = undone(lambda: not waits)
+    over.__enter__()
+    with undone(never):
+        misbehave()
+    undo()
+    assert process() != before
+    waits = False
+    undo()
+    assert process() == before
+    over.__exit__(None, None, None)
+    assert process() == before
+
+
+def test_where_nothing_runs_nothing_is_undone():
+    with undone(never):
+        pass
+    os.environ["OWN"] = "1"
+    undo()
+    assert os.environ.pop("OWN") == "1"
 
 
 def test_a_folder_that_is_gone_does_not_keep_the_rest(tmp_path, monkeypatch):
