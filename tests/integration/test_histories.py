@@ -62,8 +62,25 @@ def test_a_column_of_the_result_may_tell_the_time(engine, spark, tmp_path):
     prices.run((1, 10, 1, "u"))
     prices.run((1, 11, 1, "u"), (1, 20, 2, "u"))
     assert prices.rows() == [(1, 11, 1, 2, False), (1, 20, 2, None, True)]
-    with pytest.raises(RunError, match=r"prices: several rows of one key"):
+    with pytest.raises(RunError, match=r"prices: several changes of one key at one instant: id, since is 1, 3"):
         prices.run((1, 30, 3, "u"), (1, 31, 3, "u"))
+
+
+def test_a_list_of_columns_tells_which_change_of_an_instant_counts(engine, spark, tmp_path):
+    query = "SELECT id, price, at AS _at, price AS _n, op AS _op FROM {{ inlets.feed }}"
+    prices = Prices(engine, spark, tmp_path, query, newest_by=("_at", "_n"), delete_when="_op = 'd'")
+    prices.run((1, 10, 1, "u"), (1, 12, 1, "u"), (1, 11, 1, "u"), (1, 5, 2, "u"))
+    assert prices.rows() == [(1, 5, 2, None, True), (1, 12, 1, 2, False)]
+
+
+def test_a_change_wins_over_a_deletion_of_its_instant_however_they_are_cut_into_runs(engine, spark, tmp_path):
+    query = "SELECT id, price, at AS since, price AS n, op AS _op FROM {{ inlets.feed }}"
+    changes = (1, 10, 1, "u"), (1, 11, 1, "d")
+    for name, runs in (("one", [changes]), ("two", [changes[:1], changes[1:]])):
+        prices = Prices(engine, spark, tmp_path / name, query, newest_by=("n",), delete_when="_op = 'd'")
+        for run in runs:
+            prices.run(*run)
+        assert prices.rows() == [(1, 10, 1, None, True)], name
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,11 @@ def changes(asset: str, write: Upsert, history: History, frame: DataFrame, *, pa
     has_time = history.valid_from.lower() in given
     if not has_time:
         frame = frame.withColumn(history.valid_from, sql.col(sqltext.name(write.newest_by[0])))
-    of = replace(write, newest_by=write.newest_by if has_time else ())
-    rows = Rows.of(asset, of, frame, partition=[*partition, history.valid_from])
-    within = rows.within if has_time and rows.within else (rows.keys[-1],)
-    return replace(rows, within=within, is_history=True)
+    more = write.newest_by if has_time else write.newest_by[1:]
+    rows = Rows.of(asset, replace(write, newest_by=more), frame, partition=[*partition, history.valid_from])
+    within = rows.within if has_time and rows.within else (rows.keys[-1], *rows.within)
+    stored = tuple(name for name in rows.newest_by if not is_hidden(name))
+    return replace(rows, within=within, newest_by=stored, is_history=True)
 
 
 def state(

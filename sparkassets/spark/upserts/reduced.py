@@ -121,9 +121,11 @@ class Rows:
         rows = self._marked()
         if not self.within:
             return rows.withColumn(_TIED, sql.count(sql.lit(1)).over(by_key) > 1)
-        order = [f"{sqltext.name(name)}" for name in self.within] + (
-            [f"NOT {DELETED}"] if self.is_feed or self.is_history else []
-        )
+        order, came = [sqltext.name(name) for name in self.within], f"NOT {DELETED}"
+        if self.is_history:  # of one instant, where a change wins over a deletion in whatever run that comes
+            order = [came, *order]
+        elif self.is_feed:
+            order = [*order, came]
         ordered = by_key.orderBy(*(sql.expr(each).desc() for each in order))
         hashed = row_hash(self.frame.schema)
         rows = rows.withColumn(_HASH, sql.lit(None).cast("bigint") if hashed is None else sql.expr(hashed))
@@ -184,7 +186,9 @@ class Rows:
         shown = "; ".join(", ".join(map(str, row)) for row in sorted(tuple(row) for row in found[:_SHOWN]))
         more = "; …" if len(found) > _SHOWN else ""
         keys = ", ".join(self.keys)
-        if self.newest_by:
+        if self.is_history:
+            what, hint = "several changes of one key at one instant", "one more column in newest_by tells which counts"
+        elif self.newest_by:
             what = f"several rows of one key that are equal in {', '.join(self.newest_by)}"
             hint = "a list of columns tells more: newest_by: [<column>, <column>]"
         elif self.within:
