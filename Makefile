@@ -44,7 +44,7 @@ test-spark: java .venv/.ready
 	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash' $(CORE_TESTS:%=--ignore=%) tests
 
 crash: java .venv/.ready
-	@.venv/bin/python -m pytest $(TWO_PROCESSES) tests/e2e/test_crash.py
+	@.venv/bin/python -m pytest $(TWO_PROCESSES) tests/e2e/test_crash*.py
 
 model: .venv-core/.ready
 	@ulimit -v 6000000; .venv-core/bin/python -m tests.model.suite

@@ -1,8 +1,9 @@
-"""A driver as a process of its own that stops at one moment of its run: ``crashing.py PROJECT ASSET MOMENT MARKER``.
+"""A driver as a process of its own that stops at one moment: ``crashing.py PROJECT ASSET MOMENT MARKER [ROLLBACK]``.
 
 The project, its journal, Spark and the target are real. When the moment has come the process writes the file MARKER and
 does nothing more, so that whoever waits for that file can kill it there. (For ``writing`` the marker is a file
-``writing-*`` in the JVM's folder for temporary files, as a task has no other means.)
+``writing-*`` in the JVM's folder for temporary files, as a task has no other means.) With ROLLBACK, the run of an older
+iteration, that is made the newest again.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from pyarrow.fs import FileSystem
+
 import sparkassets.spark
 from sparkassets import Project
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta import commit
+from sparkassets.delta import commit, staged
 from sparkassets.ports import CommitMarker, Computation, Enlist, RunOrder, Target
 from sparkassets.runtime.progress import Silent
 from sparkassets.spark import SparkEngine, SparkOutlets
 from sparkassets.spark.computation import SparkComputation
-from sparkassets.spark.targets import by_driver
+from sparkassets.spark.targets import at_path, by_driver
 from sparkassets.spark.upserts import merging
 
 Moment = Literal[
@@ -36,16 +39,21 @@ Moment = Literal[
     "writing",
     "staged",
     "read",
+    "readable",
     "put",
     "remembered",
     "merged",
     "written",
     "recorded",
+    "retired",
+    "removing",
 ]
 """``writing``: a task of Spark's job does not end, while others write their files; ``staged``: Spark has written all;
-``read``: and the driver their footers; ``put``: the entry of the log is written, and nobody was told; ``remembered``:
+``read``: and the driver their footers; ``readable``: an iteration is a table by itself, and not yet at its
+asset's path; ``put``: the entry of the log is written, and nobody was told; ``remembered``:
 an upsert has told its memory, and not merged; ``merged``: Spark's merge has returned, nobody was told; ``written``: the
 commit is in the target, not in the journal; ``recorded``: it is in both, and the process did not get to its end;
+``retired``: and which older iterations go, all of which are there; ``removing``: one of them is gone by half;
 ``prepared``: all that an outlet gets is computed and checked. ``written@train`` is the moment of one table."""
 
 IN_A_TASK = "java_method('java.io.File', 'createTempFile', 'writing-', '.txt') IS NOT NULL"
@@ -98,6 +106,7 @@ class StoppingTarget:
         self.transaction_version = target.transaction_version
         self.committed = target.committed
         self.remove_staged = target.remove_staged
+        self.remove_iterations = target.remove_iterations
 
     def prepare(self, computation: Computation, *, marker: CommitMarker) -> None:
         self._target.prepare(computation, marker=marker)
@@ -170,14 +179,41 @@ def stop_around_a_merge(stop: Stop) -> None:
     merging.merge = merged
 
 
-def main(folder: str, asset: str, moment: str, marker: str) -> None:
+def stop_around_iterations(stop: Stop) -> None:
+    """Stops after an iteration is a table by itself, and while older ones are removed."""
+    make, remove, delete = by_driver.make_readable, at_path.discard_iterations, staged._delete
+
+    def made_readable(*given: Any, **named: Any) -> None:
+        make(*given, **named)
+        stop.at("readable")
+
+    def removed(*given: Any, **named: Any) -> None:
+        stop.at("retired")
+        staged._delete = deleted
+        remove(*given, **named)
+
+    def deleted(store: FileSystem, folder: str) -> None:
+        files = [each.path for each in staged._listed(store, folder) if each.is_file]
+        store.delete_file(min(files))
+        stop.at("removing")
+        delete(store, folder)
+
+    by_driver.make_readable, at_path.discard_iterations = made_readable, removed
+
+
+def main(folder: str, asset: str, moment: str, marker: str, rollback: str = "") -> None:
     stop = Stop(moment, marker)
     stop_while_the_driver_commits(stop)
     stop_around_a_merge(stop)
+    stop_around_iterations(stop)
     sparkassets.spark.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
     sparkassets.spark.SparkOutlets = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
     progress = StoppingProgress(marker) if moment == "recorded" else Silent()
-    Project.load(folder).run(select=[asset], progress=progress)
+    project = Project.load(folder)
+    if rollback:
+        project.rollback(asset, rollback)
+    else:
+        project.run(select=[asset], progress=progress)
 
 
 if __name__ == "__main__":

@@ -117,10 +117,10 @@ class Shop:
         """The next start of a driver, in this process."""
         return Project.load(self.folder).run(self.spark, select=[asset])
 
-    def victim(self, asset: str, moment: str) -> Victim:
+    def victim(self, asset: str, moment: str, *more: str) -> Victim:
         """A driver that reached ``moment`` of its run and stands there."""
         marker = self.home / f"{moment}-{len(self.victims)}"
-        command = [sys.executable, str(SCRIPT), str(self.folder), asset, moment, str(marker)]
+        command = [sys.executable, str(SCRIPT), str(self.folder), asset, moment, str(marker), *more]
         return self._stopped(command, marker="writing-*" if moment == "writing" else marker.name)
 
     def commit_by_spark(self, asset: str) -> None:
@@ -193,7 +193,7 @@ class Shop:
 
 
 class Victim:
-    """A driver in a process of its own, and the JVM below it."""
+    """A driver in a process of its own, and the JVM below it; itself where it has none."""
 
     def __init__(self, command: list[str], home: Path) -> None:
         self.home = home
@@ -212,8 +212,8 @@ class Victim:
             assert self.process.poll() is None, self.said.read_text()
             assert time.monotonic() < deadline, self.said.read_text()
             time.sleep(0.02)
-        below = psutil.Process(self.process.pid).children(recursive=True)
-        (self.jvm,) = [process for process in below if process.name() == "java"]
+        itself = psutil.Process(self.process.pid)
+        (self.jvm,) = [each for each in itself.children(recursive=True) if each.name() == "java"] or [itself]
         return self
 
     def kill(self) -> None:
