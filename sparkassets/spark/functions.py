@@ -17,7 +17,7 @@ from sparkassets.authoring.packages import import_from
 from sparkassets.core.extras import check_extra
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.spec.model import PythonBody
-from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.suggestions import meant_by
 from sparkassets.errors import InputError, RunError, SparkAssetsError, said
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final, is_of_data
@@ -112,7 +112,7 @@ def of_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping
     if lacking or unknown:
         found = [f"lacks {listing([repr(name) for name in lacking], last='and')}"] if lacking else []
         found += [f"has {listing([shown(key) for key in unknown], last='and')}, which is no outlet"] if unknown else []
-        hint = did_you_mean(str(unknown[0]), lacking) if unknown and lacking else None
+        hint = meant_by(str(unknown[0]), lacking) if unknown else None
         raise RunError(f"{place} returned a dict that {' and '.join(found)}; expected {expected}", hint=hint)
     return {name: result[name] for name in outlets}
 

@@ -26,6 +26,7 @@ from sparkassets.core.spec.storage import overlaps, storage_uses
 from sparkassets.core.spec.strategy import compile_strategy
 from sparkassets.core.spec.times import Bounds
 from sparkassets.core.spec.twins import warn_of_twins
+from sparkassets.core.spec.upserts import check_upsert
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Once
@@ -128,6 +129,7 @@ def _compile(
         fan = compile_fan(draft, strategy)
         _check_template(draft, body, inlets, schedule, files, columns)
         check_own(draft, body)
+        check_upsert(draft, body, write)
     partitioning = draft.partitioning
     within = partitioning.time or (Bounds(own.timezone) if partitioning.is_partitioned else own)
     return AssetSpec(
@@ -186,6 +188,7 @@ def _outlet(
 ) -> AssetSpec:
     _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
     check_own(draft, body)
+    check_upsert(draft, body, maker.write)
     return outlets.compiled(draft, maker, body)
 
 

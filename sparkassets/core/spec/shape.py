@@ -62,6 +62,8 @@ _WRITES: Final = {
 """What is meant by a write that is none."""
 _CHOICES: Final = {"partition.by": FIXED, "partition.segments": ("runtime",)}
 """Words of values that may be something else, too."""
+_WITH_MAPS: Final = {"inlets.*.read": "changes or {after: column}"}
+"""What may stand where a word is none of those that may."""
 _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
 
 
@@ -186,6 +188,7 @@ def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], da
         choices = [choice or "true" for choice in re.findall(r"'([^']*)'|True", context["expected"])]
         words = listing(choices)
         hint = meant_by(value, choices) if isinstance(value, str) else None
+        words = _WITH_MAPS.get(general, words)
     elif kind != EXPECTED:
         words = _WORDS.get(kind, words)
     hint = _hint(path, kind, words, value) or hint
@@ -203,8 +206,8 @@ def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
     if path == ("strategy",) and isinstance(value, dict):
         named = next((key for key in value if key in files.WITHOUT_OPTIONS), None)
         return f"{named} has no options: write strategy: {named}" if named else None
-    if path == ("write",) and value in _WRITES:
-        return f"write {_WRITES[str(value)]}"
+    if path == ("write",) and isinstance(value, str) and value in _WRITES:
+        return f"write {_WRITES[value]}"
     choices = _CHOICES.get(_general(path))
     return meant_by(value, choices) if choices is not None and isinstance(value, str) else None
 

@@ -85,7 +85,7 @@ def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: 
     timetable = schedule.timetable
     if timetable is None:
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
-        hint = "write inlets: {<asset>: {read: {after: <column>}}}, or a timetable such as schedule: '@daily'"
+        hint = "write inlets: {<asset>: {read: changes}} or {<asset>: {read: {after: <column>}}}, or schedule: '@daily'"
         at.problem("strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals", hint=hint)
     elif timetable.catchup == "all":
         hint = "write catchup: rollup, or strategy: every_instance"

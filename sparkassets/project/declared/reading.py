@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sparkassets.authoring.declarations import AT_ONCE, OTHERWISE, outlets_of
+from sparkassets.authoring.declarations import AT_ONCE, OTHERWISE, AssetKeys, outlets_of
 from sparkassets.authoring.plain import plain
 from sparkassets.core.spec.bodies import Function
 from sparkassets.core.spec.document import Document, SourceFile
@@ -22,6 +22,8 @@ _NOT_HERE: Final = {
     "python": "the function below is what the asset runs: @asset takes no 'python'",
     "asset": "the name of an asset is 'name' here, or the first argument: @asset('orders')",
 }
+_KNOWN: Final = frozenset({*AssetKeys.__annotations__, "outlets"})
+"""Arguments that may be None, which is not given; any other is unknown whatever its value."""
 
 
 @frozen
@@ -119,10 +121,10 @@ class Reading:
                 continue
             for name, value in said.items():
                 own = OTHERWISE.get(name, name)
-                if name in _NOT_HERE or own in keys:
+                if name in _NOT_HERE or (own in keys and (value is not None or name == "name")):
                     message = _NOT_HERE.get(name) or f"asset() is given {own!r} twice"
                     problems.append(_problem(module.of.file, nodes.spot(at), message))
-                elif value is not None:
+                elif value is not None or name not in _KNOWN:
                     keys[own] = value
         return keys, failed
 

@@ -67,7 +67,7 @@ REFUSED = [
     pytest.param(
         reading("change"),
         """
-        a.yml:2:25: 'read' of inlet 'orders' is 'change'; expected changes
+        a.yml:2:25: 'read' of inlet 'orders' is 'change'; expected changes or {after: column}
             inlets: {orders: {read: change}}
                                     ^^^^^^
           hint: did you mean 'changes'?

@@ -46,7 +46,7 @@ strategy: latest_only
 a.yml:2:11: strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals
     strategy: latest_only
               ^^^^^^^^^^^
-  hint: write inlets: {<asset>: {read: {after: <column>}}}, or a timetable such as schedule: '@daily'
+  hint: write inlets: {<asset>: {read: changes}} or {<asset>: {read: {after: <column>}}}, or schedule: '@daily'
 a.yml:2:11: strategy 'latest_only' needs its write to be given
     strategy: latest_only
               ^^^^^^^^^^^
