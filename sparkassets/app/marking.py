@@ -11,7 +11,7 @@ from sparkassets.core.instants import unix
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.errors import InputError
-from sparkassets.runtime.news import changed_specs
+from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.targets import look_at_targets
 
 if TYPE_CHECKING:
@@ -67,9 +67,15 @@ class Marking(Opened):
         return Marked(asset, kind, asked.reason, asked.by, made, known[0] - made)
 
     def _seen(self, state: State, asset: str) -> Sequence[Entry]:
-        """What happened to the asset's table until now, which the mark is about, too."""
-        over = self._adapters.leases().over(state, mine=frozenset())
-        return look_at_targets(self.spec, state, self._adapters.targets(), gone=over, select=[asset]).entries
+        """What happened until now to the sources and to the tables of the asset and of what it reads.
+
+        The mark is about that, too: what is due as it is made is what a run would find.
+        """
+        given = self._adapters
+        over = given.leases().over(state, mine=frozenset())
+        news = observe(self.spec, state, given.observer, now=given.clock.now())
+        tables = look_at_targets(self.spec, state, given.targets(), gone=over, select=[asset])
+        return [*news.entries, *tables.entries]
 
     def _moment(self, state: State) -> PlanningContext:
         now = unix(self._adapters.clock.now())

@@ -36,7 +36,13 @@ def due_runs(case: Case) -> Course:
         return Course((Candidate(EVERYTHING, at, Uses(), reason=again[0], since=at, anew=True),), EVERYTHING)
     if case.state.chain:
         return Course((_rescue(case),), EVERYTHING)
-    return Course(waiting=(found,))
+    return Course(waiting=(_as_marked(case, found),))
+
+
+def _as_marked(case: Case, found: Waiting) -> Waiting:
+    """The same with what somebody said of the asset since it ran."""
+    said = [mark.text for mark in case.state.marks if mark.kind != "missing"]
+    return replace(found, reason="; ".join([found.reason, *said])) if said else found
 
 
 def _due(case: Case) -> tuple[Candidate, ...] | Waiting:
@@ -115,10 +121,17 @@ def _idle(
     wanted = lacking(condition, lambda leaf: not truths[leaf])
     if any(truths.values()):
         return Waiting(asset.name, f"waits for {wanted} ({asset.schedule.text})", found.until)
-    if state.last is None:
-        fault = next((context.faults[leaf.ref] for leaf in condition.leaves() if leaf.ref in context.faults), None)
+    fault = next((context.faults[leaf.ref] for leaf in condition.leaves() if leaf.ref in context.faults), None)
+    if state.last is None and (fault or not state.marks):
         return Waiting(asset.name, f"waits for {wanted}: {fault or 'nothing is there yet'}", found.until)
-    return Waiting(asset.name, f"up to date since {state.last.run}", found.until, quiet=True)
+    return Waiting(asset.name, _up_to_date(state, wanted), found.until, quiet=True)
+
+
+def _up_to_date(state: AssetState, wanted: str) -> str:
+    """Why nothing is due of an asset that ran, or that somebody marked."""
+    if state.skips:
+        return f"waits for {wanted} to come again"
+    return f"up to date since {state.last.run}" if state.last is not None else "up to date"
 
 
 def _redefined(case: Case) -> Candidate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
-from sparkassets.core.journal.state import AssetState, LastRun
+from sparkassets.core.journal.state import AssetState, FailedBlocks, LastRun
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Newest, PartitionSet, Whole
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
@@ -67,7 +67,7 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     if asset.partitioning.is_partitioned:
         children.append(_partitions(context, asset, state, blocks))
     children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
-    children += [*_code(context, asset, state), _history(context, state)]
+    children += [*_code(context, asset, state), *_failures(context, state), _history(context, state)]
     return Node(asset.name, runs, tuple(children))
 
 
@@ -233,7 +233,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
         if (parts := among & blocks)
     ]
     children += [
-        Node(f"failed {labels(item.blocks & shown, partitioning)} in {item.run}: {item.error}", holds=False)
+        Node(f"failed {labels(item.blocks & shown, partitioning)} in {_failed(context, item)}", holds=False)
         for item in state.failed
         if item.blocks & shown and not item.blocks.is_everything
     ]
@@ -340,9 +340,22 @@ def _mapped_by(inlet: InletSpec) -> str:
     return "aligned" if inlet.aligned else ""
 
 
+def _failures(context: PlanningContext, state: AssetState) -> list[Node]:
+    """What failed of the whole asset and did not succeed since; of partitions it is told with these."""
+    whole = (item for item in state.failed if item.blocks.is_everything)
+    return [Node(f"failed last in {_failed(context, item)}", holds=False) for item in whole]
+
+
+def _failed(context: PlanningContext, item: FailedBlocks) -> str:
+    """Which run failed and why, and when it was planned."""
+    at = f" (planned at {context.when(item.planned)})" if item.planned else ""
+    return f"{item.run}: {item.error}{at}"
+
+
 def _history(context: PlanningContext, state: AssetState) -> Node:
     if state.last is None:
-        return Node("never ran" if state.loss is None else "what it wrote is gone")
+        never = "never succeeded" if state.failed else "never ran"
+        return Node(never if state.loss is None else "what it wrote is gone")
     rows = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
     return Node(f"ran last: {state.last.run} at {context.when(state.last.at)}{rows}{_came_out(state.last)}")
 

@@ -49,7 +49,7 @@ def increments(case: Case, course: Course) -> Course:
     """
     if not course.candidates:
         return course
-    found = _found(case)
+    found = _found(case.context, case.asset, case.state)
     refused = [each.refusal for each in found.values() if each.refusal is not None]
     if refused and not case.state.chain:
         waiting = tuple(Waiting(case.asset.name, reason) for reason in refused)
@@ -58,9 +58,13 @@ def increments(case: Case, course: Course) -> Course:
     return _reading(case, course, found) if found else course
 
 
-def _found(case: Case) -> dict[str, Increment]:
+def refusals(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[str]:
+    """Why the asset's inlets cannot be read that are read by their changes, each with what a person can do."""
+    return [each.refusal for each in _found(context, asset, state).values() if each.refusal is not None]
+
+
+def _found(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Increment]:
     """What a run reads of each inlet that is read by its changes, or was so before."""
-    context, asset, state = case.context, case.asset, case.state
     found = {
         inlet.name: increment(context, asset, state, inlet) for inlet in filter(_by_changes, asset.inlets.values())
     }

@@ -137,15 +137,19 @@ def _whole(context: PlanningContext, marking: Marking, state: AssetState) -> Mar
     _refuse_unsettled(context, state)
     if kind == "missing":
         _refuse_instances(asset)
-        known = bool(state.redone) or (state.last is None and not state.failed)
-        return None if known else MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
+        return None if _is_missing(state) else MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
     used = _due(context, asset, state)
-    if used is None and kind == "skip" and not state.failed:
+    if used is None and kind == "skip" and not (state.failed or state.redone):
         return None
     consumption, events, cursor = used or (Consumption(), (), None)
     came = EVERYTHING if kind == "done" else NOTHING
     said = (kind, EVERYTHING, marking.reason, marking.by, came)
     return MarkEntry(name, asset.uri, *said, consumption, events, cursor, watermarks=reached(context, asset))
+
+
+def _is_missing(state: AssetState) -> bool:
+    """Whether it is to run again by the newest mark, or nothing was ever made or said of it; without partitions."""
+    return bool(state.redone) or not (state.last or state.failed or state.marks)
 
 
 def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:

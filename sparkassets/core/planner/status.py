@@ -12,6 +12,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.increments import refusals
 from sparkassets.core.planner.kept import kept
 from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
@@ -54,8 +55,8 @@ class AssetStatus:
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
         watermarks: How far its inlets were read of which its runs read only what is new.
-        notes: What its table lost, what others changed in it, or why it cannot be looked at; of a source what of it is
-            left out.
+        notes: What its table lost, what others changed in it, or why it cannot be looked at; that what changed in an
+            inlet is not told; of a source what of it is left out.
     """
 
     asset: str
@@ -118,8 +119,21 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
         watermarks=watermarks(context, asset),
-        notes=(*of_table(context, asset, state), *_of_code(context, asset, state), *_over_budget(context, asset)),
+        notes=(
+            *of_table(context, asset, state),
+            *_of_code(context, asset, state),
+            *_over_budget(context, asset),
+            *_untold(context, asset, state),
+        ),
     )
+
+
+def _untold(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+    """Why it waits for a person: what changed in an inlet that it reads by its changes is not told."""
+    if all(inlet.read is None for inlet in asset.inlets.values()):
+        return ()
+    waits = {wait.reason for wait in decision(context, asset).waiting}
+    return tuple(f"waits for a person: {reason}" for reason in refusals(context, asset, state) if reason in waits)
 
 
 def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
