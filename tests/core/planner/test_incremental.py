@@ -1,11 +1,13 @@
 """Planning from what changed gives the plan that planning from nothing gives, whatever happened in between."""
 
+import threading
 from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.planner import incremental
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import InletSpec, Schedule
@@ -77,14 +79,23 @@ def test_equal_to_planning_from_nothing(actions, ahead):
         assert planner.plan(context) == plan(replace(context, decided={}))
 
 
-def test_only_what_an_event_reaches_is_decided_again(monkeypatch):
-    from sparkassets.core.planner import incremental
+def decisions(monkeypatch):
+    """Names of the assets decided from now on, in this thread: drivers that another test left may still plan."""
+    names, here, real = [], threading.get_ident(), incremental.decide
 
+    def told(context, item):
+        if threading.get_ident() == here:
+            names.append(item.name)
+        return real(context, item)
+
+    monkeypatch.setattr(incremental, "decide", told)
+    return names
+
+
+def test_only_what_an_event_reaches_is_decided_again(monkeypatch):
     story, planner = Story(PROJECT, now="2025-01-03"), IncrementalPlanner(PROJECT)
     planner.plan(story.context(invocation="i"))
-    decided = []
-    real = incremental.decide
-    monkeypatch.setattr(incremental, "decide", lambda context, item: decided.append(item.name) or real(context, item))
+    decided = decisions(monkeypatch)
     planner.plan(story.context(invocation="i"))
     assert set(decided) == {"dump"}  # it is due, and planned anew until it runs
     story.run("dump")
@@ -96,17 +107,13 @@ def test_only_what_an_event_reaches_is_decided_again(monkeypatch):
 
 
 def test_only_timetables_whose_next_instant_has_come_are_asked(monkeypatch):
-    from sparkassets.core.planner import incremental
-
     crons = {f"c{minute}": f"{minute} * * * *" for minute in range(60)}
     spec = project(*(asset(name, by=None, schedule=timed(cron)) for name, cron in crons.items()))
     story, planner = Story(spec, now="2025-01-03T12:30:30"), IncrementalPlanner(spec)
     while runs := planner.plan(story.context(invocation="i")).runs:
         for run in runs:
             story.succeed(run.asset, story.claim(run))
-    asked = []
-    real = incremental.decide
-    monkeypatch.setattr(incremental, "decide", lambda context, item: asked.append(item.name) or real(context, item))
+    asked = decisions(monkeypatch)
     for minute in range(31, 60):
         story.now = f"2025-01-03T12:{minute}:30"
         (run,) = planner.plan(story.context(invocation="i")).runs
