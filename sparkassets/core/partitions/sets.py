@@ -92,6 +92,15 @@ class PartitionSet:
         """Whether it is always, for all tuples."""
         return not self.apart and self.time == _ALWAYS
 
+    @property
+    def sole(self) -> tuple[Segment, RangeSet]:
+        """The tuple and the time of a set that is one partition; the empty tuple where it is of time alone.
+
+        >>> PartitionSet.by_segment({("nl",): RangeSet.span(0, 9)}).sole
+        (('nl',), RangeSet(starts=(0,), ends=(9,)))
+        """
+        return self.apart[0] if self.apart else ((), self.time)
+
     def at(self, segment: Segment) -> RangeSet:
         """The time of one tuple; of an asset by time alone of the empty one."""
         return value_at((self.time, self.apart), segment) if self.apart else self.time

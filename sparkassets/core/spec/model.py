@@ -20,6 +20,7 @@ from sparkassets.core.partitions import (
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.timetables import Timetable
+from sparkassets.core.validations import Rule, digest_of
 from sparkassets.core.writes import Write
 from sparkassets.errors import InputError, Location, Problem
 from sparkassets.frozen import frozen
@@ -120,6 +121,7 @@ class InletSpec:
         settle_seconds: How long it must have been quiet.
         on_removed: Whether what was computed from a partition that is removed keeps its rows, or is computed again
             without it; the emptied partition counts as there then.
+        rules: What is asked of its rows before the work.
     """
 
     name: str
@@ -136,6 +138,7 @@ class InletSpec:
     on_removed: OnRemoved = "rerun"
     matches: tuple[Match, ...] | None = None
     view: Partitioning | None = None
+    rules: tuple[Rule, ...] = ()
     location: Location = NOWHERE
 
     @property
@@ -234,6 +237,8 @@ class AssetSpec:
         path_fields: For a file source the pattern's field names; at most one, the time partition.
         fan: The params of each segment, where they go by segment.
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
+        private: Those of them whose values are not shown.
+        rules: What is asked of its rows before they are published.
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
         unchanged: Whether a block that came out the same is news to its consumers; None where nothing is written: it is
@@ -258,6 +263,8 @@ class AssetSpec:
     owner: str = ""
     extra: Mapping[str, object] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
+    private: frozenset[str] = frozenset()
+    rules: tuple[Rule, ...] = ()
     source: SourceSpec | None = None
     inlets: Mapping[str, InletSpec] = field(default_factory=dict)
     schedule: Schedule = Schedule()
@@ -284,6 +291,12 @@ class AssetSpec:
     views: Mapping[str, Partitioning] = field(default_factory=dict)
     outlets: tuple[str, ...] = ()
     maker: str = ""
+
+    @property
+    def judged_by(self) -> str:
+        """What tells its code and its rules from any others: what they withhold is tried again with others."""
+        code = self.definition.id if self.definition is not None else ""
+        return f"{code}{digest_of(self.rules)}"
 
     @property
     def written(self) -> tuple[str, ...]:

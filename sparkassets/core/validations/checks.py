@@ -1,0 +1,335 @@
+"""What can be asked of rows, a value each: of every row, of each block, or of all rows of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import ClassVar, Literal
+
+from sparkassets.core.instants import Duration
+from sparkassets.frozen import frozen
+
+Scope = Literal["row", "block", "run"]
+"""Of what a check tells that it is bad: of rows, which are counted by block, of a block, or of all blocks of a run."""
+
+Scalar = str | int | float | bool
+"""A value of YAML; of a date or a time its text."""
+
+
+@frozen
+class HasColumns:
+    """The rows have these columns.
+
+    Attributes:
+        columns: Name and Spark SQL type of each; the type is empty where any will do.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    kind: ClassVar[str] = "has_columns"
+    scope: ClassVar[Scope] = "run"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return ", ".join(name for name, _ in self.columns)
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return {name: kind or None for name, kind in self.columns}
+
+
+@frozen
+class NotNull:
+    """None of these columns is NULL."""
+
+    columns: tuple[str, ...]
+    kind: ClassVar[str] = "not_null"
+    scope: ClassVar[Scope] = "row"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return ", ".join(self.columns)
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return list(self.columns)
+
+
+@frozen
+class Accepted:
+    """The column is one of these values; NULL passes."""
+
+    column: str
+    values: tuple[Scalar, ...]
+    kind: ClassVar[str] = "accepted"
+    scope: ClassVar[Scope] = "row"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return self.column
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return {self.column: list(self.values)}
+
+
+@frozen
+class Range:
+    """The column lies between two values, both included; NULL passes, and NaN does not.
+
+    Attributes:
+        min, max: None is open; one of them is set.
+    """
+
+    column: str
+    min: Scalar | None = None
+    max: Scalar | None = None
+    kind: ClassVar[str] = "range"
+    scope: ClassVar[Scope] = "row"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return self.column
+
+    def written(self) -> object:
+        """It as in YAML."""
+        bounds = {"min": self.min, "max": self.max}
+        return {self.column: {name: bound for name, bound in bounds.items() if bound is not None}}
+
+
+@frozen
+class Pattern:
+    """The whole text of the column matches a regular expression of Java's; NULL passes."""
+
+    column: str
+    regex: str
+    kind: ClassVar[str] = "pattern"
+    scope: ClassVar[Scope] = "row"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return self.column
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return {self.column: self.regex}
+
+
+@frozen
+class ForeignKey:
+    """The values of these columns are those of a row of another asset; a row with a NULL among them passes.
+
+    Attributes:
+        columns: Of the rows.
+        asset: The other asset, which is read as an inlet is.
+        to: Its columns, in the order of ``columns``.
+    """
+
+    columns: tuple[str, ...]
+    asset: str
+    to: tuple[str, ...]
+    kind: ClassVar[str] = "foreign_key"
+    scope: ClassVar[Scope] = "row"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return f"{', '.join(self.columns)} in {self.asset}"
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return {"columns": list(self.columns), "asset": self.asset, "to": list(self.to)}
+
+
+@frozen
+class Unique:
+    """No two rows of a block, or of the run, have the same values in these columns; a row with a NULL there passes.
+
+    All rows that share their values count as failing.
+    """
+
+    columns: tuple[str, ...]
+    scope: Literal["block", "run"] = "block"
+    kind: ClassVar[str] = "unique"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return ", ".join(self.columns)
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return list(self.columns)
+
+
+@frozen
+class Change:
+    """How far the number of rows may be from what it was: from the median of the latest that were published.
+
+    Attributes:
+        least, most: As shares: -0.5 and 1 are -50%..+100%; None is open.
+        over: How many of the latest count.
+    """
+
+    least: Decimal | None
+    most: Decimal | None
+    over: int = 7
+
+    def __str__(self) -> str:
+        return f"{_percent(self.least)}..{_percent(self.most)}"
+
+
+@frozen
+class RowCount:
+    """So many rows are there.
+
+    Attributes:
+        min, max: None is open.
+        change: Against the past.
+    """
+
+    min: int | None = None
+    max: int | None = None
+    change: Change | None = None
+    scope: Literal["block", "run"] = "block"
+    kind: ClassVar[str] = "row_count"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return ", ".join(f"{key} {value}" for key, value in self._bounds().items())
+
+    def written(self) -> object:
+        """It as in YAML."""
+        over = {"over": self.change.over} if self.change is not None else {}
+        return {**self._bounds(), **over}
+
+    def _bounds(self) -> dict[str, int | str]:
+        change = str(self.change) if self.change is not None else None
+        bounds = {"min": self.min, "max": self.max, "change": change}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+@frozen
+class Freshness:
+    """The newest value of a column of dates or times is not older than so long before the block's end, or before now.
+
+    Of a block that is not over yet, of one without time and of a run it is now; a block without any value fails.
+    """
+
+    column: str
+    within: Duration
+    scope: Literal["block", "run"] = "block"
+    kind: ClassVar[str] = "freshness"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return self.column
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return {self.column: self.within.text}
+
+
+@frozen
+class SqlCheck:
+    """A condition in SQL: on the columns of a row, or of aggregates of a block or the run.
+
+    Of a row only FALSE fails, as of a CHECK in SQL: NULL passes. Of a block or a run with rows only TRUE passes.
+    """
+
+    text: str
+    scope: Scope = "row"
+    kind: ClassVar[str] = "sql"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return " ".join(self.text.split())
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return self.text
+
+
+@frozen
+class PythonCheck:
+    """A function of an allowed package that tells it, as a condition in SQL does.
+
+    It is called with the rows, and returns a column of booleans: of a row or, where the scope is wider, an aggregate.
+    Of a run it may as well return True or None, for fine, or False or a text, which says what is wrong.
+
+    Attributes:
+        search_path: Absolute folder that must be on ``sys.path`` to import the module.
+    """
+
+    module: str
+    function: str
+    scope: Scope = "row"
+    search_path: str = ""
+    kind: ClassVar[str] = "python"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return self.function
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return f"{self.module}:{self.function}"
+
+
+@frozen
+class RegisteredCheck:
+    """A check that an installed package registered, with its parameters; it is asked as a function is.
+
+    Attributes:
+        parameters: As JSON.
+    """
+
+    name: str
+    parameters: Mapping[str, object]
+    scope: Scope = "row"
+    kind: ClassVar[str] = "check"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for its name."""
+        return self.name
+
+    def written(self) -> object:
+        """It as in YAML."""
+        return {"check": self.name, **self.parameters}
+
+
+Check = (
+    HasColumns
+    | NotNull
+    | Accepted
+    | Range
+    | Pattern
+    | ForeignKey
+    | Unique
+    | RowCount
+    | Freshness
+    | SqlCheck
+    | PythonCheck
+    | RegisteredCheck
+)
+
+
+def _percent(share: Decimal | None) -> str:
+    """A share with its sign; nothing where it is open.
+
+    >>> _percent(Decimal("-0.5")), _percent(Decimal("1")), _percent(None)
+    ('-50%', '+100%', '')
+    """
+    if share is None:
+        return ""
+    shown = format((share * 100).normalize(), "f")
+    return f"{shown}%" if share < 0 else f"+{shown}%"

@@ -1,0 +1,134 @@
+"""What was measured of rows, and what was decided by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Final, Literal
+
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.validations.rules import Severity
+from sparkassets.frozen import frozen
+
+Outcome = Literal["passed", "warned", "withheld", "dropped", "quarantined", "accepted"]
+"""What a rule did to blocks; of ``accepted`` ones a person said that they are published although it fails."""
+
+Sample = Mapping[str, str]
+"""Some values of a row that fails, by column, as text."""
+
+MOST_SAMPLES: Final = 5
+MOST_VALUE: Final = 200
+MOST_VALUES: Final = 12
+MOST_COUNTS: Final = 400
+MASKED: Final = "•••"
+"""Stands for the values of columns that are not to be shown."""
+
+
+@frozen
+class Tally:
+    """What was measured of one block by one rule; of a rule over the whole run, of all its blocks.
+
+    Attributes:
+        rule: The rule's name.
+        checked: Rows that the rule looked at: those that its ``where`` leaves, and that no earlier rule took away.
+        failing: Of these, the rows that it finds bad; of a check of blocks 1 where the block is bad.
+        observed: What is told of it, such as the newest value.
+        samples: Some rows that fail.
+    """
+
+    rule: str
+    block: PartitionSet
+    checked: int
+    failing: int = 0
+    observed: str = ""
+    samples: tuple[Sample, ...] = ()
+
+
+@frozen
+class Counted:
+    """How many rows a block had that was published, as one rule counts them; of a rule over a run, all its blocks."""
+
+    block: PartitionSet
+    rows: int
+
+
+Past = Mapping[str, Sequence[Counted]]
+"""By the names of the rules that compare with it, what was published, in the order of time or else of its runs."""
+
+
+@frozen
+class Verdict:
+    """What one rule did to those blocks of a run for which the outcome was the same.
+
+    Attributes:
+        checked, failing: Of these blocks together.
+        observed: Of the first of them that it told something of.
+        samples: At most `MOST_SAMPLES`.
+    """
+
+    rule: str
+    severity: Severity
+    outcome: Outcome
+    blocks: PartitionSet
+    checked: int = 0
+    failing: int = 0
+    observed: str = ""
+    samples: tuple[Sample, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """It for people, without its blocks.
+
+        >>> Verdict("not_null(a)", "fail", "withheld", NOTHING, checked=900, failing=12).text
+        'not_null(a): 12 of 900 rows'
+        """
+        counted = f"{self.failing} of {self.checked} rows" if self.failing else f"{self.checked} rows"
+        return f"{self.rule}: {self.observed or counted}"
+
+
+@frozen
+class Judgement:
+    """What becomes of the blocks of a run.
+
+    Attributes:
+        withheld: Blocks that are not published; their old rows stay.
+        verdicts: What the rules did, in their order.
+        counts: Of published blocks, for the rules that later runs are compared by; by name.
+    """
+
+    withheld: PartitionSet = NOTHING
+    verdicts: tuple[Verdict, ...] = ()
+    counts: Mapping[str, tuple[Counted, ...]] = field(default_factory=dict)
+
+    def withholding(self, parts: PartitionSet) -> Judgement:
+        """The same where these blocks are not published either, as they are withheld in another outlet."""
+        counts = {rule: tuple(each for each in some if not each.block & parts) for rule, some in self.counts.items()}
+        return replace(self, withheld=self.withheld | parts, counts=counts)
+
+    def and_(self, other: Judgement) -> Judgement:
+        """Of both: what one withholds is withheld."""
+        one, two = self.withholding(other.withheld), other.withholding(self.withheld)
+        return Judgement(one.withheld, (*one.verdicts, *two.verdicts), {**one.counts, **two.counts})
+
+    def of(self, *outcomes: Outcome) -> tuple[Verdict, ...]:
+        """The verdicts with one of these outcomes."""
+        return tuple(each for each in self.verdicts if each.outcome in outcomes)
+
+
+def short_text(text: str) -> str:
+    """A text as it is kept.
+
+    >>> len(short_text("x" * 999)) == MOST_VALUE
+    True
+    """
+    return text if len(text) <= MOST_VALUE else f"{text[: MOST_VALUE - 1]}…"
+
+
+def few_samples(samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    """The first few, each with its first few columns and short values."""
+    kept: list[Sample] = []
+    for sample in samples:
+        if len(kept) == MOST_SAMPLES:
+            break
+        kept.append({short_text(name): short_text(value) for name, value in list(sample.items())[:MOST_VALUES]})
+    return tuple(kept)
