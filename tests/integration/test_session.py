@@ -158,7 +158,11 @@ def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spa
     save(frame, daily)
     there = table_of(daily)
     run = order(daily, keys="2013-01-02")
-    with pytest.raises(
-        RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"
+    own = marker(run)
+    with (
+        planned(run, frame, schema=frame.schema, table=there, marker=own) as (work, stamped),
+        pytest.raises(
+            RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"
+        ),
     ):
-        write(planned(run, frame, schema=frame.schema, table=there), marker=marker(run))
+        write(work, marker=stamped)
