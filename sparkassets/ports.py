@@ -17,6 +17,9 @@ from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.validations import Judgement, Past, Verdict, judgement_from, judgement_to
+from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.processes import Process
@@ -275,6 +278,8 @@ class RunOrder:
         outlets: Of a multi-asset, the same for each of its outlets, in their order: ``asset`` and ``told`` are theirs.
         files: For each inlet that is a file source, its cursor's keys for the pinned time, as observed; checked before
             and after the read.
+        past: What was published before, for the asset's rules that compare with it.
+        accepted: Blocks that are published whatever the rules say, as a person has said.
     """
 
     asset: AssetSpec
@@ -293,6 +298,8 @@ class RunOrder:
     beside: bool = False
     told: tuple[str, int] | None = None
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    past: Past = field(default_factory=dict)
+    accepted: PartitionSet = NOTHING
     outlets: tuple[RunOrder, ...] = ()
 
     @property
@@ -304,6 +311,22 @@ class RunOrder:
     def finds_segments(self) -> bool:
         """Whether no segment of some open dimension was known, so that what comes out tells them."""
         return any(WHOLE in segment for segment, _ in self.blocks.apart)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether rules say what of it is published."""
+        return not self.restores and any(each.asset.rules for each in self.written)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all of it is published or nothing: what it read is used up as a whole, or it makes its table anew."""
+        asset, one = self.asset, self.rebuilds or self.beside or self.finds_segments or self.blocks.is_everything
+        appends = any(isinstance(each.asset.write, Append) for each in self.written)
+        return one or appends or isinstance(asset.strategy, LatestOnly)
+
+    def publishing(self, blocks: PartitionSet) -> RunOrder:
+        """The same run of these of its blocks alone."""
+        return replace(self, blocks=blocks, outlets=tuple(each.publishing(blocks) for each in self.outlets))
 
 
 CommitKind = Literal["data", "fence", "layout"]
@@ -331,6 +354,29 @@ class CommitMarker:
     def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitMarker:
         """The same of a run of which these blocks came out as they were; so many rows were not written once more."""
         return replace(self, measures={**self.measures, "unchanged": parts_to(parts), "same_rows": rows})
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """What was decided of the run's blocks; None where nothing was judged."""
+        return judgement_from(self.measures)
+
+    @property
+    def withheld(self) -> PartitionSet:
+        """The run's blocks that are not published."""
+        found = self.judgement
+        return NOTHING if found is None else found.withheld
+
+    def judged(self, judgement: Judgement, order: RunOrder) -> CommitMarker:
+        """The same of a run of which that was decided; what withholds something moves no watermark.
+
+        Of one that publishes nothing, nothing is announced either.
+        """
+        told = {**self.measures, **judgement_to(judgement)}
+        gone = {"watermarks"} if judgement.withheld else set[str]()
+        if judgement.withheld.covers(order.blocks):
+            told["published"] = "nothing"
+            gone |= {"events", "keys"}
+        return replace(self, measures={key: value for key, value in told.items() if key not in gone})
 
 
 @frozen
@@ -366,6 +412,23 @@ class Committed:
     def unchanged(self) -> PartitionSet:
         """Those of its blocks whose rows came out as they were in the table before it, as its ``measures`` tell."""
         return parts_from(self.measures["unchanged"]) if self.is_compared else NOTHING
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """What was decided of its blocks; None where nothing was judged."""
+        return judgement_from(self.measures)
+
+    @property
+    def withheld(self) -> PartitionSet:
+        """Those of its blocks that were not published."""
+        found = self.judgement
+        return NOTHING if found is None else found.withheld
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the rules did to its blocks."""
+        found = self.judgement
+        return () if found is None else found.verdicts
 
     @property
     def rows(self) -> Mapping[str, int]:
@@ -455,17 +518,23 @@ class Target(Protocol):
             TargetMissingError: There is no table, and no computation to take its schema from.
         """
 
-    def prepare(self, computation: Computation, *, marker: CommitMarker) -> None:
-        """Computes and checks what `write` is to commit, as far as that can be done before; nothing of it shows.
+    def prepare(self, computation: Computation, *, marker: CommitMarker) -> Judgement | None:
+        """Computes, checks and judges what `write` is to commit, as far as that can be done before; nothing shows yet.
 
-        Asked for before the first commit of a run that writes several tables: what fails there fails before any is in.
+        Asked for before the first commit of a run that rules judge, or that writes several tables: what fails there
+        fails before any is in. Where the marker tells what was decided, nothing is judged anew. Returns what the
+        asset's rules say; None where there are none.
 
         Raises:
             RunError: As `write` does.
         """
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
-        """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look."""
+        """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look.
+
+        Of blocks that the marker withholds nothing is written, and nothing is taken away. Where these are all of the
+        run's there is the commit all the same, without rows.
+        """
 
     def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
         """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.

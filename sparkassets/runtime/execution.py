@@ -4,6 +4,13 @@ The rules were model-checked; change none without checking again (`model/suite.p
 of the chain may still write, look whether one of them is in, else write exactly one commit an outlet, look again
 whatever the write returned, and on failure fence oneself before saying so. A run that is in some of its outlets is
 completed by whoever finds it, from that run's own pins. What is recorded in the journal is the driver's matter.
+
+What validations withhold adds no step to that. Rows are staged and judged after the claim and before the first commit,
+where nothing can be seen of them, as little as of rows that are being computed; the one commit of each outlet holds
+fewer of them then, none at the least, and tells what was decided, for all outlets alike. Whoever finds that commit
+records what it tells. Whoever completes a run that is in some of its outlets keeps to what the first of them tells, and
+judges nothing anew: so a block is withheld in all of them or in none, whatever rules or chance would say now.
+A driver that dies before the first commit has decided nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +19,12 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import partial
+from functools import partial, reduce
 
 from sparkassets.core.journal.entries import FailureCause
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.core.runs import budget
+from sparkassets.core.validations import Judgement
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
@@ -359,10 +367,8 @@ class Execution:
         """
         marker = self._stamp(self._work, 2 * self._order.token + 1, "data", computation, attempt)
         missing = [target for target, found in zip(self._targets, self._found, strict=True) if found is None]
-        if len(self._targets) > 1:
-            self._prepared = True
-            for target in missing:
-                target.prepare(computation, marker=marker)
+        if len(self._targets) > 1 or self._work.is_judged:
+            marker = self._prepare(missing, computation, marker)
         for written, target in enumerate(missing):
             if written and not missing[written - 1].committed([self._work.run]):
                 return
@@ -372,6 +378,24 @@ class Execution:
                 self._begun = True
                 self._computation = computation
             target.write(computation, marker=marker)
+
+    def _prepare(self, missing: Sequence[Target], computation: Computation, marker: CommitMarker) -> CommitMarker:
+        """Does what comes before the first commit; returns the marker with what is withheld, if the run is judged.
+
+        A block that one outlet withholds is withheld in all; what the run has in an outlet already tells it for all.
+        """
+        self._prepared = True
+        decided = next((each.judgement for each in self._found if each is not None), None)
+        if decided is not None:
+            marker = marker.judged(decided, self._work)
+        judged = [target.prepare(computation, marker=marker) for target in missing]
+        found = [each for each in judged if each is not None]
+        if decided is not None or not found:
+            return marker
+        decided = reduce(Judgement.and_, found)
+        if decided.withheld and self._work.is_one:
+            decided = decided.withholding(self._work.blocks)
+        return marker.judged(decided, self._work)
 
     # ------------------------------------------------------------------ step 6
 

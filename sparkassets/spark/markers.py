@@ -39,6 +39,7 @@ def said_of(commit: Mapping[str, Any]) -> dict[str, Any] | None:
     return said if isinstance(said, dict) and isinstance(said.get("app"), str) else None
 
 
-def is_fence(commit: Mapping[str, Any]) -> bool:
-    """Whether the commit keeps older runs out and has no rows, whoever made it."""
-    return '"kind":"fence"' in (commit.get("userMetadata") or "")
+def is_bare(commit: Mapping[str, Any]) -> bool:
+    """Whether the commit is of a run and has no rows, whoever made it: a fence, or of a run that published nothing."""
+    said = commit.get("userMetadata") or ""
+    return '"kind":"fence"' in said or '"published":"nothing"' in said

@@ -10,7 +10,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import DeltaLog
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.spark.markers import is_fence
+from sparkassets.spark.markers import is_bare
 from sparkassets.spark.schemas import spark_schema
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class TargetTable:
         constraints: Name to expression of its CHECK constraints.
         clustered: Whether it may be laid out by clustering columns.
         widens: Whether Delta may widen types of its columns.
-        bare: Nothing but fences is in it: the run that made it failed, so its columns bind nobody.
+        bare: No run has published anything in it: the one that made it failed, so its columns bind nobody.
     """
 
     table_id: str
@@ -105,7 +105,7 @@ def _is_bare(path: str, table: DeltaTable) -> bool:
         return False
     last = 0
     for commit in DeltaLog(path).told_back(table.version()):
-        if not is_fence(commit):
+        if not is_bare(commit):
             return False
         last = commit["version"] + 1
     return last == 1

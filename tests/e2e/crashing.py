@@ -23,6 +23,7 @@ import sparkassets.spark
 from sparkassets import Project
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import Judgement
 from sparkassets.delta import commit, staged
 from sparkassets.ports import CommitMarker, Computation, Enlist, RunOrder, Target
 from sparkassets.runtime.progress import Silent
@@ -108,9 +109,10 @@ class StoppingTarget:
         self.remove_staged = target.remove_staged
         self.remove_iterations = target.remove_iterations
 
-    def prepare(self, computation: Computation, *, marker: CommitMarker) -> None:
-        self._target.prepare(computation, marker=marker)
+    def prepare(self, computation: Computation, *, marker: CommitMarker) -> Judgement | None:
+        judged = self._target.prepare(computation, marker=marker)
         self._stop.at("prepared", self._name)
+        return judged
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         self._stop.at("computed", self._name)

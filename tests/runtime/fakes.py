@@ -15,6 +15,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.results import RunResult
 from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.validations import Judgement
 from sparkassets.errors import said
 from sparkassets.ports import (
     CommitMarker,
@@ -36,7 +37,7 @@ from sparkassets.runtime.work import Tick
 
 @dataclass
 class Commit:
-    """What is in a table: rows of an order, or a fence without any."""
+    """What is in a table: rows of an order, of the blocks that are published, or a fence without any."""
 
     marker: CommitMarker
     order: RunOrder | None
@@ -92,6 +93,7 @@ class FakeEngine:
         measures: Asset to what its runs measure, besides watermarks.
         metrics: What Delta tells of every commit.
         same: Table to the blocks that its runs are found to leave as they were.
+        judged: Table to what the rules of its asset say of its runs; asked of assets with rules, and of outlets.
         commits: Whether it commits by itself; the driver else.
         staged: Of every table the run, token and attempt of each write that has begun.
         segments: What comes out of runs of all segments, by column.
@@ -104,6 +106,7 @@ class FakeEngine:
         self.measures: dict[str, Mapping[str, Any]] = {}
         self.metrics: Mapping[str, int] = {"numOutputRows": 5}
         self.same: dict[str, PartitionSet] = {}
+        self.judged: dict[str, Judgement] = {}
         self.commits = False
         self.staged: dict[str, list[tuple[str, int, int]]] = {}
         self.segments: dict[str, Sequence[str]] = {}
@@ -173,9 +176,10 @@ class FakeTarget:
         self.commit(marker, None)
         self.engine.hook(self.name, "fenced", computation.order if computation else None)
 
-    def prepare(self, computation: Result, *, marker: CommitMarker) -> None:
+    def prepare(self, computation: Result, *, marker: CommitMarker) -> Judgement | None:
         self.stage(marker)
         self.engine.hook(self.name, "prepare", computation.order)
+        return None if marker.judgement is not None else self.engine.judged.get(self.name)
 
     def stage(self, marker: CommitMarker) -> None:
         """The attempt's files are there."""
@@ -187,7 +191,8 @@ class FakeTarget:
         if self.engine.commits:
             self.enlist()
         self.engine.hook(self.name, "write", computation.order)
-        self.commit(marker, computation.order)
+        order, withheld = computation.order, marker.withheld
+        self.commit(marker, order.publishing(order.blocks - withheld) if withheld else order)
         self.engine.hook(self.name, "written", computation.order)
 
     def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:

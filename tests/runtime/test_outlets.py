@@ -1,12 +1,14 @@
 """Runs with two outlets: all of them are published, or none, whoever ends first (DESIGN section 8, steps 2 to 6)."""
 
 import threading
+from collections.abc import Mapping
 
 import pytest
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.validations import Judgement
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError
@@ -35,9 +37,10 @@ def dead(w: World) -> FakeEngine:
     return engine
 
 
-def dying(w: World, name: str, moment: str) -> None:
+def dying(w: World, name: str, moment: str, *, judged: Mapping[str, Judgement] | None = None) -> None:
     """A driver whose run comes to that moment of that table and never returns."""
     reached, engine = threading.Event(), dead(w)
+    engine.judged |= judged or {}
 
     def stuck(order):
         reached.set()

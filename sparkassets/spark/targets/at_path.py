@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.runs import ROWS, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import Judgement
 from sparkassets.core.writes import Publish
 from sparkassets.delta.choice import why_spark
 from sparkassets.delta.commit import Change, CommitConflictError, is_in, refuse_conflicts
@@ -86,7 +87,7 @@ class PathTarget:
                 self._enlist()
                 by_spark.fence(session, asset, schema, table=None, marker=marker)
 
-    def prepare(self, computation: Computation, *, marker: CommitMarker) -> None:
+    def prepare(self, computation: Computation, *, marker: CommitMarker) -> Judgement | None:
         """Stages the rows where the driver commits; else computes them, and holds them where a session can.
 
         Raises:
@@ -99,7 +100,7 @@ class PathTarget:
             work.check(made.order.run)
             table = open_table(path_of(self._asset))
             if _is_done(table, marker):
-                return
+                return None
             if isinstance(computation, SparkComputations):
                 computation.hold()
             plan, told = self._held.enter_context(self._planned(session, made, table, marker))
@@ -111,6 +112,7 @@ class PathTarget:
                 self._prepared = (marker, partial(self._by_spark, made, plan, table, told))
             else:
                 self._held.enter_context(held(made, always=True))
+            return None
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         """Computes the rows and commits them once, stamped; its return proves nothing.
