@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sparkassets.core.journal.entries import Numbered
+from sparkassets.core.journal.entries import Entry, Numbered, RenewEntry
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import ProjectSpec
@@ -47,7 +47,7 @@ class Sinks:
         """Puts what was committed in line for every sink; returns at once."""
         if not self._lines:
             return
-        names = {name for each in entries if (name := getattr(each.entry, "asset", None)) is not None}
+        names = {name for each in entries for name in _assets(each.entry)}
         commit = JournalCommit(self._project, entries, _of(before, names), _of(after, names))
         with self._changed:
             for line in self._lines:
@@ -69,6 +69,14 @@ class Sinks:
             from sparkassets.core.redaction import redact
 
             self._note(writable(redact(note, variables=self._project.variables)))
+
+
+def _assets(entry: Entry) -> Iterator[str]:
+    """The assets that an entry is about."""
+    if isinstance(entry, RenewEntry):
+        yield from (name for name, _ in entry.claims)
+    elif (name := getattr(entry, "asset", None)) is not None:
+        yield name
 
 
 def _of(state: State, names: set[str]) -> Mapping[str, AssetState]:

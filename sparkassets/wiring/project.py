@@ -24,6 +24,7 @@ from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Leases
 from sparkassets.sources import DeltaTargets, observer
 from sparkassets.state import DeltaStore
+from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
         explain_failure=partial(_explained, spec),
         volumes=_volumes,
         feeds=_feeds,
-        sinks=sinks,
+        sinks=(*sinks, *followers(spec)),
     )
 
 

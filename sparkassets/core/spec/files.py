@@ -32,6 +32,7 @@ from sparkassets.core.spec.kinds import (
     a_map,
     by_kind,
     kind_of,
+    off_or_kind,
 )
 from sparkassets.core.suggestions import nearest
 from sparkassets.core.timetables.parse import KINDS
@@ -71,6 +72,12 @@ class BudgetMap(_Map):
     seconds: Maybe[Count] = Field(default=None, description="That it takes at most, by earlier runs.")
 
 
+class OpenLineageMap(_Map):
+    """How runs are told to OpenLineage, where that is set up."""
+
+    namespace: Text = Field(description="Of the project's jobs; `OPENLINEAGE_NAMESPACE` goes before it.")
+
+
 class ProjectFile(_Map):
     """project.yml."""
 
@@ -91,6 +98,12 @@ class ProjectFile(_Map):
     budget: Maybe[Annotated[BudgetMap, a_map("{bytes: 10GB, seconds: 3600}")]] = Field(
         default=None, description="What a run may cost whose asset does not say itself."
     )
+    openlineage: Maybe[
+        Annotated[
+            Annotated[Literal[False], Tag("<off>")] | Annotated[OpenLineageMap, Tag("<map>")],
+            by_kind("false or {namespace: <name>}", off_or_kind),
+        ]
+    ] = Field(default=None, description="False tells OpenLineage nothing, wherever it is set up.")
     defaults: DefaultsMap = Field(default=DefaultsMap(), description="What assets do that do not say otherwise.")
 
 

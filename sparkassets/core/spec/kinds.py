@@ -58,6 +58,11 @@ def kind_of(value: object) -> str | None:
             return None
 
 
+def off_or_kind(value: object) -> str | None:
+    """The same, with ``<off>`` for false."""
+    return "<off>" if value is False else kind_of(value)
+
+
 def by_kind(words: str, kind: Callable[[Any], str | None] = kind_of) -> Discriminator:
     """Chooses the branch of a union by the kind of the value; says in words what is right where there is none."""
     return Discriminator(kind, custom_error_type=EXPECTED, custom_error_message=words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
 from sparkassets.core.columns import KnownColumns
 from sparkassets.core.partitions import Partitioning
@@ -14,7 +15,7 @@ from sparkassets.core.spec.bodies import Body, Function, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
-from sparkassets.core.spec.files import BudgetMap
+from sparkassets.core.spec.files import BudgetMap, OpenLineageMap
 from sparkassets.core.spec.graph import cycles, ordered, upstream
 from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, Budget, InletSpec, ProjectSpec, ReadChanges, Schedule
@@ -87,9 +88,14 @@ def compile_project(
         python=tuple(keys.python),
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
+        openlineage=_namespace(keys.openlineage),
         variables=_variables(project, files),
         warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
+
+
+def _namespace(told: OpenLineageMap | Literal[False] | None) -> str | Literal[False] | None:
+    return told.namespace if isinstance(told, OpenLineageMap) else told
 
 
 def _compile_all(

@@ -329,6 +329,7 @@ class ProjectSpec:
         folders: Absolute, of asset files.
         python: Packages that functions may come from.
         spark: Session settings, used only when sparkassets creates the session.
+        openlineage: The namespace of its jobs there; False where nothing is told.
         assets: By name, every inlet before its consumers.
         warnings: What is probably not meant, in order of place.
         variables: Of the environment, those whose values are in the project; what is told or stored of a failure has
@@ -345,6 +346,7 @@ class ProjectSpec:
     python: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
+    openlineage: str | Literal[False] | None = None
     warnings: tuple[Problem, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
 

@@ -1,0 +1,146 @@
+"""What was committed to the journal as events of runs: which began, go on, and ended how.
+
+A run has one START, and one COMPLETE, FAIL or ABORT, by whoever records its end: a later driver may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+from sparkassets.core.journal.entries import (
+    NOT_TRIED,
+    ClaimEntry,
+    FailureEntry,
+    Numbered,
+    OutletEntry,
+    RenewEntry,
+    SuccessEntry,
+)
+from sparkassets.core.journal.state import AssetState, ClaimState
+from sparkassets.core.openlineage.facets import PRODUCER, SPECIFICATION, Facets
+from sparkassets.core.openlineage.identity import job_name, run_id
+from sparkassets.core.openlineage.telling import Telling
+
+Event = Mapping[str, Any]
+EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"]
+
+_GIVEN_UP: Final = "given up: another run of the asset settled it"
+
+
+def events(
+    entries: Sequence[Numbered], *, before: Mapping[str, AssetState], after: Mapping[str, AssetState], telling: Telling
+) -> Iterator[Event]:
+    """The events of one commit, in order.
+
+    Args:
+        entries: Of the commit.
+        before: The assets that they are about, as known before it, by name.
+        after: And as known after it.
+        telling: What else is told.
+    """
+    claims = {link.token: link for known in (before, after) for state in known.values() for link in state.chain}
+    left = {link.token for state in after.values() for link in state.chain}
+    ended = {link.token for state in before.values() for link in state.chain} - left
+    outlets = [each.entry for each in entries if isinstance(each.entry, OutletEntry)]
+    for numbered in entries:
+        match numbered.entry:
+            case ClaimEntry() if (link := claims.get(numbered.seq)) is not None:
+                yield _event("START", numbered.at, link, telling)
+            case RenewEntry(claims=renewed):
+                held = (claims[token] for _, token in renewed if token in claims)
+                yield from (_event("RUNNING", numbered.at, link, telling) for link in held)
+            case SuccessEntry(token=token) as entry if (link := claims.get(token)) is not None:
+                ended.discard(token)
+                own = [each for each in outlets if each.run == entry.run] if entry.outlets else []
+                yield _completed(numbered.at, link, entry, own, before=before, telling=telling)
+            case FailureEntry(token=token) as entry if (link := claims.get(token)) is not None:
+                ended.discard(token)
+                yield _failed(numbered.at, link, entry, telling)
+    for token in sorted(ended):
+        error = telling.error_facet(_GIVEN_UP)
+        yield _event("ABORT", entries[-1].at, claims[token], telling, run={"errorMessage": error})
+
+
+def invocation_event(kind: EventType, at: datetime, *, invocation: str, telling: Telling) -> Event:
+    """An event of a driver's invocation, the parent of the runs that it began."""
+    project = telling.project.name
+    job = {"namespace": telling.namespace, "name": job_name(project), "facets": telling.project_facets()}
+    run = {"runId": run_id(project, invocation), "facets": telling.invocation_facets(invocation)}
+    return _of(kind, at, run=run, job=job)
+
+
+def _completed(
+    at: datetime,
+    link: ClaimState,
+    entry: SuccessEntry,
+    outlets: Sequence[OutletEntry],
+    *,
+    before: Mapping[str, AssetState],
+    telling: Telling,
+) -> Event:
+    written: Sequence[SuccessEntry | OutletEntry] = outlets or [entry]
+    asset = telling.project.assets.get(entry.asset)
+    inputs = telling.inputs(asset, entry.pins, highs=entry.watermarks) if asset is not None else []
+    outputs = [telling.written(each, made_by=entry, before=before.get(each.asset)) for each in written]
+    return _event("COMPLETE", at, link, telling, inputs=inputs, outputs=[each for each in outputs if each])
+
+
+def _failed(at: datetime, link: ClaimState, entry: FailureEntry, telling: Telling) -> Event:
+    """Its end; of one that may still land only what went wrong, as the next run of the asset tells how it ended."""
+    kind: EventType = "ABORT" if entry.cause in NOT_TRIED else "FAIL"
+    message = f"{entry.error}\n{entry.hint}" if entry.hint else entry.error
+    return _event(
+        kind if entry.fenced else "OTHER", at, link, telling, run={"errorMessage": telling.error_facet(message)}
+    )
+
+
+def _event(
+    kind: EventType,
+    at: datetime,
+    link: ClaimState,
+    telling: Telling,
+    *,
+    run: Facets | None = None,
+    inputs: Sequence[Mapping[str, Any]] | None = None,
+    outputs: Sequence[Mapping[str, Any]] | None = None,
+) -> Event:
+    claim, asset = link.entry, telling.project.assets.get(link.entry.asset)
+    if asset is not None and kind != "RUNNING":
+        pins = claim.request.pins
+        inputs = telling.inputs(asset, pins) if inputs is None else inputs
+        outputs = telling.outputs(asset) if outputs is None else outputs
+    name = job_name(telling.project.name, claim.asset)
+    return _of(
+        kind,
+        at,
+        run={
+            "runId": run_id(telling.project.name, claim.run),
+            "facets": {**telling.run_facets(claim), **(run or {})},
+        },
+        job={"namespace": telling.namespace, "name": name, "facets": telling.job_facets(asset)},
+        inputs=inputs or (),
+        outputs=outputs or (),
+    )
+
+
+def _of(
+    kind: EventType,
+    at: datetime,
+    *,
+    run: Mapping[str, Any],
+    job: Mapping[str, Any],
+    inputs: Sequence[Mapping[str, Any]] = (),
+    outputs: Sequence[Mapping[str, Any]] = (),
+) -> Event:
+    return {
+        "eventType": kind,
+        "eventTime": at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "run": run,
+        "job": job,
+        "inputs": list(inputs),
+        "outputs": list(outputs),
+        "producer": PRODUCER,
+        "schemaURL": SPECIFICATION,
+    }

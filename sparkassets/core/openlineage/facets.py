@@ -1,0 +1,93 @@
+"""The facets of events: the name of each, the schema that it keeps to, and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sparkassets.core.openlineage.naming import DatasetName
+
+Facet = Mapping[str, Any]
+Facets = dict[str, Facet]
+
+PRODUCER: Final = "https://pypi.org/project/sparkassets/"
+"""Who makes the events."""
+SPECIFICATION: Final = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+
+_SCHEMAS: Final = {
+    "BaseSubsetDatasetFacet": "1-0-0",
+    "ColumnLineageDatasetFacet": "1-2-0",
+    "DataQualityAssertionsDatasetFacet": "1-1-0",
+    "DataQualityMetricsInputDatasetFacet": "1-0-3",
+    "DatasetTypeDatasetFacet": "1-0-1",
+    "DatasetVersionDatasetFacet": "1-0-1",
+    "DocumentationDatasetFacet": "1-1-0",
+    "DocumentationJobFacet": "1-1-0",
+    "ErrorMessageRunFacet": "1-0-1",
+    "ExternalQueryRunFacet": "1-0-2",
+    "JobTypeJobFacet": "2-0-4",
+    "LifecycleStateChangeDatasetFacet": "1-0-1",
+    "NominalTimeRunFacet": "1-0-1",
+    "OutputStatisticsOutputDatasetFacet": "1-0-2",
+    "OwnershipDatasetFacet": "1-0-1",
+    "OwnershipJobFacet": "1-0-1",
+    "ParentRunFacet": "1-2-0",
+    "ProcessingEngineRunFacet": "1-1-1",
+    "SQLJobFacet": "1-1-0",
+    "SchemaDatasetFacet": "1-2-0",
+    "SourceCodeJobFacet": "1-0-1",
+    "StorageDatasetFacet": "1-0-1",
+    "SymlinksDatasetFacet": "1-0-1",
+}
+"""The version of each schema that is kept to."""
+
+
+def facet(schema: str, /, kind: str = "", **values: object) -> Facet:
+    """A facet with who made it and what it keeps to; ``kind`` names one of several in a schema."""
+    url = f"https://openlineage.io/spec/facets/{_SCHEMAS[schema]}/{schema}.json#/$defs/{kind or schema}"
+    return {"_producer": PRODUCER, "_schemaURL": url, **values}
+
+
+def schema_facet(columns: Mapping[str, str]) -> Facet:
+    """The columns of a dataset, in order, each with its type."""
+    return facet("SchemaDatasetFacet", fields=[{"name": name, "type": kind} for name, kind in columns.items()])
+
+
+def owners_facet(schema: str, owner: str) -> Facet:
+    """Who owns it."""
+    return facet(schema, owners=[{"name": owner}])
+
+
+def parent_facet(*, run: str, job: tuple[str, str], root: tuple[str, tuple[str, str]] | None = None) -> Facet:
+    """The run that began it, and the outermost one; a job is its namespace and name."""
+    outermost, of_job = root or (run, job)
+    return facet(
+        "ParentRunFacet",
+        run={"runId": run},
+        job={"namespace": job[0], "name": job[1]},
+        root={"run": {"runId": outermost}, "job": {"namespace": of_job[0], "name": of_job[1]}},
+    )
+
+
+def statistics_facet(extra: Mapping[str, Any]) -> Facet | None:
+    """What was written, by what the run's commit counted; None where it counted nothing."""
+    names = {"rows": "rowCount", "bytes": "size", "files": "fileCount"}
+    found = {told: extra[name] for name, told in names.items() if _is_count(extra.get(name))}
+    return facet("OutputStatisticsOutputDatasetFacet", **found) if found else None
+
+
+def lifecycle_facet(change: str) -> Facet:
+    """What became of the dataset as a whole, such as ``CREATE``."""
+    return facet("LifecycleStateChangeDatasetFacet", lifecycleStateChange=change)
+
+
+def symlinks_facet(names: Sequence[DatasetName], kind: str) -> Facet:
+    """What the dataset is called elsewhere."""
+    return facet(
+        "SymlinksDatasetFacet",
+        identifiers=[{"namespace": each.namespace, "name": each.name, "type": kind} for each in names],
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

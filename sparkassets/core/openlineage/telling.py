@@ -1,0 +1,254 @@
+"""The parts of events: what is told of a run, of its job, and of the datasets that it reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any
+
+from sparkassets.core.instants import format_instant, instant
+from sparkassets.core.journal.entries import ClaimEntry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.openlineage.facets import (
+    Facet,
+    Facets,
+    facet,
+    lifecycle_facet,
+    owners_facet,
+    parent_facet,
+    schema_facet,
+    statistics_facet,
+    symlinks_facet,
+)
+from sparkassets.core.openlineage.identity import RunName, job_name, run_id
+from sparkassets.core.openlineage.naming import DatasetName, named, of_identity
+from sparkassets.core.openlineage.subsets import was_read, was_written
+from sparkassets.core.redaction import redact
+from sparkassets.core.runs import Pin
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
+from sparkassets.core.writes import Write
+from sparkassets.frozen import frozen
+
+Columns = Mapping[str, str]
+"""The columns of a table in order, each with its type."""
+Schemas = Callable[[AssetSpec, int | None], Columns | None]
+"""The columns of an asset's table at a version; None where they are not known."""
+
+_KINDS = {"csv": "FILE", "json": "FILE", "parquet": "FILE", "delta": "TABLE"}
+
+
+def _no_code(asset: AssetSpec) -> str:
+    del asset
+    return ""
+
+
+def _no_schema(asset: AssetSpec, version: int | None) -> Columns | None:
+    del version
+    return asset.columns or None
+
+
+@frozen
+class Telling:
+    """What the parts are made of besides the entries of the journal.
+
+    Attributes:
+        namespace: Of the jobs.
+        adapter: The version of sparkassets.
+        engine: The version of Spark; empty where none is known.
+        parent: The run that began this process, and the outermost one, where others say so.
+        schemas: Tells the columns of tables.
+        code: The source of an asset's function; empty where it is not known.
+    """
+
+    project: ProjectSpec
+    namespace: str
+    adapter: str = ""
+    engine: str = ""
+    parent: tuple[RunName, RunName] | None = None
+    schemas: Schemas = _no_schema
+    code: Callable[[AssetSpec], str] = _no_code
+    _known: dict[tuple[str, str], Facets] = field(default_factory=dict)
+    _names: dict[str, DatasetName] = field(default_factory=dict)
+
+    # ----------------------------------------------------------------- runs and jobs
+
+    def run_facets(self, claim: ClaimEntry) -> Facets:
+        """What is told of a run from its claim on."""
+        facets = {**self._engine_facet()}
+        if claim.invocation:
+            own = RunName(self.namespace, job_name(self.project.name), run_id(self.project.name, claim.invocation))
+            root = self.parent[1] if self.parent is not None else own
+            facets["parent"] = _parent(own, root)
+        if claim.interval is not None:
+            start, end = (format_instant(instant(each)) for each in claim.interval)
+            facets["nominalTime"] = facet("NominalTimeRunFacet", nominalStartTime=start, nominalEndTime=end)
+        facets["externalQuery"] = facet("ExternalQueryRunFacet", externalQueryId=claim.run, source="sparkassets")
+        return facets
+
+    def invocation_facets(self, invocation: str) -> Facets:
+        """What is told of a driver's invocation."""
+        facets = {**self._engine_facet()}
+        if self.parent is not None:
+            facets["parent"] = _parent(*self.parent)
+        facets["externalQuery"] = facet("ExternalQueryRunFacet", externalQueryId=invocation, source="sparkassets")
+        return facets
+
+    def error_facet(self, message: str) -> Facet:
+        """What went wrong."""
+        text = redact(message, variables=self.project.variables)
+        return facet("ErrorMessageRunFacet", message=text, programmingLanguage="PYTHON")
+
+    def project_facets(self) -> Facets:
+        """What is told of the project's job."""
+        return {"jobType": _job_type("PROJECT")}
+
+    def job_facets(self, asset: AssetSpec | None) -> Facets:
+        """What is told of an asset's job; of one that is no asset any more, what it is."""
+        if asset is None:
+            return {"jobType": _job_type("ASSET")}
+        return self._once("job", asset, self._job_facets)
+
+    def _job_facets(self, asset: AssetSpec) -> Facets:
+        facets: Facets = {"jobType": _job_type("ASSET")}
+        if asset.description:
+            facets["documentation"] = facet("DocumentationJobFacet", description=self._clear(asset.description))
+        if asset.owner:
+            facets["ownership"] = owners_facet("OwnershipJobFacet", self._clear(asset.owner))
+        if isinstance(asset.body, SqlBody):
+            facets["sql"] = facet("SQLJobFacet", query=self._clear(asset.body.template), dialect="spark")
+        elif source := self.code(asset):
+            facets["sourceCode"] = facet("SourceCodeJobFacet", language="python", sourceCode=self._clear(source))
+        return facets
+
+    def _engine_facet(self) -> Facets:
+        if not self.engine:
+            return {}
+        more = {"openlineageAdapterVersion": self.adapter} if self.adapter else {}
+        return {"processing_engine": facet("ProcessingEngineRunFacet", name="Spark", version=self.engine, **more)}
+
+    # ----------------------------------------------------------------- datasets
+
+    def name(self, asset: AssetSpec) -> DatasetName:
+        """What an asset's dataset is called."""
+        if asset.name not in self._names:
+            self._names[asset.name] = named(asset, namespace=self.namespace)
+        return self._names[asset.name]
+
+    def inputs(
+        self, asset: AssetSpec, pins: Mapping[str, Pin], *, highs: Mapping[str, str] | None = None
+    ) -> list[Mapping[str, Any]]:
+        """What a run of the asset reads, or has read: what is only waited for is not.
+
+        Args:
+            asset: Whose run.
+            pins: What it reads, by inlet.
+            highs: By inlet the watermark up to which it has read.
+        """
+        found = []
+        for name, pin in pins.items():
+            inlet, source = asset.inlets.get(name), self.project.assets.get(name)
+            if inlet is None or source is None or inlet.waits_only:
+                continue
+            condition = was_read(inlet, self.project.as_read(asset, name), pin, high=(highs or {}).get(name))
+            facets = {**self._dataset_facets(source), **self._at_version(source, pin.version)}
+            subset = _subset("InputSubsetInputDatasetFacet", "inputCondition", condition)
+            found.append(self._dataset(source, facets, inputFacets=subset))
+        return found
+
+    def outputs(self, asset: AssetSpec) -> list[Mapping[str, Any]]:
+        """What a run of the asset is to write."""
+        outlets = (self.project.assets[name] for name in asset.written)
+        return [self._dataset(each, self._dataset_facets(each), outputFacets={}) for each in outlets]
+
+    def written(
+        self, entry: SuccessEntry | OutletEntry, *, made_by: SuccessEntry, before: AssetState | None
+    ) -> Mapping[str, Any] | None:
+        """What a run has written to one table; None where that is no asset any more.
+
+        Args:
+            entry: What was recorded of the table.
+            made_by: And of the run.
+            before: The table's asset as known before.
+        """
+        asset = self.project.assets.get(entry.asset)
+        if asset is None:
+            return None
+        facets = {**self._dataset_facets(asset), **self._at_version(asset, entry.version)}
+        if change := _lifecycle(entry, made_by, before, asset.write):
+            facets["lifecycleStateChange"] = lifecycle_facet(change)
+        condition = was_written(asset, entry.blocks - entry.unchanged, iteration=made_by.iteration)
+        more = _subset("OutputSubsetOutputDatasetFacet", "outputCondition", condition)
+        if (statistics := statistics_facet(entry.extra)) is not None:
+            more["outputStatistics"] = statistics
+        return self._dataset(asset, facets, outputFacets=more)
+
+    def _dataset(self, asset: AssetSpec, facets: Facets, **more: Facets) -> Mapping[str, Any]:
+        name = self.name(asset)
+        return {"namespace": name.namespace, "name": name.name, "facets": facets, **more}
+
+    def _dataset_facets(self, asset: AssetSpec) -> Facets:
+        """What is told of a dataset whatever its version."""
+        return self._once("dataset", asset, self._of_dataset)
+
+    def _of_dataset(self, asset: AssetSpec) -> Facets:
+        facets: Facets = {}
+        kind = "TABLE" if asset.source is None else _KINDS.get(asset.source.kind, "")
+        if kind:
+            kind = "MODEL" if asset.type == "model" else kind
+            facets["datasetType"] = facet("DatasetTypeDatasetFacet", datasetType=kind)
+        if kind and (asset.source is None or asset.source.kind == "delta"):
+            facets["storage"] = facet("StorageDatasetFacet", storageLayer="delta", fileFormat="parquet")
+        if asset.description:
+            facets["documentation"] = facet("DocumentationDatasetFacet", description=self._clear(asset.description))
+        if asset.owner:
+            facets["ownership"] = owners_facet("OwnershipDatasetFacet", self._clear(asset.owner))
+        if asset.storage is not None and asset.uri != asset.storage.given and "://" in asset.uri:
+            other = of_identity(asset.uri, namespace=self.namespace)
+            if other != self.name(asset):
+                facets["symlinks"] = symlinks_facet([other], "URI")
+        return facets
+
+    def _at_version(self, asset: AssetSpec, version: int | None) -> Facets:
+        facets: Facets = {}
+        if version is not None:
+            facets["version"] = facet("DatasetVersionDatasetFacet", datasetVersion=str(version))
+        if columns := self.schemas(asset, version):
+            facets["schema"] = schema_facet(columns)
+        return facets
+
+    # ----------------------------------------------------------------- what is told again and again
+
+    def _once(self, what: str, asset: AssetSpec, make: Callable[[AssetSpec], Facets]) -> Facets:
+        key = what, asset.name
+        if key not in self._known:
+            self._known[key] = make(asset)
+        return self._known[key]
+
+    def _clear(self, text: str) -> str:
+        return redact(text, variables=self.project.variables)
+
+
+def _parent(parent: RunName, root: RunName) -> Facet:
+    return parent_facet(run=parent.run, job=(parent.namespace, parent.job), root=(root.run, (root.namespace, root.job)))
+
+
+def _job_type(kind: str) -> Facet:
+    return facet("JobTypeJobFacet", processingType="BATCH", integration="SPARKASSETS", jobType=kind)
+
+
+def _subset(kind: str, key: str, condition: Mapping[str, Any] | None) -> Facets:
+    if condition is None:
+        return {}
+    return {"subset": facet("BaseSubsetDatasetFacet", kind, **{key: condition})}
+
+
+def _lifecycle(
+    entry: SuccessEntry | OutletEntry, made_by: SuccessEntry, before: AssetState | None, write: Write | None
+) -> str:
+    """What became of the table as a whole; empty where it is the same one with other rows."""
+    if entry.table_id is None or made_by.beside:
+        return ""
+    if before is None or before.table_id != entry.table_id:
+        return "CREATE"
+    whole = write is not None and write.takes_all and entry.blocks.is_everything
+    return "OVERWRITE" if whole and not entry.unchanged else ""

@@ -1,0 +1,79 @@
+"""The columns of Delta tables at their versions, by their logs; what was read once is not read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sparkassets.delta.log import DeltaLog
+from sparkassets.errors import SourceError
+
+_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+"""Of types whose name in the log is another one than Spark's."""
+MOST_READ_BACK: Final = 100
+"""Commits that are read for one answer: a checkpoint comes before, or nothing is told."""
+
+
+class TableSchemas:
+    """Tells the columns of tables; used by one thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, dict[str, str]]] = {}
+
+    def of(self, path: str, version: int) -> Mapping[str, str] | None:
+        """The columns of the table in a folder at a version, in order, each with its type as Spark writes it.
+
+        None where the log does not tell, or cannot be read.
+        """
+        before = self._known.get(path)
+        if before is not None and before[0] == version:
+            return before[1]
+        since = before[0] if before is not None and before[0] < version <= before[0] + MOST_READ_BACK else -1
+        try:
+            found = _told(DeltaLog(path), version, since)
+        except (SourceError, OSError, ValueError, LookupError, TypeError):
+            return None
+        if found is None:
+            if since < 0 or before is None:
+                return None
+            found = before[1]
+        self._known[path] = version, found
+        return found
+
+
+def _told(log: DeltaLog, version: int, since: int) -> dict[str, str] | None:
+    """The columns that the newest of the commits after one sets, up to a version; of all where that is -1."""
+    if since < 0:
+        metadata = log.metadata(version)
+        return columns_told(metadata["schemaString"]) if metadata is not None else None
+    for each in range(version, since, -1):
+        content = log.content(each)
+        if content is None:
+            raise SourceError(f"version {each} of the Delta table at '{log.path}' is not in its log any more")
+        if b'"metaData"' in content and (metadata := log.parsed(each, content).metadata) is not None:
+            return columns_told(metadata["schemaString"])
+    return None
+
+
+def columns_told(schema: str) -> dict[str, str]:
+    """The columns of a schema as the log has it.
+
+    >>> columns_told('{"fields": [{"name": "a", "type": {"type": "array", "elementType": "long"}}]}')
+    {'a': 'array<bigint>'}
+    """
+    return {str(each["name"]): _type(each["type"]) for each in json.loads(schema)["fields"]}
+
+
+def _type(kind: Any) -> str:  # noqa: ANN401  as JSON has it
+    if not isinstance(kind, Mapping):
+        return _NAMES.get(kind, str(kind))
+    match kind["type"]:
+        case "struct":
+            inner = ",".join(f"{each['name']}:{_type(each['type'])}" for each in kind["fields"])
+            return f"struct<{inner}>"
+        case "array":
+            return f"array<{_type(kind['elementType'])}>"
+        case "map":
+            return f"map<{_type(kind['keyType'])},{_type(kind['valueType'])}>"
+    return str(kind["type"])

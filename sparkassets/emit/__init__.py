@@ -1,0 +1,1 @@
+"""Who follows the journal from outside: sinks that tell others what happens."""

@@ -1,0 +1,141 @@
+"""OpenLineage: events go to wherever its own client is configured to send them, by its files and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry
+from sparkassets.core.openlineage.events import Event, events, invocation_event
+from sparkassets.core.openlineage.identity import RunName
+from sparkassets.core.openlineage.telling import Telling
+from sparkassets.errors import InputError
+from sparkassets.ports import JournalCommit
+
+if TYPE_CHECKING:
+    from openlineage.client.client import OpenLineageClient
+
+DEFAULT_NAMESPACE: Final = "default"
+"""Of jobs where nobody says another."""
+CLOSE_SECONDS: Final = 4.0
+"""How long the end of an invocation waits for a transport that sends beside the runs."""
+
+Client = Callable[[], "OpenLineageClient"]
+
+
+def parent_of(variables: Mapping[str, str]) -> tuple[RunName, RunName] | None:
+    """The run that began this process, and the outermost one, by ``OPENLINEAGE_PARENT_ID`` and ``…_ROOT_PARENT_ID``."""
+    parent = RunName.parse(variables.get("OPENLINEAGE_PARENT_ID", ""))
+    if parent is None:
+        return None
+    return parent, RunName.parse(variables.get("OPENLINEAGE_ROOT_PARENT_ID", "")) or parent
+
+
+class OpenLineage:
+    """A sink that sends what happens as OpenLineage's events.
+
+    Args:
+        telling: Makes what is told of a project's runs.
+        now: The time, for the end of an invocation.
+        client: Makes the client, once there is something to send.
+    """
+
+    def __init__(self, telling: Telling, *, now: Callable[[], datetime], client: Client | None = None) -> None:
+        self._telling = telling
+        self._now = now
+        self._make = client or configured_client
+        self._client: OpenLineageClient | None = None
+        self._invocations: dict[str, bool] = {}
+
+    def committed(self, commit: JournalCommit) -> None:
+        """Sends the events of what was committed; one that cannot be sent does not keep the next."""
+        told = events(commit.entries, before=commit.before, after=commit.after, telling=self._telling)
+        self._send([*self._begun(commit), *told])
+        for each in commit.entries:
+            if isinstance(each.entry, FailureEntry) and each.entry.invocation in self._invocations:
+                self._invocations[each.entry.invocation] = False
+
+    def ended(self) -> None:
+        """Sends that the invocation is over, and waits for what the transport has not sent yet."""
+        over, self._invocations = self._invocations, {}
+        now = self._now()
+        ends = [
+            invocation_event("COMPLETE" if fine else "FAIL", now, invocation=invocation, telling=self._telling)
+            for invocation, fine in over.items()
+        ]
+        try:
+            self._send(ends)
+        finally:
+            client, self._client = self._client, None
+            if client is not None:
+                client.close(CLOSE_SECONDS)
+
+    def _begun(self, commit: JournalCommit) -> Iterator[Event]:
+        """Of each invocation its first claims' commit."""
+        for each in commit.entries:
+            if isinstance(each.entry, ClaimEntry) and each.entry.invocation not in self._invocations:
+                self._invocations[each.entry.invocation] = True
+                yield invocation_event("START", each.at, invocation=each.entry.invocation, telling=self._telling)
+
+    def _send(self, found: Sequence[Event]) -> None:
+        if not found:
+            return
+        if self._client is None:
+            self._client = self._make()
+        errors = []
+        for each in found:
+            try:
+                self._client.emit(as_client(each))
+            except Exception as error:  # noqa: BLE001  whatever a transport raises
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+
+def as_client(event: Event) -> Any:  # noqa: ANN401  of a package that may not be installed
+    """The event as the client takes it: its own classes around the facets."""
+    from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+
+    return RunEvent(
+        eventType=RunState(event["eventType"]),
+        eventTime=event["eventTime"],
+        run=Run(event["run"]["runId"], dict(event["run"]["facets"])),
+        job=Job(event["job"]["namespace"], event["job"]["name"], dict(event["job"]["facets"])),
+        inputs=[InputDataset(**each) for each in event["inputs"]],
+        outputs=[OutputDataset(**each) for each in event["outputs"]],
+        producer=event["producer"],
+    )
+
+
+def configured_client() -> OpenLineageClient:
+    """The client, by its own configuration.
+
+    Raises:
+        InputError: It is not installed.
+    """
+    try:
+        from openlineage.client.client import OpenLineageClient
+    except ImportError as error:
+        raise InputError(
+            "OpenLineage is configured here, but the package openlineage-python is not installed",
+            hint="pip install 'sparkassets[openlineage]', or set OPENLINEAGE_DISABLED=true",
+        ) from error
+
+    class Client(OpenLineageClient):
+        """The same, that tells where the code is without what its address may hold to get in."""
+
+        def add_source_code_location_facet(self, event: Any) -> Any:  # noqa: ANN401  as the client's own
+            told: Any = super().add_source_code_location_facet(event)
+            found = told.job.facets.get("sourceCodeLocation") if told.job.facets else None
+            if found is not None:
+                found.url = found.repoUrl = _without_user(found.url)
+            return told
+
+    return Client()
+
+
+def _without_user(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if parts.scheme.startswith("http") else url
