@@ -14,6 +14,7 @@ from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import Pin, Requested
+from sparkassets.core.validations import Counted, Verdict
 from sparkassets.frozen import frozen
 
 FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
@@ -138,6 +139,9 @@ class SuccessEntry:
         recorder: Fence token of the claim that recorded it; another one after a recovery.
         blocks: Everything for an asset without partitions.
         unchanged: Those of the blocks that came out as they were: current, and no news to anybody.
+        withheld: Those of the blocks that are not published, as their validations failed.
+        verdicts: What the validations did that did not just pass.
+        counts: By the names of the rules that compare with the past: the rows of what was published.
         watermarks: Inlet to high value.
         seconds: From claim to record, by the recorder's clock.
         definition: What computed it; empty where nobody said.
@@ -171,13 +175,21 @@ class SuccessEntry:
     iteration: str = ""
     beside: bool = False
     restores: str = ""
+    withheld: PartitionSet = NOTHING
+    verdicts: tuple[Verdict, ...] = ()
+    counts: Mapping[str, tuple[Counted, ...]] = field(default_factory=dict)
+
+    @property
+    def published(self) -> PartitionSet:
+        """The blocks whose rows are in the target now."""
+        return self.blocks - self.withheld if self.withheld else self.blocks
 
     @property
     def changed(self) -> PartitionSet:
         """The blocks that its event tells of; nothing where it has none."""
         if self.outlets or self.beside:
             return NOTHING
-        return self.blocks - self.unchanged if self.unchanged else self.blocks
+        return self.published - self.unchanged if self.unchanged else self.published
 
 
 @frozen
@@ -189,8 +201,8 @@ class OutletEntry:
     Attributes:
         asset, uri: The outlet.
         maker: The multi-asset.
-        run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged: As in
-            `SuccessEntry`, of this outlet.
+        run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld, counts:
+            As in `SuccessEntry`, of this outlet.
     """
 
     asset: str
@@ -207,11 +219,18 @@ class OutletEntry:
     extra: Mapping[str, Any] = field(default_factory=dict)
     definition: str = ""
     unchanged: PartitionSet = NOTHING
+    withheld: PartitionSet = NOTHING
+    counts: Mapping[str, tuple[Counted, ...]] = field(default_factory=dict)
+
+    @property
+    def published(self) -> PartitionSet:
+        """The blocks whose rows are in the outlet now."""
+        return self.blocks - self.withheld if self.withheld else self.blocks
 
     @property
     def changed(self) -> PartitionSet:
         """The blocks that its event tells of; nothing where it has none."""
-        return self.blocks - self.unchanged if self.unchanged else self.blocks
+        return self.published - self.unchanged if self.unchanged else self.published
 
 
 @frozen

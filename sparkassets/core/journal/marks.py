@@ -1,4 +1,4 @@
-"""What a person says of an asset's blocks without running it: done, missing or skipped; and what is kept of that."""
+"""What a person says of an asset's blocks without running it: done, missing, skipped or accepted; what is kept of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import Consumption
 from sparkassets.frozen import frozen
 
-MarkKind = Literal["done", "missing", "skip"]
+MarkKind = Literal["done", "missing", "skip", "accept"]
 
-WORDS: Mapping[MarkKind, str] = {"done": "done", "missing": "missing", "skip": "skipped"}
+WORDS: Mapping[MarkKind, str] = {"done": "done", "missing": "missing", "skip": "skipped", "accept": "accepted"}
 """What blocks are after each mark, in a sentence."""
 
 MOST_DONE = 100

@@ -21,6 +21,7 @@ from sparkassets.core.journal.iterations import Iteration
 from sparkassets.core.journal.marks import Mark, MarkEntry
 from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
 from sparkassets.frozen import frozen
@@ -274,6 +275,7 @@ class AssetState:
         loss: What its table lost.
         foreign: What others changed in its table and no run has written anew, ascending.
         chain: Claims that are not settled, oldest first; those of each slot are a chain of their own.
+        withheld: What was computed and is not published, in the order of the runs; no block is in two.
         paused: Stopped by `pause`; what its YAML says of pausing is not here.
         placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
         costs: What its newest successes took, ascending.
@@ -308,6 +310,7 @@ class AssetState:
     foreign: tuple[ForeignCommit, ...] = ()
     chain: tuple[ClaimState, ...] = ()
     failed: tuple[FailedBlocks, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
     last: LastRun | None = None
     paused: bool = False
     placed: int = 0
@@ -338,8 +341,13 @@ class AssetState:
 
     def settled_since(self, seq: int) -> PartitionSet:
         """The partitions that somebody said need no run, after that entry."""
-        later = (mark for mark in self.marks if mark.kind != "missing" and mark.seq > seq)
+        later = (mark for mark in self.marks if mark.kind in ("done", "skip") and mark.seq > seq)
         return PartitionSet.union(mark.blocks for mark in later if not mark.blocks.is_everything)
+
+    @property
+    def accepted(self) -> PartitionSet:
+        """What somebody wants published although its validations fail; everything of an asset without partitions."""
+        return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "accept")
 
     @property
     def ever(self) -> PartitionSet:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.alignment import Group, align_unpartitioned, groups
 from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.bounds import possible, within
@@ -19,6 +21,8 @@ from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.redefined import others
 from sparkassets.core.planner.slots import Slots, busy, held, in_the_way, running, side_by_side
 from sparkassets.core.planner.timing import MOST_RUNS
+from sparkassets.core.planner.withheld import held as held_of
+from sparkassets.core.planner.withheld import waits
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
@@ -124,7 +128,10 @@ def _due(
     if skipped := due & state.skipped:
         waiting.append(Waiting(asset.name, "skipped (--force computes it)", None, skipped, quiet=True))
         due -= skipped
-    stale = pending(context, asset, state).all_stale
+    found = pending(context, asset, state)
+    stale, resting = found.all_stale, due & found.held.resting
+    waiting += [replace(wait, blocks=wait.blocks & due) for wait in waits(context, asset, state) if wait.blocks & due]
+    due -= resting
     if other_code and _recomputable(asset):
         stale = PartitionSet.union([stale, *(made.blocks for made in others(asset, state))])
     current = due & (asset.partitioning.inside(state.coverage) - stale)
@@ -173,6 +180,7 @@ def _of_batch(
         interval=asset.partitioning.interval(blocks),
         pins={**context.pins(asset, state, blocks), **aligned.pins},
         slot=slot,
+        accepted=held_of(context, asset, state).accepted & blocks,
     )
     return PlannedRun.of(request, asset=asset, state=state)
 
@@ -224,6 +232,7 @@ def plan_backfill_unpartitioned(
         },
         rebuilds=rebuilds,
         consumption=Consumption(found.uses.consumption.consumes) if found is not None else Consumption(),
+        accepted=NOTHING if found is not None else held_of(context, asset, state).accepted,
     )
     events = found.events if found is not None else ()
     return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state, events=events),), ())

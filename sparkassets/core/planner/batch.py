@@ -16,6 +16,7 @@ from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.reasons import causes_of, redone
 from sparkassets.core.planner.slots import side_by_side, takes_over
 from sparkassets.core.planner.timing import Tick
+from sparkassets.core.planner.withheld import again as held_before
 from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
@@ -100,7 +101,7 @@ def _cut(case: Case, candidate: Candidate, *, barred: PartitionSet, found: Pendi
     back = NO_LOOKBACK  # a backfill computes what it names
     if candidate.kind == "scheduled":
         back = lookback(case.context, case.asset, case.state, next_ones.blocks, barred=barred)
-    failed = PartitionSet.union([found.failed, *(each.blocks for each in found.suspects)])
+    failed = PartitionSet.union([found.failed, found.held.resting, *(each.blocks for each in found.suspects)])
     todo = next_ones.blocks | (back.blocks - failed)
     blocks = _first(case.asset, todo, newest_first=candidate.newest_first) if todo else todo
     rest, apart = todo - blocks, candidate.blocks - next_ones.blocks
@@ -132,6 +133,7 @@ def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> Planned
         consumption=uses.consumption if candidate.tick else _consumption(found, uses, blocks),
         owes=cut.owes,
         gaps=cut.gaps,
+        accepted=found.held.accepted & blocks,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=events)
 
@@ -157,6 +159,7 @@ def _reason(case: Case, found: Pending, candidate: Candidate, blocks: PartitionS
         )
     if failed := case.state.failed_blocks & blocks:
         parts.append(f"{count(failed)} failed before")
+    parts += held_before(case.asset, found.held, blocks)
     tick = candidate.tick
     told = f"{case.asset.schedule.text} at {case.context.when(tick.run_after)}: " if tick else ""
     return told + ", ".join(parts)
@@ -181,5 +184,6 @@ def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
         rebuilds=candidate.rebuilds,
         consumption=candidate.uses.consumption,
         restores=restores,
+        accepted=candidate.accepted,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=candidate.events)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.context import Barrier, PlanningContext
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.estimate import estimate
 from sparkassets.core.planner.plan import Estimate, Plan, PlannedRun, Waiting
@@ -33,7 +33,7 @@ def budgeted(case: Case, course: Course) -> Course:
     if not awaited:
         return left
     failure = f"{named_parts(case.asset.name, awaited, case.asset.partitioning)}, held by its budget"
-    return replace(left, blocked=course.blocked | awaited, failure=course.failure or failure)
+    return replace(left, barriers=(*course.barriers, Barrier(awaited, failure)))
 
 
 def within_budget(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:

@@ -47,7 +47,8 @@ def due_blocks(case: Case, found: Pending) -> Course:
     context, asset, state = case.context, case.asset, case.state
     asked = _asked(context, asset, state, found)
     blocks = asked.blocks | _rescued(context, asset, state)
-    due = blocks | (owed(asset, state) if asked.open else NOTHING) | _redone(asset, state, found)
+    back = owed(asset, state) - found.held.resting if asked.open else NOTHING
+    due = blocks | back | _redone(asset, state, found) | found.held.accepted
     due = due - busy(context, asset, state)
     tick = asked.tick
     candidate = Candidate(
@@ -96,8 +97,9 @@ def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found:
         return _by_default(context, schedule.condition, state, found)
     times = ticks_of(context, schedule.condition, state)
     verdict = readiness(context, asset, schedule.condition, state, found, times)
-    blocks = verdict.value | found.redefined  # code is nothing that a condition could name
-    waiting = unready(context, asset, verdict, found.due - blocks - _redone(asset, state, found), found)
+    blocks = verdict.value | found.redefined | found.held.rejudged  # code is nothing that a condition could name
+    rest = found.due - blocks - _redone(asset, state, found) - found.held.accepted
+    waiting = unready(context, asset, verdict, rest, found)
     return _Asked(blocks, waiting, None, uses_of(context, schedule.condition, state, times, verdict))
 
 

@@ -14,6 +14,7 @@ from sparkassets.core.planner.news import Causes, Uses, causes, everything
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.redefined import outdated
 from sparkassets.core.planner.timing import MOST_RUNS, Tick, due_ticks
+from sparkassets.core.planner.withheld import Held, held, waits
 from sparkassets.core.planner.wording import lacking
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
@@ -26,6 +27,7 @@ def due_runs(case: Case) -> Course:
     Where there is none, but an older run never ended, one that settles that.
     """
     found, again = _due(case), _again(case)
+    withheld = held(case.context, case.asset, case.state)
     if not isinstance(found, Waiting):
         found = tuple(replace(each, anew=True) for each in found) if again else found
         return Course(found, EVERYTHING).noted(again)
@@ -34,14 +36,34 @@ def due_runs(case: Case) -> Course:
     if again:
         at = case.context.now
         return Course((Candidate(EVERYTHING, at, Uses(), reason=again[0], since=at, anew=True),), EVERYTHING)
+    if withheld.again and not case.state.chain:
+        return Course((_tried_again(case, withheld),), EVERYTHING)
     if case.state.chain:
         return Course((_rescue(case),), EVERYTHING)
+    if withheld.resting:
+        return Course(waiting=(*waits(case.context, case.asset, case.state), replace(found, quiet=True)))
     return Course(waiting=(_as_marked(case, found),))
+
+
+def _tried_again(case: Case, found: Held) -> Candidate:
+    """A run of what was withheld, as somebody accepted it, or its rules or its code changed; it uses up nothing."""
+    said = [mark.text for mark in case.state.marks if mark.kind == "accept"]
+    reason = said[0] if found.accepted and said else "withheld by other rules or code"
+    now = case.context.now
+    return Candidate(
+        EVERYTHING,
+        now,
+        Uses(),
+        reason=reason,
+        since=now,
+        interval=case.state.withheld[-1].interval,
+        accepted=found.accepted,
+    )
 
 
 def _as_marked(case: Case, found: Waiting) -> Waiting:
     """The same with what somebody said of the asset since it ran."""
-    said = [mark.text for mark in case.state.marks if mark.kind != "missing"]
+    said = [mark.text for mark in case.state.marks if mark.kind in ("done", "skip")]
     return replace(found, reason="; ".join([found.reason, *said])) if said else found
 
 
@@ -154,5 +176,6 @@ def _rescue(case: Case) -> Candidate:
         cursor=request.cursor,
         events=tuple(ref for ref in unused if ref.seq in tried),
         rescues=True,
+        accepted=request.accepted & state.accepted,
         anew=state.chain[-1].entry.kind == "backfill",
     )

@@ -26,23 +26,38 @@ Told = Callable[[AssetSpec, Position, int], ChangesTold]
 
 
 @frozen
+class Barrier:
+    """Blocks that cannot come, because they, or something before them, failed or are withheld.
+
+    Attributes:
+        reason: What consumers wait for.
+    """
+
+    blocks: PartitionSet
+    reason: str
+
+
+@frozen
 class Decision:
     """What was decided for one asset.
 
     Attributes:
         runs: In order; only the first can be claimed now.
         coming: What it will publish in this invocation if all goes well: consumers of that wait for it.
-        blocked: What cannot come because it, or something before it, failed.
-        failure: The sentence of that failure.
+        barriers: What cannot come.
         notes: What is to be known of its table.
     """
 
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     coming: PartitionSet = NOTHING
-    blocked: PartitionSet = NOTHING
-    failure: str = ""
+    barriers: tuple[Barrier, ...] = ()
     notes: tuple[Note, ...] = ()
+
+    @property
+    def blocked(self) -> PartitionSet:
+        """All that cannot come."""
+        return PartitionSet.union(each.blocks for each in self.barriers)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.context import Barrier, PlanningContext
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import PlannedRun, Waiting
@@ -57,6 +57,7 @@ class Candidate:
         kind: Whether the schedule or a person asked for it.
         anew: Whether it reads what is below a watermark, too.
         rebuilds: Whether its rows take the place of all that is there.
+        accepted: Of an asset without partitions: everything where it is published although its validations fail.
         newest_first: Whether of more than one run computes the newest blocks come first.
     """
 
@@ -76,6 +77,7 @@ class Candidate:
     notes: tuple[str, ...] = ()
     kind: RunKind = "scheduled"
     newest_first: bool = False
+    accepted: PartitionSet = NOTHING
     anew: bool = False
     rebuilds: bool = False
 
@@ -89,7 +91,7 @@ class Course:
         due: All that the schedule asked for.
         barred: What must not be computed by lookback either, as its input comes or failed.
         waiting: Why not the rest.
-        coming, blocked, failure: As in `Decision`.
+        coming, barriers: As in `Decision`.
         runs: What came of the candidates.
         later: What is to come upstream is for these, which are not over.
     """
@@ -99,8 +101,7 @@ class Course:
     barred: PartitionSet = NOTHING
     waiting: tuple[Waiting, ...] = ()
     coming: PartitionSet = NOTHING
-    blocked: PartitionSet = NOTHING
-    failure: str = ""
+    barriers: tuple[Barrier, ...] = ()
     runs: tuple[PlannedRun, ...] = ()
     later: PartitionSet = NOTHING
 
@@ -118,9 +119,7 @@ class Course:
 
     def saying(self, waiting: tuple[Waiting, ...]) -> Course:
         """The course with that instead of what was said."""
-        return Course(
-            self.candidates, self.due, self.barred, waiting, self.coming, self.blocked, self.failure, self.runs
-        )
+        return replace(self, waiting=waiting, later=NOTHING)
 
     def noted(self, notes: tuple[str, ...]) -> Course:
         """The course with something to be known of every candidate."""

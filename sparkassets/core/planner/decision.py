@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.planner import losses, outlets, redefined
+from sparkassets.core.planner import losses, outlets, redefined, withheld
 from sparkassets.core.planner.alignment import alignment
 from sparkassets.core.planner.batch import batch
 from sparkassets.core.planner.by_blocks import due_blocks
 from sparkassets.core.planner.by_events import due_runs
-from sparkassets.core.planner.context import Decision, PlanningContext
+from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.course import Case, Course, Step
 from sparkassets.core.planner.failures import failures
 from sparkassets.core.planner.gates import gates
@@ -29,6 +29,13 @@ from sparkassets.core.planner.upstream import upstream
 from sparkassets.core.spec.model import AssetSpec
 
 
+def _withheld(case: Case, course: Course) -> Course:
+    """The step: what is withheld is not due, and says so."""
+    if not case.state.withheld or case.pending is None:
+        return course
+    return replace(course, waiting=(*course.waiting, *withheld.waits(case.context, case.asset, case.state)))
+
+
 def _budgeted(case: Case, course: Course) -> Course:
     """The step after the runs: what is over the asset's budget waits."""
     if case.asset.budget is None:
@@ -38,7 +45,7 @@ def _budgeted(case: Case, course: Course) -> Course:
     return budgeted(case, course)
 
 
-STEPS: tuple[Step, ...] = (reserved, failures, upstream, gates, alignment, increments, batch, _budgeted)
+STEPS: tuple[Step, ...] = (reserved, _withheld, failures, upstream, gates, alignment, increments, batch, _budgeted)
 """From what is due to its runs."""
 
 
@@ -53,6 +60,7 @@ def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
     before = _live(context, asset, state) or _held_back(context, asset, state) or _settled_first(context, asset, state)
     found = before or _through_the_steps(context, asset, state)
     found = redefined.told(context, asset, state, losses.told(context, asset, state, found))
+    found = withheld.told(context, asset, state, found)
     said = context.notes.get(asset.name)
     return replace(found, notes=(*found.notes, Note(asset.name, said))) if said else found
 
@@ -64,7 +72,7 @@ def _through_the_steps(context: PlanningContext, asset: AssetSpec, state: AssetS
     for step in STEPS:
         course = step(case, course)
     course = resting(case, redone(case, course, STEPS))
-    return Decision(course.runs, course.waiting, course.coming, course.blocked, course.failure)
+    return Decision(course.runs, course.waiting, course.coming, course.barriers)
 
 
 def schedule(case: Case) -> Course:
@@ -96,7 +104,7 @@ def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
         return lost
     if (unfenced := _unfenced(context, asset, state)) is not None:
         failure = f"{asset.name}, which failed"
-        return Decision((), (Waiting(asset.name, unfenced),), blocked=EVERYTHING, failure=failure)
+        return Decision((), (Waiting(asset.name, unfenced),), barriers=(Barrier(EVERYTHING, failure),))
     if asset.paused or state.paused:
         return Decision((), (Waiting(asset.name, "paused", quiet=True),))
     if context.select is not None and asset.name not in context.select:

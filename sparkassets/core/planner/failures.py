@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sparkassets.core.journal.state import FailedBlocks
 from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.context import Barrier
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
@@ -24,7 +25,8 @@ def _blocks(case: Case, course: Course, found: Pending) -> Course:
         return course
     name = case.asset.name
     rest = course.without(failed, Waiting(name, f"failed: {found.error}", None, failed))
-    return replace(rest, blocked=failed, failure=f"{named_parts(name, failed, case.asset.partitioning)}, which failed")
+    barrier = Barrier(failed, f"{named_parts(name, failed, case.asset.partitioning)}, which failed")
+    return replace(rest, barriers=(*rest.barriers, barrier))
 
 
 def _runs(case: Case, course: Course) -> Course:
@@ -38,7 +40,7 @@ def _runs(case: Case, course: Course) -> Course:
         return replace(course, waiting=(*course.waiting, *said))
     if course.candidates and _newer(case, course, failed[-1]):
         return course
-    return Course(due=course.due, waiting=said, blocked=EVERYTHING, failure=f"{name}, which failed")
+    return Course(due=course.due, waiting=said, barriers=(Barrier(EVERYTHING, f"{name}, which failed"),))
 
 
 def _newer(case: Case, course: Course, failed: FailedBlocks) -> bool:

@@ -155,7 +155,7 @@ def _matters(asset: AssetSpec, before: Decision, decision: Decision) -> bool:
 
 def _shown(decision: Decision) -> tuple[object, ...]:
     """What the decisions for its consumers go by."""
-    return decision.coming, decision.blocked, decision.failure
+    return decision.coming, decision.barriers
 
 
 def _changes(context: PlanningContext, asset: AssetSpec, decision: Decision) -> Iterable[int]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.context import Barrier, PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.runs import ChangesTold, Pin, Position
@@ -53,8 +53,8 @@ def increments(case: Case, course: Course) -> Course:
     refused = [each.refusal for each in found.values() if each.refusal is not None]
     if refused and not case.state.chain:
         waiting = tuple(Waiting(case.asset.name, reason) for reason in refused)
-        failure = f"{case.asset.name}: {refused[0]}"
-        return Course((), course.due, waiting=(*course.waiting, *waiting), blocked=EVERYTHING, failure=failure)
+        barrier = Barrier(EVERYTHING, f"{case.asset.name}: {refused[0]}")
+        return Course((), course.due, waiting=(*course.waiting, *waiting), barriers=(barrier,))
     return _reading(case, course, found) if found else course
 
 

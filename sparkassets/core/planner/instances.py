@@ -13,6 +13,7 @@ from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.reasons import causes_of, redone
 from sparkassets.core.planner.slots import Slots, alone, busy, held, running, settling, takes_over
 from sparkassets.core.planner.timing import MOST_RUNS
+from sparkassets.core.planner.withheld import again as held_before
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
@@ -86,6 +87,7 @@ def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, 
         consumption=_consumption(found, candidate, uses, block, many=many),
         slot=slot,
         restores=restores,
+        accepted=found.held.accepted & block,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=events)
 
@@ -111,6 +113,6 @@ def _why(case: Case, found: Pending, candidate: Candidate, block: PartitionSet) 
     failed = "failed before" if case.state.failed_blocks.overlaps(block) else ""
     again = [text for text, _ in redone(case.asset, case.state, block)]
     asked = "backfill of 1 partition" if candidate.kind == "backfill" else ""
-    said = ", ".join(filter(None, [state, *again, asked, failed]))
+    said = ", ".join(filter(None, [state, *again, asked, failed, *held_before(case.asset, found.held, block)]))
     at = candidate.tick.run_after if candidate.tick is not None else None
     return f"{case.asset.schedule.text} at {case.context.when(at)}: {said}" if at is not None else said

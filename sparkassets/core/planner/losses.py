@@ -7,7 +7,7 @@ from dataclasses import replace
 from sparkassets.core.journal.found import ForeignCommit
 from sparkassets.core.journal.state import AssetState, Loss
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.context import Decision, PlanningContext
+from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.planner.wording import prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -20,7 +20,8 @@ def held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
         reason = advised(asset, state.loss)
     if reason is None:
         return None
-    return Decision((), (Waiting(asset.name, reason),), blocked=EVERYTHING, failure=f"{asset.name}: {reason}")
+    barrier = Barrier(EVERYTHING, f"{asset.name}: {reason}")
+    return Decision((), (Waiting(asset.name, reason),), barriers=(barrier,))
 
 
 def advised(asset: AssetSpec, loss: Loss) -> str:

@@ -1,4 +1,4 @@
-"""What is known of an asset's blocks: wanted, missing, stale, failed."""
+"""What is known of an asset's blocks: wanted, missing, stale, failed, withheld."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.dividing import Suspect
 from sparkassets.core.planner.redefined import outdated
 from sparkassets.core.planner.wanted import wanted
+from sparkassets.core.planner.withheld import NONE as WITHHELD_NONE
+from sparkassets.core.planner.withheld import Held, held
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
@@ -22,7 +24,7 @@ class Pending:
     Attributes:
         wanted: All that should be there and is over.
         later: Wanted, but not over yet.
-        missing: Wanted and never computed.
+        missing: Wanted and never published.
         holes: Missing, and all that it needs never was there.
         ahead: Not wanted before more comes than is there.
         stale: Per inlet, computed from something that changed since.
@@ -31,6 +33,7 @@ class Pending:
         skipped: Not wanted, as somebody said so, of it or of all that it is made of.
         failed: Failed in this invocation, without a new cause since, and is not tried in parts.
         suspects: Failed of its data, without a new cause since, and is tried again.
+        held: What was computed and is withheld; what of it rests is neither missing nor stale.
     """
 
     wanted: PartitionSet
@@ -45,6 +48,7 @@ class Pending:
     suspects: tuple[Suspect, ...] = ()
     redefined: PartitionSet = NOTHING
     skipped: PartitionSet = NOTHING
+    held: Held = WITHHELD_NONE
 
     @property
     def due(self) -> PartitionSet:
@@ -57,9 +61,9 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     partitioning = asset.partitioning
     all_wanted, over = wanted(context, asset, state), context.over(partitioning)
     blocks, later = all_wanted.blocks & over, all_wanted.blocks - over
-    have = partitioning.inside(state.coverage)
-    missing = blocks - have
-    mine = have & context.allowed(asset)
+    have, found = partitioning.inside(state.coverage), held(context, asset, state)
+    missing = blocks - have - found.resting
+    mine = (have & context.allowed(asset)) - found.resting
     stale = _stale(asset, state, mine) if state.stale else {}
     redefined = outdated(asset, state) & mine
     suspects = tuple(_failed(context, asset, state))
@@ -72,7 +76,8 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         holes=all_wanted.holes & missing,
         ahead=all_wanted.ahead,
         stale=stale,
-        all_stale=PartitionSet.union([*stale.values(), redefined]),
+        all_stale=PartitionSet.union([*stale.values(), redefined, found.again & mine]),
+        held=found,
         failed=PartitionSet.union(each.blocks for each in failed),
         error=next((each.item.error for each in failed), ""),
         suspects=tried,

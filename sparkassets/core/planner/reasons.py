@@ -15,6 +15,6 @@ def causes_of(found: Pending, blocks: PartitionSet) -> list[str]:
 
 
 def redone(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> list[tuple[str, PartitionSet]]:
-    """Which of ``blocks`` somebody wants computed again, with what was said of them."""
-    marks = (mark for mark in state.marks if mark.kind == "missing")
+    """Which of ``blocks`` somebody wants computed again or published, with what was said of them."""
+    marks = (mark for mark in state.marks if mark.kind in ("missing", "accept"))
     return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.blocks) & blocks)]

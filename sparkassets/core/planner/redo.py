@@ -77,8 +77,7 @@ def _joined(course: Course, found: Course) -> Course:
         waiting=(*course.waiting, *(each for each in found.waiting if each not in course.waiting)),
         runs=found.runs,
         coming=course.coming | found.coming,
-        blocked=course.blocked | found.blocked,
-        failure=course.failure or found.failure,
+        barriers=(*course.barriers, *(each for each in found.barriers if each not in course.barriers)),
     )
 
 

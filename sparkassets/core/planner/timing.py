@@ -165,8 +165,9 @@ def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
 
 
 def _once(context: PlanningContext, asset: AssetSpec, timetable: Once, state: AssetState) -> tuple[Tick, ...] | Waiting:
-    if state.last is not None:
-        return Waiting(asset.name, f"{asset.schedule.text}: {state.last.run} was it", quiet=True)
+    ended = state.last or (state.withheld[-1] if state.withheld else None)
+    if ended is not None:
+        return Waiting(asset.name, f"{asset.schedule.text}: {ended.run} was it", quiet=True)
     if timetable.start is not None and timetable.start > context.now:
         return _not_yet(context, asset, timetable, state)
     if timetable.start is None and timetable.end is not None and timetable.end <= context.now:
@@ -183,7 +184,8 @@ def _continuous(
         return Waiting(asset.name, f"{asset.schedule.text}: not before {context.when(until)}", until, quiet=True)
     if timetable.end is not None and timetable.end <= context.now:
         return _not_yet(context, asset, timetable, state)
-    if state.last is not None and context.invocation is not None and state.last.invocation == context.invocation:
+    ended = {each.invocation for each in (state.last, *state.withheld) if each is not None}
+    if context.invocation is not None and context.invocation in ended:
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
     if state.cursor is not None and state.cursor[1] > context.now:
         until = state.cursor[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.context import Decision, PlanningContext
+from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
@@ -25,16 +25,19 @@ class UpstreamWaits:
 
     Attributes:
         coming: What they read comes in this invocation; due by now or not.
-        blocked: What they read cannot come, because something failed.
-        failure: The sentence of that failure.
+        barriers: What they read cannot come, because something failed or is withheld.
         later: Those that would wait for either if they were over.
     """
 
     coming: PartitionSet
-    blocked: PartitionSet
+    barriers: tuple[Barrier, ...]
     waiting: tuple[Waiting, ...]
-    failure: str
     later: PartitionSet
+
+    @property
+    def blocked(self) -> PartitionSet:
+        """All that cannot be computed now."""
+        return PartitionSet.union(each.blocks for each in self.barriers)
 
 
 def upstream(case: Case, course: Course) -> Course:
@@ -54,8 +57,7 @@ def _blocks(case: Case, course: Course, found: Pending) -> Course:
         ),  # what comes or failed may be a part of a block
         waiting=(*course.waiting, *waits.waiting),
         coming=coming,
-        blocked=course.blocked | waits.blocked,
-        failure=course.failure or waits.failure,
+        barriers=(*course.barriers, *waits.barriers),
         later=waits.later,
     )
 
@@ -64,11 +66,10 @@ def _runs(case: Case, course: Course) -> Course:
     """Nothing of its own to do, or not: what comes upstream will be its cause if its condition goes by news."""
     name, inlets = case.asset.name, [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
     decided = [(inlet, case.context.decided.get(inlet.name, Decision())) for inlet in inlets]
-    failure = next((before.failure for _, before in decided if before.blocked), None)
-    if failure is not None:
-        return Course(
-            due=course.due, waiting=(Waiting(name, f"waits for {failure}"),), blocked=EVERYTHING, failure=failure
-        )
+    reason = next((barrier.reason for _, before in decided for barrier in before.barriers), None)
+    if reason is not None:
+        barrier = Barrier(EVERYTHING, reason)
+        return Course(due=course.due, waiting=(Waiting(name, f"waits for {reason}"),), barriers=(barrier,))
     first = next(((inlet, before.coming) for inlet, before in decided if before.coming), None)
     if first is None:
         return course
@@ -79,25 +80,29 @@ def _runs(case: Case, course: Course) -> Course:
 
 def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
     """Which blocks wait for an upstream run, and which are behind a failure; ``wanted`` stands for all of them."""
-    coming, blocked, later, failure = NOTHING, NOTHING, NOTHING, ""
+    coming, blocked, later = NOTHING, NOTHING, NOTHING
     waiting: list[Waiting] = []
+    barriers: list[Barrier] = []
     over = context.over(asset.partitioning)  # what is not over waits for that before all
     for inlet in asset.inlets.values():
         before = context.decided.get(inlet.name)
-        if before is None or inlet.on_update == "ignore" or not (before.coming or before.blocked):
+        if before is None or inlet.on_update == "ignore" or not (before.coming or before.barriers):
             continue
-        failed = before.blocked if inlet.view is None else NOTHING  # which values it would have brought is not known
-        behind = (_down(context, asset, inlet, failed, wanted) & context.allowed(asset)) - blocked
-        if able := behind & over:
-            blocked, failure = blocked | able, failure or before.failure
-            waiting.append(Waiting(asset.name, f"waits for {before.failure}{_all_the_same(inlet)}", None, able))
+        behind = NOTHING
+        for barrier in before.barriers if inlet.view is None else ():  # of values it is not known which would have come
+            own = (_down(context, asset, inlet, barrier.blocks, wanted) & context.allowed(asset)) - blocked - behind
+            behind = behind | own
+            if able := own & over:
+                barriers.append(Barrier(able, barrier.reason))
+                waiting.append(Waiting(asset.name, f"waits for {barrier.reason}{_all_the_same(inlet)}", None, able))
+        blocked = blocked | (behind & over)
         after = _down(context, asset, inlet, before.coming, wanted) & context.allowed(asset)
         able = _complete(context, asset, inlet, before.coming, after & over) - coming - blocked
         if able:
             coming = coming | able
             waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, able))
         later = later | _begun((behind | after) - over, asset, before)
-    return UpstreamWaits(coming, blocked, tuple(waiting), failure, later)
+    return UpstreamWaits(coming, tuple(barriers), tuple(waiting), later)
 
 
 def _all_the_same(inlet: InletSpec) -> str:

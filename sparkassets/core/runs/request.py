@@ -33,6 +33,7 @@ class RunRequest:
         slot: Whose chain of claims it goes into; that of the asset is 0, runs side by side have one each.
         definition: What it is computed by; empty where nobody said.
         restores: The run whose iteration it makes the newest again, instead of computing any.
+        accepted: Those of the blocks that somebody wants published although their validations fail.
     """
 
     asset: str
@@ -51,6 +52,7 @@ class RunRequest:
     slot: int = 0
     definition: str = ""
     restores: str = ""
+    accepted: PartitionSet = NOTHING
 
 
 @frozen

@@ -20,6 +20,7 @@ from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, OutletEnt
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Consumption, RunRequest
+from sparkassets.core.validations import counts_from, counts_to, verdicts_from, verdicts_to
 
 
 def claim_to(entry: ClaimEntry) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "gaps": parts_to(request.gaps),
         **({"slot": request.slot} if request.slot else {}),
         **({"restores": request.restores} if request.restores else {}),
+        **({"accepted": parts_to(request.accepted)} if request.accepted else {}),
         "reason": request.reason,
         "definition": request.definition,
         **segments_to(request.blocks),
@@ -79,6 +81,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         slot=body.get("slot", 0),
         definition=body.get("definition", ""),
         restores=body.get("restores", ""),
+        accepted=parts_from(body["accepted"]) if "accepted" in body else NOTHING,
     )
     return ClaimEntry(
         request=request,
@@ -114,12 +117,22 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
             "definition": entry.definition,
             "seconds": round(entry.seconds, 3),
             **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
+            **_judged_to(entry),
             **({"keys": {column: list(keys) for column, keys in entry.keys.items()}} if entry.keys else {}),
             **({"outlets": list(entry.outlets)} if entry.outlets else {}),
             **_published_to(entry),
             **segments_to(entry.blocks),
         },
     }
+
+
+def _judged_to(entry: SuccessEntry) -> dict[str, Any]:
+    told = {
+        "withheld": parts_to(entry.withheld),
+        "verdicts": verdicts_to(entry.verdicts),
+        "counts": counts_to(entry.counts),
+    }
+    return {key: value for key, value in told.items() if getattr(entry, key)}
 
 
 def _published_to(entry: SuccessEntry) -> dict[str, Any]:
@@ -152,7 +165,14 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         beside=body.get("beside", False),
         restores=body.get("restores", ""),
         outlets=tuple(body.get("outlets", ())),
+        verdicts=verdicts_from(body.get("verdicts", ())),
+        **_judged_from(body),
     )
+
+
+def _judged_from(body: Mapping[str, Any]) -> dict[str, Any]:
+    withheld = parts_from(body["withheld"]) if "withheld" in body else NOTHING
+    return {"withheld": withheld, "counts": counts_from(body.get("counts", {}))}
 
 
 def outlet_to(entry: OutletEntry) -> dict[str, Any]:
@@ -175,6 +195,8 @@ def outlet_to(entry: OutletEntry) -> dict[str, Any]:
             "pins": pins_to(entry.pins),
             "definition": entry.definition,
             **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
+            **({"withheld": parts_to(entry.withheld)} if entry.withheld else {}),
+            **({"counts": counts_to(entry.counts)} if entry.counts else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -197,6 +219,7 @@ def outlet_from(row: JournalRow, body: Mapping[str, Any]) -> OutletEntry:
         extra=extra_from(row),
         definition=body["definition"],
         unchanged=parts_from(body["unchanged"]) if "unchanged" in body else NOTHING,
+        **_judged_from(body),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import instant
-from sparkassets.core.journal.codec import iterations, marks
+from sparkassets.core.journal.codec import iterations, marks, withheld
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.found import commits_from, commits_to
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
@@ -225,6 +225,7 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "redo": [_redo_to(each) for each in asset.redo],
         "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
         "marks": marks.marks_to(asset.marks),
+        **({"withheld": withheld.records_to(asset.withheld)} if asset.withheld else {}),
         **({"iterations": iterations.iterations_to(asset.iterations)} if asset.iterations else {}),
         **({"keys": {name: [each.known, each.removed] for name, each in asset.keys.items()}} if asset.keys else {}),
     }
@@ -240,6 +241,7 @@ def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "costs": tuple(RunCost(*each) for each in body.get("costs", ())),
         **{key: body[key] for key in ("done", "paused", "placed")},
         "marks": marks.marks_from(body.get("marks", ())),
+        "withheld": withheld.records_from(body.get("withheld", ())),
         "iterations": iterations.iterations_from(body.get("iterations", ())),
         "keys": {name: LearnedKeys(*map(tuple, each)) for name, each in body.get("keys", {}).items()},
     }

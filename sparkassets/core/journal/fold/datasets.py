@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry
-from sparkassets.core.journal.fold import consumption, keys
+from sparkassets.core.journal.fold import consumption, keys, withheld
 from sparkassets.core.journal.fold.losses import after_look, after_look_at_outlet
 from sparkassets.core.journal.fold.removal import bereft, restored
 from sparkassets.core.journal.fold.workspace import Workspace
@@ -119,6 +119,7 @@ def _publish(work: Workspace, ref: EventRef, *, removed: PartitionSet, at: int) 
         consumption.forget(work, ref.uri)
     for name, inlet, before in readers:
         _reach(work, name, inlet, before, update)
+    withheld.announced(work, ref.uri)
 
 
 def _updated(work: Workspace, ref: EventRef, removed: PartitionSet, *, at: int) -> _Update:
@@ -173,6 +174,9 @@ def mark_stale(
         affected = work.seeing(inlet).needs.down(changed)
         if before is not None and inlet.needs.goes_by_newest:
             affected = affected | before.needs.down(changed)
+        withheld.updated(work, name, affected)
+    else:
+        withheld.updated(work, name, EVERYTHING)
     if inlet.on_update == "ignore":
         affected = affected - computed  # only a new cause for what failed
     work.mark(name, inlet, affected, seq=seq)

@@ -17,7 +17,7 @@ def published(asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> tup
     if not entry.iteration or entry.version is None:
         return asset.iterations
     shown = () if entry.beside else (entry.version,)
-    told = (entry.version, numbered.seq, unix(numbered.at), entry.blocks, entry.interval, shown)
+    told = (entry.version, numbered.seq, unix(numbered.at), entry.published, entry.interval, shown)
     return (*asset.iterations, Iteration(entry.run, entry.iteration, *told))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
+from sparkassets.core.journal import withheld
 from sparkassets.core.journal.entries import Numbered, SegmentEntry, SuccessEntry
 from sparkassets.core.journal.fold.removal import bereft
 from sparkassets.core.journal.fold.requests import of_known
@@ -239,6 +240,7 @@ def _came_out(asset: AssetState, *, computed: bool) -> AssetState:
         gaps=each(asset.gaps),
         partly={key: _answering(items, each) for key, items in asset.partly.items()},
         failed=_failed(asset.failed),
+        withheld=withheld.without(asset.withheld, PartitionSet.union(of_all(item.blocks) for item in asset.withheld)),
         redo=tuple(replace(request, left=each(request.left)) for request in asset.redo),
     )
 

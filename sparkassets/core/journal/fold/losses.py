@@ -94,7 +94,7 @@ def after_success(
     if decided or _is_known_up_to(asset, entry):
         asset = replace(asset, seen=entry.version, mark=_mark_of(entry.token))
     loss = asset.loss
-    asset = accepted(replace(asset, table_id=entry.table_id, version=_newest(asset, entry, link)), entry.blocks)
+    asset = accepted(replace(asset, table_id=entry.table_id, version=_newest(asset, entry, link)), entry.published)
     return replace(asset, loss=loss) if stuck is not None and not decided else asset
 
 

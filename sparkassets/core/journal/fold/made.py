@@ -47,12 +47,12 @@ def computed_by(before: AssetState, after: AssetState, entry: SuccessEntry, *, a
         return after
     made = {each.definition.id: each for each in after.made}
     own = made.pop(entry.definition, None) or Made(Definition(entry.definition), 0)  # forgotten, so older than all
-    others = list(made.values() if after.spec.appends else (_without(each, entry.blocks) for each in made.values()))
+    others = list(made.values() if after.spec.appends else (_without(each, entry.published) for each in made.values()))
     if entry.definition:
-        blocks = own.blocks | entry.blocks
+        blocks = own.blocks | entry.published
         if not entry.blocks.is_everything:
             shared = _all_of(own, before)  # as a rule, and it may be very much, so that nothing is united twice
-            blocks = after.coverage if shared else own.blocks | (entry.blocks & after.coverage)
+            blocks = after.coverage if shared else own.blocks | (entry.published & after.coverage)
         others.append(replace(own, blocks=blocks, run=entry.run, at=at))
     return replace(after, made=_bounded(sorted(others, key=lambda each: each.since), after.spec))
 

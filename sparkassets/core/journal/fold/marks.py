@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import Numbered
+from sparkassets.core.journal import withheld
 from sparkassets.core.journal.fold import consumption, datasets, made, requests
 from sparkassets.core.journal.fold.failures import without
 from sparkassets.core.journal.fold.losses import accepted
@@ -36,6 +37,8 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
 def _blocks(work: Workspace, asset: AssetState, entry: MarkEntry, seq: int) -> AssetState:
     blocks = entry.blocks
     asset = replace(asset, failed=without(asset.failed, blocks))
+    if entry.kind != "accept":
+        asset = replace(asset, withheld=withheld.without(asset.withheld, blocks))
     match entry.kind:
         case "done":
             asset = accepted(consumption.after_run(work, asset, blocks, None, token=seq), blocks)
@@ -53,11 +56,16 @@ def _blocks(work: Workspace, asset: AssetState, entry: MarkEntry, seq: int) -> A
             return replace(asset, coverage=coverage, kept={name: marks for name, marks in kept.items() if marks})
         case "skip":
             return replace(asset, owed=asset.owed - blocks)
+        case "accept":
+            return asset
 
 
 def _whole(work: Workspace, asset: AssetState, entry: MarkEntry, _: int) -> AssetState:
     """An asset without partitions: what was due is used up, unless it is to run again."""
     asset = replace(asset, failed=())
+    if entry.kind == "accept":
+        return asset
+    asset = replace(asset, withheld=())
     if entry.kind == "missing":
         return asset
     after = consumption.answered(work, asset, entry.consumption, entry.events)

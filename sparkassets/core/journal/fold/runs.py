@@ -17,14 +17,14 @@ from sparkassets.core.journal.entries import (
     RenewEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import consumption, datasets, iterations, keys, requests
+from sparkassets.core.journal.fold import consumption, datasets, iterations, keys, requests, withheld
 from sparkassets.core.journal.fold.failures import after_blocks, after_failure
 from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.made import computed_by
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import Division, RunCost
 
 INSTANCES = 1000
@@ -126,7 +126,7 @@ def _computed_nothing(work: Workspace, asset: AssetState, entry: SuccessEntry, n
 def _told_apart(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     """What a success says of its dataset besides its event."""
     if entry.outlets:
-        datasets.held(work, entry.uri, entry.blocks)
+        datasets.held(work, entry.uri, entry.published)
     if entry.unchanged:
         datasets.confirmed(work, entry.uri, at=unix(numbered.at))
 
@@ -134,7 +134,7 @@ def _told_apart(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> Non
 def _gone(asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
     """Of a run's blocks what somebody wants computed again meanwhile, and what are none by now."""
     yield asset.redone_since(entry.token) & entry.blocks
-    yield entry.blocks - keys.counted(asset.spec.partitioning, entry.blocks)
+    yield entry.published - keys.counted(asset.spec.partitioning, entry.published)
 
 
 def _learned(work: Workspace, asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
@@ -160,14 +160,16 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         after = _on_schedule(after, entry, scheduled)
     elif counts is not None and asset.spec.appends:
         after = _read_on(after, entry, counts)
-    after = with_instance(work, after, entry, numbered.seq)
+    if entry.published:
+        after = with_instance(work, after, entry, numbered.seq)
     link = asset.link(entry.recorder)
     after = computed_by(asset, after_success(after, entry, numbered.seq, link=link), entry, at=unix(numbered.at))
     settled = replace(
         after,
         done=max(asset.done, entry.token),
         chain=asset.without_chain(entry.recorder),
-        last=last_run(asset, entry, claim, numbered),
+        last=last_run(asset, entry, claim, numbered) if entry.published else asset.last,
+        withheld=withheld.after_success(work, asset, entry, claim, numbered),
         costs=_with_cost(asset, entry),
         redo=requests.answered(asset.redo, entry),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
@@ -190,19 +192,18 @@ def _with_blocks(
     asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
     """The asset with its blocks: there, not stale for what the run used, and not failed."""
-    blocks = entry.blocks
+    blocks = entry.published
     uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
     using = scheduled.request.consumption if scheduled is not None else None
-    cleared = {
-        name: stale.clear(using.used(uris[name], blocks) if using is not None else blocks, through=entry.token)
-        for name, stale in asset.stale.items()
-    }
+    accepted = claim.request.accepted & blocks if claim is not None else NOTHING
+    used = {name: using.used(uri, blocks) | accepted if using is not None else blocks for name, uri in uris.items()}
+    cleared = {name: stale.clear(used[name], through=entry.token) for name, stale in asset.stale.items()}
     after = computed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
     return replace(
         after,
         coverage=asset.coverage | (keys.counted(asset.spec.partitioning, blocks) - asset.redone_since(entry.token)),
         stale={name: stale for name, stale in cleared.items() if stale},
-        failed=after_blocks(asset.failed, blocks, invocation=claim.invocation if claim is not None else ""),
+        failed=after_blocks(asset.failed, entry.blocks, invocation=claim.invocation if claim is not None else ""),
     )
 
 

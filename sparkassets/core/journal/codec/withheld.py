@@ -1,0 +1,49 @@
+"""What is withheld in a snapshot, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sparkassets.core.journal.codec.values import interval_from
+from sparkassets.core.journal.withheld import Records, Withheld
+from sparkassets.core.partitions.plain import parts_from, parts_to
+from sparkassets.core.validations import verdicts_from, verdicts_to
+
+
+def records_to(records: Iterable[Withheld]) -> list[dict[str, Any]]:
+    """Records as plain values."""
+    return [
+        {
+            "blocks": parts_to(each.blocks),
+            "run": each.run,
+            "token": each.token,
+            "seq": each.seq,
+            "at": each.at,
+            "caused": parts_to(each.caused),
+            "judges": list(each.judges),
+            "verdicts": verdicts_to(each.verdicts),
+            "interval": each.interval,
+            "invocation": each.invocation,
+        }
+        for each in records
+    ]
+
+
+def records_from(plain: Iterable[Mapping[str, Any]]) -> Records:
+    """The records of `records_to`."""
+    return tuple(
+        Withheld(
+            blocks=parts_from(each["blocks"]),
+            run=each["run"],
+            token=each["token"],
+            seq=each["seq"],
+            at=each["at"],
+            caused=parts_from(each["caused"]),
+            judges=tuple(each["judges"]),
+            verdicts=verdicts_from(each["verdicts"]),
+            interval=interval_from(each["interval"]),
+            invocation=each["invocation"],
+        )
+        for each in plain
+    )

@@ -1,0 +1,138 @@
+"""What of an asset was computed and is not published, as its validations failed, and what becomes of that.
+
+A withheld block is not due until it has a new cause: data that its run did not have, other rules or other code, or
+somebody who accepts it or asks for it again. Records are few, whatever the number of blocks: older ones are told
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.validations import Verdict
+from sparkassets.frozen import frozen
+
+MOST_TOLD = 10
+"""Records of one asset that are told apart; the newest."""
+
+MOST_JUDGES = 8
+"""Definitions of one record that are known; the newest."""
+
+
+@frozen
+class Withheld:
+    """Blocks that one run computed and did not publish.
+
+    Attributes:
+        blocks: Everything for an asset without partitions.
+        run: The newest that withheld some of them.
+        token: Its fence token.
+        seq: Number of the entry that tells it.
+        at: When that was recorded, Unix seconds.
+        caused: Those of the blocks that have a new cause since, so that they are tried again.
+        judges: The definitions by which the same data was judged, in their order.
+        verdicts: Of the rules that failed.
+        interval: Data interval of the run, Unix seconds.
+        invocation: Of the driver that claimed it.
+    """
+
+    blocks: PartitionSet
+    run: str
+    token: int
+    seq: int
+    at: int
+    caused: PartitionSet = NOTHING
+    judges: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    interval: tuple[int, int] | None = None
+    invocation: str = ""
+
+    def resting(self, definition: str) -> PartitionSet:
+        """Those of the blocks for which nothing is new, by an asset of that definition."""
+        return self.blocks - self.caused if definition in self.judges else NOTHING
+
+    @property
+    def text(self) -> str:
+        """Which rules failed, for people."""
+        told = [verdict.text for verdict in self.verdicts[:MOST_RULES]]
+        more = len(self.verdicts) - len(told)
+        return "; ".join([*told, *([f"and {more} more"] if more else [])])
+
+
+MOST_RULES = 3
+"""Rules that a sentence names."""
+
+Records = tuple[Withheld, ...]
+
+
+def after_run(before: Records, blocks: PartitionSet, item: Withheld | None) -> Records:
+    """What is withheld when a run of ``blocks`` is in: ``item`` of them, judged as its own definition does.
+
+    Whatever held them before, without a cause since, judged the same data.
+    """
+    if item is None:
+        return without(before, blocks) if before else before
+    again = [(each, part) for each in before if (part := (each.blocks - each.caused) & item.blocks)]
+    fresh = item.blocks - PartitionSet.union(part for _, part in again)
+    parts = [(fresh, item.judges)] if fresh else []
+    parts += [(part, _newest(each.judges, item.judges)) for each, part in again]
+    merged: dict[tuple[str, ...], PartitionSet] = {}
+    for part, judges in parts:
+        merged[judges] = merged.get(judges, NOTHING) | part
+    found = (replace(item, blocks=part, caused=item.caused & part, judges=judges) for judges, part in merged.items())
+    return _bounded([*without(before, blocks), *found])
+
+
+def without(before: Records, blocks: PartitionSet) -> Records:
+    """What is withheld still when ``blocks`` are not any more."""
+    return tuple(left for each in before if (left := _outside(each, blocks)).blocks)
+
+
+def caused(before: Records, blocks: PartitionSet) -> Records:
+    """What is withheld when there is something new for ``blocks``."""
+    return tuple(replace(each, caused=each.caused | (each.blocks & blocks)) for each in before)
+
+
+def _outside(item: Withheld, blocks: PartitionSet) -> Withheld:
+    if not item.blocks.overlaps(blocks):
+        return item
+    left = item.blocks - blocks
+    verdicts = tuple(each for each in item.verdicts if each.blocks.overlaps(left))
+    return replace(item, blocks=left, caused=item.caused - blocks, verdicts=verdicts)
+
+
+def _newest(judges: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*(each for each in judges if each not in more), *more]))[-MOST_JUDGES:]
+
+
+def _bounded(records: Sequence[Withheld]) -> Records:
+    """The newest as they are, the others as one: what judged all of them judged that."""
+    if len(records) <= MOST_TOLD:
+        return tuple(records)
+    older, told = records[: 1 - MOST_TOLD], records[1 - MOST_TOLD :]
+    newest = older[-1]
+    merged = replace(
+        newest,
+        blocks=PartitionSet.union(each.blocks for each in older),
+        caused=PartitionSet.union(each.caused for each in older),
+        judges=tuple(each for each in newest.judges if all(each in other.judges for other in older)),
+        verdicts=_together([verdict for each in older for verdict in each.verdicts]),
+        interval=None,
+    )
+    return (merged, *told)
+
+
+def _together(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """One verdict a rule, with the samples of the newest."""
+    found: dict[str, Verdict] = {}
+    for each in verdicts:
+        before = found.pop(each.rule, None)
+        if before is not None:
+            blocks = each.blocks | before.blocks
+            checked, failing = each.checked + before.checked, each.failing + before.failing
+            found[each.rule] = replace(each, blocks=blocks, checked=checked, failing=failing)
+        else:
+            found[each.rule] = each
+    return tuple(found.values())
