@@ -26,9 +26,17 @@ def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
 
 def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
     """The summary, its partitions told by their keys."""
-    runs = tuple(with_keys(run, project) for run in summary.runs)
+    runs = tuple(_held(with_keys(run, project), project) for run in summary.runs)
     waiting = tuple(with_keys(item, project) for item in summary.waiting)
     return replace(summary, runs=runs, waiting=waiting, notes=tuple(with_keys(note, project) for note in summary.notes))
+
+
+def _held(run: RunResult, project: ProjectSpec) -> RunResult:
+    """The result, what it withheld told by its keys."""
+    asset = project.assets.get(run.asset)
+    if not run.withheld or asset is None:
+        return run
+    return replace(run, held=tuple(asset.partitioning.labels(run.withheld)))
 
 
 def with_keys(item: Named, project: ProjectSpec) -> Named:

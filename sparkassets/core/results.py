@@ -6,10 +6,12 @@ from collections import Counter
 from dataclasses import field
 from typing import Literal
 
+from sparkassets.core.journal.withheld import told
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.planner.plan import Note, Waiting
 from sparkassets.core.runs import Requested
+from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
 
 Status = Literal["success", "failed", "replanned", "cancelled", "superseded"]
@@ -29,8 +31,11 @@ class RunResult(Requested):
         hint: What to do about it.
         details: Name of the file that holds the whole of it.
         unchanged: Those of its blocks that came out as they were, and are no news to anybody.
+        withheld: Those of its blocks that are not published, as their validations failed.
+        verdicts: What its validations did.
         adopted: The run of a dead driver that was found in the target and recorded instead.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
+        held: The same of those that are withheld.
     """
 
     run: str
@@ -44,7 +49,15 @@ class RunResult(Requested):
     details: str = ""
     adopted: str | None = None
     unchanged: PartitionSet = NOTHING
+    withheld: PartitionSet = NOTHING
+    verdicts: tuple[Verdict, ...] = ()
     partitions: tuple[str, ...] = field(default=(), compare=False)
+    held: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def withheld_by(self) -> str:
+        """The rules for which some of its blocks are withheld, with what they counted; empty where none are."""
+        return told([verdict for verdict in self.verdicts if verdict.outcome == "withheld"])
 
     def __repr__(self) -> str:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
@@ -75,15 +88,28 @@ class Summary:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed that was not made good."""
-        return not self.faults and all(run.status in GOOD for run in self.runs)
+        """Whether nothing failed, or is withheld, that was not made good."""
+        return not self.faults and all(run.status in GOOD for run in self.runs) and not self.withheld
+
+    @property
+    def withheld(self) -> tuple[RunResult, ...]:
+        """The runs that withheld something which no later one has tried again."""
+        tried: dict[str, PartitionSet] = {}
+        found = []
+        for run in reversed(self.runs):
+            if run.status == "success":
+                later = tried.get(run.asset, NOTHING)
+                found += [run] if run.withheld - later else []
+                tried[run.asset] = later | run.blocks
+        return tuple(reversed(found))
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What failed, a sentence each: runs first, then sources that could not be looked at."""
+        """What failed, a sentence each: runs first, what is withheld, then sources that could not be looked at."""
         failed = (run for run in self.runs if run.status == "failed")
         return (
             *(f"{joined(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
+            *(f"{joined(run.asset, few(run.held))} is withheld: {run.withheld_by}" for run in self.withheld),
             *(f"{few(assets)} could not be looked at: {fault}" for assets, fault in self.shared_faults),
         )
 

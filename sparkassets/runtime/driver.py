@@ -42,6 +42,7 @@ from sparkassets.ports import (
     TargetObserver,
 )
 from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
+from sparkassets.runtime.judged import came_out, judged, past_of
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.made_good import settled
@@ -342,6 +343,8 @@ class Driver:
             rebuilds=request.rebuilds,
             **of_order(asset, state, request),
             told=_told_up_to(state.assets[asset.name]),
+            past=past_of(self.ledger, self.project, asset),
+            accepted=request.accepted,
             files={
                 name: _files(inlet, state.assets[name].position, request.pins[name].parts)
                 for name, inlet in inlets.items()
@@ -520,7 +523,7 @@ class Driver:
                     run=found.entry.run,
                     token=found.token,
                     recorder=claim.token,
-                    blocks=asset.partitioning.came_out(found.entry.blocks, keys),
+                    blocks=came_out(asset, committed, found.entry.blocks, keys),
                     table_id=None if asset.outlets else committed.table_id,
                     version=None if asset.outlets else committed.version,
                     interval=found.entry.interval,
@@ -532,8 +535,9 @@ class Driver:
                     seconds=seconds,
                     definition=found.entry.request.definition,
                     keys=keys,
-                    unchanged=unchanged(state, asset, end.outcome, found.entry.blocks),
+                    unchanged=unchanged(state, asset, end.outcome, found.entry.blocks - committed.withheld),
                     outlets=asset.outlets,
+                    **judged(committed, found.entry.blocks),
                 )
                 return with_iteration(entry, asset, state, found.entry.request, committed)
             case Failed(cause, _, fenced, attempts, parts):
@@ -573,6 +577,8 @@ class Driver:
                     version=None if self.project.assets[head.asset].outlets else committed.version,
                     adopted=adopted,
                     unchanged=recorded.unchanged if isinstance(recorded, SuccessEntry) else NOTHING,
+                    withheld=recorded.withheld if isinstance(recorded, SuccessEntry) else NOTHING,
+                    verdicts=recorded.verdicts if isinstance(recorded, SuccessEntry) else (),
                 )
             case Failed(cause, _, _, attempts) if recorded is not None:
                 status: Status = _SETTLED.get(cause, "failed")

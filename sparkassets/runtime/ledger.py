@@ -85,6 +85,10 @@ class Ledger:
         """The state as it would be after ``entries``, which are not recorded."""
         return _folded(self.state, self._numbered(entries), commit=self.state.commit)
 
+    def newest(self, kind: str, *, asset: str, most: int) -> list[Numbered]:
+        """The newest entries of a kind that the whole journal has of an asset, at most so many; ascending."""
+        return [from_row(row) for row in self._store.history(kinds=[kind], asset=asset, last=most)]
+
     def tidy(self, *, ending: bool = False) -> None:
         """Writes a snapshot when the tail has grown enough to be worth it, and lets the store care for its files."""
         tail, rows = self.state.seq - self._snapshot_seq, len(self.state.assets) + len(self.state.datasets)

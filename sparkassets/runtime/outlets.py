@@ -33,7 +33,8 @@ def outlet_entries(project: ProjectSpec, state: State, entry: SuccessEntry, done
             pins=entry.pins,
             extra={**committed.rows, **shared, **own},
             definition=entry.definition,
-            unchanged=entry.blocks & no_news(state.assets[name], committed.unchanged, table_id=committed.table_id),
+            withheld=entry.withheld,
+            unchanged=entry.published & no_news(state.assets[name], committed.unchanged, table_id=committed.table_id),
         )
 
 

@@ -38,13 +38,13 @@ def with_iteration(
     entry: SuccessEntry, asset: AssetSpec, state: State, request: RunRequest, committed: Committed
 ) -> SuccessEntry:
     """The record of a run with the iteration that is in its target, where the asset publishes any."""
-    if not isinstance(asset.write, Publish):
+    if not isinstance(asset.write, Publish) or not entry.published:
         return entry
     known, run = state.assets[asset.name], request.restores or entry.run
     found = find(known, run) if request.restores else None
     name = found.name if found is not None else iteration_name(committed.run, committed.token, committed.attempt)
     files = committed.measures.get("writes") == "files"
-    more = told(asset, name, run=run, blocks=entry.blocks, files=files)
+    more = told(asset, name, run=run, blocks=entry.published, files=files)
     if request.restores:
         return replace(entry, restores=run, extra={**entry.extra, **more, "rollback": True})
     return replace(entry, iteration=name, beside=is_beside(asset, known, request), extra={**entry.extra, **more})

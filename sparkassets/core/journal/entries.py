@@ -140,7 +140,7 @@ class SuccessEntry:
         blocks: Everything for an asset without partitions.
         unchanged: Those of the blocks that came out as they were: current, and no news to anybody.
         withheld: Those of the blocks that are not published, as their validations failed.
-        verdicts: What the validations did that did not just pass.
+        verdicts: What the validations did, of all outlets.
         counts: By the names of the rules that compare with the past: the rows of what was published.
         watermarks: Inlet to high value.
         seconds: From claim to record, by the recorder's clock.
@@ -201,8 +201,8 @@ class OutletEntry:
     Attributes:
         asset, uri: The outlet.
         maker: The multi-asset.
-        run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld, counts:
-            As in `SuccessEntry`, of this outlet.
+        run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld: As in
+            `SuccessEntry`, of this outlet.
     """
 
     asset: str
@@ -220,7 +220,6 @@ class OutletEntry:
     definition: str = ""
     unchanged: PartitionSet = NOTHING
     withheld: PartitionSet = NOTHING
-    counts: Mapping[str, tuple[Counted, ...]] = field(default_factory=dict)
 
     @property
     def published(self) -> PartitionSet:

@@ -1,4 +1,4 @@
-"""What a person says of an asset's blocks without running it: done, missing, skipped or accepted; what is kept of it."""
+"""What a person says of an asset's blocks without running it: done, missing, skipped, accepted; what is kept of it."""
 
 from __future__ import annotations
 

@@ -56,13 +56,19 @@ class Withheld:
     @property
     def text(self) -> str:
         """Which rules failed, for people."""
-        told = [verdict.text for verdict in self.verdicts[:MOST_RULES]]
-        more = len(self.verdicts) - len(told)
-        return "; ".join([*told, *([f"and {more} more"] if more else [])])
+        return told(self.verdicts)
 
 
 MOST_RULES = 3
 """Rules that a sentence names."""
+
+
+def told(verdicts: Sequence[Verdict]) -> str:
+    """Which rules failed, for people, the first few of them."""
+    texts = [verdict.text for verdict in verdicts[:MOST_RULES]]
+    more = len(verdicts) - len(texts)
+    return "; ".join([*texts, *([f"and {more} more"] if more else [])])
+
 
 Records = tuple[Withheld, ...]
 

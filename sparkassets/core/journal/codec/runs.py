@@ -165,14 +165,10 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         beside=body.get("beside", False),
         restores=body.get("restores", ""),
         outlets=tuple(body.get("outlets", ())),
+        withheld=parts_from(body["withheld"]) if "withheld" in body else NOTHING,
         verdicts=verdicts_from(body.get("verdicts", ())),
-        **_judged_from(body),
+        counts=counts_from(body.get("counts", {})),
     )
-
-
-def _judged_from(body: Mapping[str, Any]) -> dict[str, Any]:
-    withheld = parts_from(body["withheld"]) if "withheld" in body else NOTHING
-    return {"withheld": withheld, "counts": counts_from(body.get("counts", {}))}
 
 
 def outlet_to(entry: OutletEntry) -> dict[str, Any]:
@@ -196,7 +192,6 @@ def outlet_to(entry: OutletEntry) -> dict[str, Any]:
             "definition": entry.definition,
             **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
             **({"withheld": parts_to(entry.withheld)} if entry.withheld else {}),
-            **({"counts": counts_to(entry.counts)} if entry.counts else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -219,7 +214,7 @@ def outlet_from(row: JournalRow, body: Mapping[str, Any]) -> OutletEntry:
         extra=extra_from(row),
         definition=body["definition"],
         unchanged=parts_from(body["unchanged"]) if "unchanged" in body else NOTHING,
-        **_judged_from(body),
+        withheld=parts_from(body["withheld"]) if "withheld" in body else NOTHING,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.instants import unix
-from sparkassets.core.journal.entries import Numbered
 from sparkassets.core.journal import withheld
+from sparkassets.core.journal.entries import Numbered
 from sparkassets.core.journal.fold import consumption, datasets, made, requests
 from sparkassets.core.journal.fold.failures import without
 from sparkassets.core.journal.fold.losses import accepted
