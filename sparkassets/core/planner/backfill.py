@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.alignment import Group, align_unpartitioned, groups
@@ -128,10 +126,9 @@ def _due(
     if skipped := due & state.skipped:
         waiting.append(Waiting(asset.name, "skipped (--force computes it)", None, skipped, quiet=True))
         due -= skipped
-    found = pending(context, asset, state)
-    stale, resting = found.all_stale, due & found.held.resting
-    waiting += [replace(wait, blocks=wait.blocks & due) for wait in waits(context, asset, state) if wait.blocks & due]
-    due -= resting
+    waiting += waits(context, asset, state, among=due)
+    due -= held_of(context, asset, state).resting
+    stale = pending(context, asset, state).all_stale
     if other_code and _recomputable(asset):
         stale = PartitionSet.union([stale, *(made.blocks for made in others(asset, state))])
     current = due & (asset.partitioning.inside(state.coverage) - stale)

@@ -27,7 +27,6 @@ def due_runs(case: Case) -> Course:
     Where there is none, but an older run never ended, one that settles that.
     """
     found, again = _due(case), _again(case)
-    withheld = held(case.context, case.asset, case.state)
     if not isinstance(found, Waiting):
         found = tuple(replace(each, anew=True) for each in found) if again else found
         return Course(found, EVERYTHING).noted(again)
@@ -36,10 +35,16 @@ def due_runs(case: Case) -> Course:
     if again:
         at = case.context.now
         return Course((Candidate(EVERYTHING, at, Uses(), reason=again[0], since=at, anew=True),), EVERYTHING)
-    if withheld.again and not case.state.chain:
-        return Course((_tried_again(case, withheld),), EVERYTHING)
     if case.state.chain:
         return Course((_rescue(case),), EVERYTHING)
+    return _resting(case, found)
+
+
+def _resting(case: Case, found: Waiting) -> Course:
+    """Nothing is due, but for what was withheld and is tried again."""
+    withheld = held(case.context, case.asset, case.state)
+    if withheld.again:
+        return Course((_tried_again(case, withheld),), EVERYTHING)
     if withheld.resting:
         return Course(waiting=(*waits(case.context, case.asset, case.state), replace(found, quiet=True)))
     return Course(waiting=(_as_marked(case, found),))

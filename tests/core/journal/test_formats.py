@@ -127,7 +127,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
             for link in known["chain"]
             for request in [link["entry"]["request"]]
             for pins in [{inlet: {**renamed(pin, "parts"), "iteration": ""} for inlet, pin in request["pins"].items()}]
-            for told in [{"pins": pins, "slot": 0, "definition": "", "restores": ""}]
+            for told in [{"pins": pins, "slot": 0, "definition": "", "restores": "", "accepted": []}]
         ]
         assets[name] = {
             **known,

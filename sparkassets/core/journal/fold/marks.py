@@ -15,6 +15,7 @@ from sparkassets.core.journal.fold.runs import further
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.marks import Mark, MarkEntry, after_mark
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import PartitionSet
 
 
 def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
@@ -37,27 +38,29 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
 def _blocks(work: Workspace, asset: AssetState, entry: MarkEntry, seq: int) -> AssetState:
     blocks = entry.blocks
     asset = replace(asset, failed=without(asset.failed, blocks))
-    if entry.kind != "accept":
-        asset = replace(asset, withheld=withheld.without(asset.withheld, blocks))
+    if entry.kind == "accept":
+        return asset
+    asset = replace(asset, withheld=withheld.without(asset.withheld, blocks))
     match entry.kind:
         case "done":
-            asset = accepted(consumption.after_run(work, asset, blocks, None, token=seq), blocks)
-            asset = made.accepted(asset, blocks)
-            stale = {name: marks.clear(blocks, through=seq) for name, marks in asset.stale.items()}
-            after = computed(asset, blocks, None, through=seq)
-            return replace(
-                after,
-                coverage=asset.coverage | blocks,
-                stale={name: marks for name, marks in stale.items() if marks},
-            )
+            return _done(work, asset, blocks, seq)
         case "missing":
             kept = {name: marks.clear(blocks, through=seq) for name, marks in asset.kept.items()}
             coverage = asset.coverage - blocks
             return replace(asset, coverage=coverage, kept={name: marks for name, marks in kept.items() if marks})
         case "skip":
             return replace(asset, owed=asset.owed - blocks)
-        case "accept":
-            return asset
+
+
+def _done(work: Workspace, asset: AssetState, blocks: PartitionSet, seq: int) -> AssetState:
+    asset = accepted(consumption.after_run(work, asset, blocks, None, token=seq), blocks)
+    asset = made.accepted(asset, blocks)
+    stale = {name: marks.clear(blocks, through=seq) for name, marks in asset.stale.items()}
+    return replace(
+        computed(asset, blocks, None, through=seq),
+        coverage=asset.coverage | blocks,
+        stale={name: marks for name, marks in stale.items() if marks},
+    )
 
 
 def _whole(work: Workspace, asset: AssetState, entry: MarkEntry, _: int) -> AssetState:

@@ -25,14 +25,12 @@ def written(work: Workspace, entry: OutletEntry, numbered: Numbered) -> None:
     claim = maker.claim(entry.token) if maker is not None else None
     link = maker.link(entry.recorder) if maker is not None else None
     again, counted = asset.redone_since(entry.token), keys.counted(asset.spec.partitioning, entry.published)
-    after = after_success(asset, entry, numbered.seq, link=link)
-    if entry.published:
-        after = with_instance(work, after, entry, numbered.seq)
+    after = with_instance(work, after_success(asset, entry, numbered.seq, link=link), entry, numbered.seq)
     work.assets[entry.asset] = replace(
         after,
         coverage=after.coverage if entry.blocks.is_everything else after.coverage | (counted - again),
         done=max(asset.done, entry.token),
-        last=last_run(asset, entry, claim, numbered) if entry.published else asset.last,
+        last=last_run(asset, entry, claim, numbered),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
     )
     datasets.publish(work, numbered)

@@ -24,7 +24,7 @@ from sparkassets.core.journal.fold.made import computed_by
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
 
 INSTANCES = 1000
@@ -160,15 +160,14 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         after = _on_schedule(after, entry, scheduled)
     elif counts is not None and asset.spec.appends:
         after = _read_on(after, entry, counts)
-    if entry.published:
-        after = with_instance(work, after, entry, numbered.seq)
+    after = with_instance(work, after, entry, numbered.seq)
     link = asset.link(entry.recorder)
     after = computed_by(asset, after_success(after, entry, numbered.seq, link=link), entry, at=unix(numbered.at))
     settled = replace(
         after,
         done=max(asset.done, entry.token),
         chain=asset.without_chain(entry.recorder),
-        last=last_run(asset, entry, claim, numbered) if entry.published else asset.last,
+        last=last_run(asset, entry, claim, numbered),
         withheld=withheld.after_success(work, asset, entry, claim, numbered),
         costs=_with_cost(asset, entry),
         redo=requests.answered(asset.redo, entry),
@@ -193,18 +192,25 @@ def _with_blocks(
 ) -> AssetState:
     """The asset with its blocks: there, not stale for what the run used, and not failed."""
     blocks = entry.published
-    uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
-    using = scheduled.request.consumption if scheduled is not None else None
-    accepted = claim.request.accepted & blocks if claim is not None else NOTHING
-    used = {name: using.used(uri, blocks) | accepted if using is not None else blocks for name, uri in uris.items()}
-    cleared = {name: stale.clear(used[name], through=entry.token) for name, stale in asset.stale.items()}
+    cleared = _cleared(asset, entry, scheduled)
     after = computed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
     return replace(
         after,
         coverage=asset.coverage | (keys.counted(asset.spec.partitioning, blocks) - asset.redone_since(entry.token)),
-        stale={name: stale for name, stale in cleared.items() if stale},
+        stale=cleared,
         failed=after_blocks(asset.failed, entry.blocks, invocation=claim.invocation if claim is not None else ""),
     )
+
+
+def _cleared(asset: AssetState, entry: SuccessEntry, scheduled: ClaimEntry | None) -> dict[str, StampedPartitions]:
+    """What is stale still; of what was accepted nothing, whatever the run was asked for."""
+    uris, blocks = {inlet.name: inlet.uri for inlet in asset.spec.inlets}, entry.published
+    used = dict.fromkeys(asset.stale, blocks)
+    if scheduled is not None:
+        using, accepted = scheduled.request.consumption, scheduled.request.accepted & blocks
+        used = {name: using.used(uris[name], blocks) | accepted for name in asset.stale}
+    left = {name: stale.clear(used[name], through=entry.token) for name, stale in asset.stale.items()}
+    return {name: stale for name, stale in left.items() if stale}
 
 
 def _on_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
@@ -227,7 +233,7 @@ def further(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tu
 
 def with_instance(work: Workspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
     """The asset with the success of an interval, where some consumer is aligned to its runs."""
-    if entry.interval is None or not _is_aligned_to(work, entry):
+    if entry.interval is None or not entry.published or not _is_aligned_to(work, entry):
         return asset
     found = Instance(*entry.interval, seq, entry.table_id, entry.version)
     others = [each for each in asset.instances if each.end != found.end]
@@ -236,8 +242,10 @@ def with_instance(work: Workspace, asset: AssetState, entry: SuccessEntry | Outl
 
 def last_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: Numbered
-) -> LastRun:
-    """The newest success of the asset, now that this one is."""
+) -> LastRun | None:
+    """The newest success of the asset that published anything, now that this one is."""
+    if not entry.published:
+        return asset.last
     rows, count = entry.extra.get("rows"), asset.spec.partitioning.count
     intervals = [asset.last.interval if asset.last else None, entry.interval]
     return LastRun(
