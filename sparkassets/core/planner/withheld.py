@@ -69,11 +69,12 @@ def _own(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet],
     return lambda parts: asset.partitioning.inside(parts) & asset.partitioning.known & allowed
 
 
-def waits(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[Waiting, ...]:
-    """What rests, and why."""
-    return tuple(
-        Waiting(asset.name, reason(asset, each), None, parts) for each, parts in held(context, asset, state).records
-    )
+def waits(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, *, among: PartitionSet = EVERYTHING
+) -> tuple[Waiting, ...]:
+    """What rests of some blocks, and why."""
+    records = [(each, parts & among) for each, parts in held(context, asset, state).records]
+    return tuple(Waiting(asset.name, reason(asset, each), None, parts) for each, parts in records if parts)
 
 
 def reason(asset: AssetSpec, record: Withheld) -> str:

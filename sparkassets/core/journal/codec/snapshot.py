@@ -172,6 +172,7 @@ def _blocks_to(asset: AssetState) -> dict[str, Any]:
         "gaps": parts_to(asset.gaps),
         "loss": _loss_to(asset.loss) if asset.loss else None,
         "foreign": commits_to(asset.foreign),
+        "withheld": withheld.records_to(asset.withheld),
         "table_id": asset.table_id,
         "version": asset.version,
         "seen": asset.seen,
@@ -186,6 +187,7 @@ def _blocks_from(body: Mapping[str, Any]) -> dict[str, Any]:
         "gaps": parts_from(body["gaps"]),
         "loss": _loss_from(body["loss"]) if body["loss"] else None,
         "foreign": commits_from(body["foreign"]),
+        "withheld": withheld.records_from(body.get("withheld", ())),
         **{name: body[name] for name in ("table_id", "version", "seen", "mark")},
     }
 
@@ -225,7 +227,6 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "redo": [_redo_to(each) for each in asset.redo],
         "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
         "marks": marks.marks_to(asset.marks),
-        **({"withheld": withheld.records_to(asset.withheld)} if asset.withheld else {}),
         **({"iterations": iterations.iterations_to(asset.iterations)} if asset.iterations else {}),
         **({"keys": {name: [each.known, each.removed] for name, each in asset.keys.items()}} if asset.keys else {}),
     }
@@ -241,7 +242,6 @@ def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "costs": tuple(RunCost(*each) for each in body.get("costs", ())),
         **{key: body[key] for key in ("done", "paused", "placed")},
         "marks": marks.marks_from(body.get("marks", ())),
-        "withheld": withheld.records_from(body.get("withheld", ())),
         "iterations": iterations.iterations_from(body.get("iterations", ())),
         "keys": {name: LearnedKeys(*map(tuple, each)) for name, each in body.get("keys", {}).items()},
     }
