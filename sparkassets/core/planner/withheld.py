@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld import Withheld
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.redefined import own_id
