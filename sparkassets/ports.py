@@ -223,6 +223,7 @@ class Recorded:
         mark: What tells that version's commit from any other.
         app: The application id of the asset's commits; those of the project's other assets differ after the last ``/``.
         coverage: Time that was computed.
+        asked: Runs that are not recorded and never will be, as a person tells what became of them.
     """
 
     table_id: str
@@ -231,6 +232,7 @@ class Recorded:
     mark: str
     app: str
     coverage: PartitionSet
+    asked: Collection[str] = ()
 
 
 class TargetObserver(Protocol):
@@ -445,7 +447,15 @@ class FenceConflictError(RunError):
 
 
 class HistoryGoneError(RunError):
-    """The target's history cannot tell whether a run is in: too short, or the table was restored. Ask a person."""
+    """The target's history cannot tell whether a run is in: too short, or the table was restored. Ask a person.
+
+    Attributes:
+        found: The commit that the table was restored to before; None where the log does not tell of any.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, found: Committed | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.found = found
 
 
 class TargetMissingError(RunError):

@@ -17,7 +17,7 @@ from sparkassets.runtime.targets import look_at_targets
 if TYPE_CHECKING:
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.marks import Marked, MarkKind
-    from sparkassets.core.journal.state import State
+    from sparkassets.core.journal.state import ClaimState, State
 
 
 class Marking(Opened):
@@ -52,19 +52,24 @@ class Marking(Opened):
         spec = self._known("mark").assets[asset]
         asked = Asked(spec, named_blocks(spec, partitions), kind, checked_reason(reason), self._adapters.user())
         known: list[PartitionSet] = []
+        asking: list[ClaimState] = []
 
         def decide(state: State) -> Sequence[Entry]:
             context = self._moment(state)
-            known[:] = [meant(context, spec, context.state_of(spec), asked.blocks)]
+            own = context.state_of(spec)
+            known[:] = [meant(context, spec, own, asked.blocks)]
+            asking[:] = [link for each in own.asking for link in own.chains[each.slot] if link is not each]
             return entries(context, asked)
 
         with self._opened("mark") as ledger:
             ledger.commit(lambda state: changed_specs(self.spec, state))
             ledger.commit(lambda state: self._seen(state, asset))
             recorded = ledger.commit(decide)
+            left = {link.token for link in ledger.state.assets[asset].chain}
         own = (each.entry for each in recorded if isinstance(each.entry, MarkEntry))
         made = PartitionSet.union(entry.blocks for entry in own if entry.asset == asset)
-        return Marked(asset, kind, asked.reason, asked.by, made, known[0] - made)
+        settled = tuple(link.entry.run for link in asking if link.token not in left)
+        return Marked(asset, kind, asked.reason, asked.by, made, known[0] - made, settled)
 
     def _seen(self, state: State, asset: str) -> Sequence[Entry]:
         """What happened until now to the sources and to the tables of the asset and of what it reads.

@@ -540,7 +540,7 @@ class Driver:
                     **judged(committed, found.entry.blocks),
                 )
                 return with_iteration(entry, asset, state, found.entry.request, committed)
-            case Failed(cause, _, fenced, attempts, parts):
+            case Failed(cause, _, fenced, attempts, parts, asks, watermarks):
                 return FailureEntry(
                     asset=asset.name,
                     run=claim.entry.run,
@@ -555,6 +555,8 @@ class Driver:
                     hint=failure.hint,
                     seconds=seconds,
                     divisions=parts,
+                    asks=asks,
+                    watermarks=watermarks,
                 )
             case Superseded():
                 return None

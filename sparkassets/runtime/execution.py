@@ -22,7 +22,9 @@ from dataclasses import field, replace
 from functools import partial, reduce
 
 from sparkassets.core.journal.entries import FailureCause
+from sparkassets.core.journal.questions import Question, advice, asked_of
 from sparkassets.core.journal.state import ClaimState
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.runs import budget
 from sparkassets.core.validations import Judgement
 from sparkassets.errors import RunError, SparkAssetsError
@@ -70,7 +72,7 @@ class Failed:
     """The run failed; ``fenced`` when it is certain that nothing of it can land any more.
 
     Attributes:
-        divisions: As in `FailureEntry`.
+        divisions, asks, watermarks: As in `FailureEntry`.
     """
 
     cause: FailureCause
@@ -78,6 +80,8 @@ class Failed:
     fenced: bool
     attempts: int
     divisions: int | None = None
+    asks: tuple[str, ...] = ()
+    watermarks: Mapping[str, str] = field(default_factory=dict)
 
 
 @frozen
@@ -222,7 +226,10 @@ class Execution:
         """Fences the older claims and looks which of their runs is in; None where there is something to write."""
         self._fence(2 * self._order.token)
         runs = [link.entry.run for link in self._older]
-        committed = self._look(runs)
+        try:
+            committed = self._look(runs)
+        except HistoryGoneError as error:
+            return self._asking(error)
         self._tidy(runs)
         if committed is not None:
             return Done(committed, 0)
@@ -236,6 +243,17 @@ class Execution:
             lost = RunError(f"{', '.join(link.entry.run for link in self._older)} never ended and left nothing")
             return Failed("lost", lost, fenced=True, attempts=0)
         return None
+
+    def _asking(self, error: HistoryGoneError) -> Failed:
+        """The end of a run that cannot look for older ones: all are fenced, so that a person can tell for good."""
+        open_links = [link for link in self._older if link.asks is None]
+        runs = (error.found.run,) if error.found is not None else tuple(link.entry.run for link in open_links)
+        reached = error.found.measures.get("watermarks", {}) if error.found is not None else {}
+        partitioning = self._order.asset.partitioning
+        claimed = PartitionSet.union(link.entry.blocks for link in open_links)
+        question = Question(runs, asked_of(partitioning, claimed))
+        error.hint = advice(self._order.asset.name, partitioning, question)
+        return Failed("error", error, fenced=False, attempts=0, asks=runs, watermarks=reached)
 
     def _fence(self, version: int) -> None:
         """Keeps every lower version out of every outlet."""

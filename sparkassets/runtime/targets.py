@@ -89,7 +89,8 @@ def _recorded(asset: AssetSpec, state: State, *, gone: Collection[int]) -> Recor
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
         return None
     app = app_id(state.journal_id, asset.maker or asset.name)
-    return Recorded(known.table_id, known.version, known.seen, known.mark, app, known.coverage)
+    asked = {link.entry.run for each in runs.asking for link in runs.chains[each.slot]} if runs is not None else ()
+    return Recorded(known.table_id, known.version, known.seen, known.mark, app, known.coverage, asked)
 
 
 def _is_live(known: AssetState, gone: Collection[int]) -> bool:

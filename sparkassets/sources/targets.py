@@ -142,6 +142,10 @@ class _Look:
         """Whether a run of the asset made it."""
         return any(asset_app(app) == self.known.app for app in commit.apps)
 
+    def is_asked(self, commit: Commit) -> bool:
+        """Whether a run made it of which a person tells what became of it."""
+        return bool(self.known.asked) and self.is_own(commit) and _told(commit).get("run") in self.known.asked
+
     def is_ours(self, commit: Commit) -> bool:
         """Whether a run of the project made it: others may append to the same table."""
         project = self.known.app.rpartition("/")[0] + "/"
@@ -250,6 +254,9 @@ class _Since:
         """Takes the commit, unless a run made it that is not recorded yet: the protocol of runs settles that first."""
         look = self.look
         own = look.is_own(commit)
+        if look.is_asked(commit):
+            self.version = commit.version
+            return True
         if own and commit.version > look.known.version and _told(commit).get("kind") == "data":
             return False
         if commit.metadata is not None and commit.metadata["id"] != self.table_id:
@@ -307,7 +314,11 @@ class _Since:
         if not known:
             self._lose(look.touched(commit), "restored", reason)
             return
-        own = [each for each in undone if look.is_own(each) and _told(each).get("kind") == "data"]
+        own = [
+            each
+            for each in undone
+            if look.is_own(each) and not look.is_asked(each) and _told(each).get("kind") == "data"
+        ]
         blocks = [look.blocks(each) for each in own]
         gone = PartitionSet.union(each for each in blocks if not each.is_everything)
         if own:

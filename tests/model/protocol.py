@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tests.model import invariants
+from tests.model import asking, invariants
 from tests.model.rules import Rules
 from tests.model.state import (
     DEAD,
@@ -77,6 +77,7 @@ class Protocol:
             late=rules.late,
             foreign=rules.foreign,
             phantoms=rules.phantoms,
+            restores=rules.restores,
         )
 
     def successors(self, state: State) -> Steps:
@@ -85,7 +86,7 @@ class Protocol:
         Raises:
             ViolationError: A driver is about to do what it must never do.
         """
-        steps = list(self.arriving(state))
+        steps = [*self.arriving(state), *asking.forgetting(self, state), *asking.answering(self, state)]
         for write in state.writes:
             steps += self.writing(state, write)
         for driver in dict.fromkeys(state.drivers):
@@ -421,6 +422,12 @@ class Protocol:
         older = [claim for claim in state.chains[driver.lane] if claim.token < driver.token]
         if not older or all(claim.token != driver.token for claim in state.chains[driver.lane]):
             return [self.superseded(state, driver, "finds its claim settled")]
+        if self._is_untold(state, driver, older):
+            if not newest(state, driver):
+                return [self.superseded(state, driver, "cannot ask")]
+            lane, chain = driver.lane, asking.asking(state, driver)
+            chains = (*state.chains[:lane], chain, *state.chains[lane + 1 :])
+            return [(f"{driver.token} ASKS", moved(state._replace(chains=chains), driver, IDLE))]
         found = self._found(state, driver, older)
         if len(found) > 1:
             raise ViolationError(f"L1: two unsettled runs have data in the target: {[c.token for c, _ in found]}")
@@ -441,6 +448,13 @@ class Protocol:
         return [
             (f"{driver.token} looks: run {claim.token} is in outlets {outlets}, {what}", moved(state, driver, then))
         ]
+
+    def _is_untold(self, state: State, driver: Driver, claims: list[Claim]) -> bool:
+        """Whether the log does not tell which of these claims' runs are in."""
+        if not state.cuts:
+            return False
+        runs = {claim.token for claim in claims if claim.status != asking.ASKS}
+        return asking.is_untold(self, state, driver.lane, runs=runs, above=2 * min(runs))
 
     def _found(self, state: State, driver: Driver, older: list[Claim]) -> list[tuple[Claim, tuple[int, ...]]]:
         """The claims whose runs are seen in some outlets."""
@@ -473,6 +487,9 @@ class Protocol:
             after = self.at("written", state, driver)
             return [(f"{token} has written all", moved(after, driver, driver._replace(step="record")))]
         outlet, index = divmod(driver.place, len(parts))
+        own = [claim for claim in state.chains[driver.lane] if claim.token == driver.run]
+        if driver.attempt and own and self._is_untold(state, driver, own):
+            return [self._fail(state, driver, clean=False)]
         if self._needs_nothing(state, driver, outlet, parts[index]):
             attempt = driver.attempt if self.rules.nondeterministic else 0
             then = driver._replace(place=driver.place + 1, attempt=attempt, start=-1)
@@ -515,6 +532,9 @@ class Protocol:
         steps = [self._fail(state, driver, clean=False)]  # the target may be out of reach
         if driver.place < self.rules.outlets:
             return steps + self.self_fence(state, driver)
+        own = [claim for claim in state.chains[driver.lane] if claim.token == driver.run]
+        if own and self._is_untold(state, driver, own):
+            return steps
         present = [self.is_in(state, outlet, driver.run, driver.lane) for outlet in range(self.rules.outlets)]
         if all(present):
             then = driver._replace(step="record")

@@ -63,6 +63,8 @@ class Rules:
         fenced_when: A fence is in place once it is ``seen`` in a snapshot, or when its put is ``answered``.
         fence_equal: Whose the transaction version 2·token is: the driver's ``own``, or taken for ``another``'s.
         folder: What a folder of staged files is named by: run, token and ``attempt``, or all but one of these.
+        restores: How many times a table's log is cut, or the table is restored to before what is not recorded.
+        answer: When a person who is asked looks at the rows: once they are ``asked``, or at ``any_time``.
         sweep: When staged files are removed: once they are ``settled``, see `tests.model.by_driver`, or too early.
     """
 
@@ -114,6 +116,9 @@ class Rules:
     alone: bool = False
 
     commits: Literal["spark", "driver"] = "spark"
+    restores: int = 0
+    answer: Literal["asked", "any_time"] = "asked"
+
     late: int = 1
     foreign: int = 0
     phantoms: int = 0

@@ -26,7 +26,7 @@ class Commit(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A link of a chain; ``status`` is o(pen), or f(ailed and not fenced)."""
+    """A link of a chain; ``status`` is o(pen), f(ailed and not fenced), or a(sks what became of those before it)."""
 
     token: int
     pins: tuple[int, ...]
@@ -81,7 +81,11 @@ class Files(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything; ``events`` are -1 to come, 0 pending, else the run that consumed them, the rest by its name."""
+    """Everything; ``events`` are -1 to come, 0 pending, else the run that consumed them, the rest by its name.
+
+    ``cuts`` are outlets and the entries of their logs before which nothing is told; ``person`` is the lane, the first
+    token of its chain, and the run that somebody found in its tables.
+    """
 
     events: tuple[int, ...]
     chains: tuple[tuple[Claim, ...], ...]
@@ -98,6 +102,9 @@ class State(NamedTuple):
     late: int = 0
     foreign: int = 0
     phantoms: int = 0
+    restores: int = 0
+    cuts: tuple[tuple[int, int], ...] = ()
+    person: tuple[int, int, int] | None = None
 
 
 IDLE = Driver("idle", 0, 0, 0, 0, 0, -1, (), ())

@@ -247,7 +247,22 @@ OF_SLOTS = (
     wrong("G14 never fences", claims=3, fence="never", **SLOTS),
     wrong("G15 goes by the other slot when it removes", **SMALL | SLOTS | {"sweep": "other_lanes"}),
 )
-CASES = BY_SPARK + BY_DRIVER + OF_SLOTS
+CUT: dict[str, object] = {"restores": 1, "timeouts": 0, "events": 1}
+"""One table is cut or restored, and a person tells what became of the runs."""
+OF_ANSWERS = (
+    passing("R1 append", claims=3, **CUT | {"crashes": 1}),
+    passing("R2 append, two cuts", claims=3, **CUT | {"restores": 2, "crashes": 1}),
+    passing("R3 append, two events", claims=3, **CUT | {"events": 2, "crashes": 1}),
+    passing("R4 replace", claims=3, **CUT | REPLACE | {"events": 2, "crashes": 1}),
+    passing("R5 append, 3 drivers, 2 crashes", claims=4, drivers=3, **CUT),
+    passing("R6 append by the driver", **SMALL | CUT | {"claims": 3}),
+    passing("R7 append by the driver, time-outs", **SMALL | CUT | {"claims": 2, "timeouts": 1}),
+    passing("R8 append, failures recorded unfenced", claims=3, fail="dirty", **CUT | {"crashes": 1, "timeouts": 1}),
+    wrong("H1 the person looks before the fence", claims=2, answer="any_time", **CUT),
+    wrong("H2 the same, by the driver", **SMALL | CUT | {"claims": 2, "answer": "any_time"}),
+    wrong("H3 the same, replace", claims=3, answer="any_time", **CUT | REPLACE),
+)
+CASES = BY_SPARK + BY_DRIVER + OF_SLOTS + OF_ANSWERS
 LARGE = ("E9", "E10")
 """Wrong rules that only some ten thousand states show."""
 SAMPLE = (
@@ -257,6 +272,7 @@ SAMPLE = (
     passing("S3 append, by the driver", **SMALL),
     passing("S4 2 attempts, by the driver", **SMALL | {"events": 1, "attempts": 2, "late": 0}),
     passing("S5 two outlets, by the driver", **SMALL | {"events": 1, "late": 0, **TWO}),
+    passing("S8 append, a person tells", claims=3, **CUT | {"crashes": 1}),
     passing("S6 two slots, append", claims=2, **SLOTS),
     passing("S7 two slots, replace, a backfill of both", claims=2, backfill=0, **REPLACING),
 )

@@ -16,7 +16,7 @@ from sparkassets.core.results import RunResult
 from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.validations import Judgement
-from sparkassets.errors import said
+from sparkassets.errors import SparkAssetsError, said
 from sparkassets.ports import (
     CommitMarker,
     Committed,
@@ -420,5 +420,7 @@ class World:
 
 
 def explained(run: str, error: BaseException) -> Explained:
-    """What a run failed of, and the name of a file."""
-    return Explained(said(error).partition(": ")[2] or said(error), "", f"{run}.log")
+    """What a run failed of, what to do about it, and the name of a file."""
+    hint = error.hint if isinstance(error, SparkAssetsError) else None
+    text = said(error).partition("\n  hint: ")[0]
+    return Explained(text.partition(": ")[2] or text, hint or "", f"{run}.log")

@@ -15,8 +15,8 @@ class Killed(BaseException):
     """What happens to a process: nothing after it runs."""
 
 
-def dying(w: World, moment: str) -> None:
-    """A driver whose run reaches ``moment`` and never returns; the driver is abandoned as if it were killed."""
+def dying(w: World, moment: str, table: str = "a") -> None:
+    """A driver whose run reaches ``moment`` of a table and never returns; it is abandoned as if it were killed."""
     reached = threading.Event()
 
     def stuck(order):
@@ -25,7 +25,7 @@ def dying(w: World, moment: str) -> None:
 
     engine = FakeEngine(w.engine.tables)
     engine.measures = w.engine.measures
-    engine.hooks["a", moment] = stuck
+    engine.hooks[table, moment] = stuck
     driver = w.driver(engine=engine)
     threading.Thread(target=driver.run, args=([Tick()],), daemon=True).start()
     assert reached.wait(10)

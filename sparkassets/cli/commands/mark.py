@@ -14,6 +14,7 @@ from sparkassets.cli.options import json_option, open_project, partitions_option
 from sparkassets.cli.render import blocks_text
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.marks import mark_document
+from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,4 +55,6 @@ def command(
     for blocks, said in ((found.blocks, f"marked as {word}"), (found.unchanged, f"was {word} already")):
         if blocks:
             terminal.print("  ".join(filter(None, [asset, blocks_text(asset, blocks, project.spec), said])))
+    if found.settled:
+        terminal.print(f"{asset}  this settles {listing(found.settled, last='and')}")
     return 0

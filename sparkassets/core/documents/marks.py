@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def mark_document(mark: Marked, project: ProjectSpec) -> dict[str, Any]:
-    """``{asset, mark, changed, partitions, unchanged, reason, by}``; without partitions both are null."""
+    """``{asset, mark, changed, partitions, unchanged, settled, reason, by}``; without partitions both are null."""
     asset = project.assets[mark.asset]
     return {
         "asset": mark.asset,
@@ -20,6 +20,7 @@ def mark_document(mark: Marked, project: ProjectSpec) -> dict[str, Any]:
         "changed": bool(mark.blocks),
         "partitions": partitions_document(mark.blocks, asset),
         "unchanged": partitions_document(mark.unchanged, asset),
+        "settled": list(mark.settled),
         "reason": mark.reason,
         "by": mark.by,
     }

@@ -29,6 +29,7 @@ class MarkEntry:
         came: What is there now for those that read the asset, and was not before.
         consumption, events, cursor: Of an asset without partitions: what was due, which is used up now.
         watermarks: Of such an asset: from where it goes on in inlets that are read by their changes.
+        only_answers: It tells what became of runs that nobody could look for, and nothing else.
     """
 
     asset: str
@@ -42,6 +43,7 @@ class MarkEntry:
     events: tuple[int, ...] = ()
     cursor: tuple[int, int] | None = None
     watermarks: Mapping[str, str] = field(default_factory=dict)
+    only_answers: bool = False
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -79,6 +81,7 @@ class Marked:
     Attributes:
         blocks: Those of which it was recorded; everything for an asset without partitions.
         unchanged: Those that were so already.
+        settled: Runs that nobody could look for, and that it has told all of.
     """
 
     asset: str
@@ -87,6 +90,7 @@ class Marked:
     by: str
     blocks: PartitionSet
     unchanged: PartitionSet
+    settled: tuple[str, ...] = ()
 
 
 def after_mark(marks: Iterable[Mark], mark: Mark) -> tuple[Mark, ...]:

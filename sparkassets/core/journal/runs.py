@@ -81,7 +81,7 @@ def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[
                     endings[success.recorder] = success, numbered
             case FailureEntry() as failure:
                 endings[failure.token] = failure, numbered
-                if failure.fenced:
+                if failure.fenced or failure.asks:
                     settled[failure.asset, slots.get(failure.token, 0)] = failure.token
             case _:
                 continue

@@ -19,6 +19,7 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.iterations import Iteration
 from sparkassets.core.journal.marks import Mark, MarkEntry
+from sparkassets.core.journal.questions import Question
 from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.withheld import Withheld
@@ -115,6 +116,7 @@ class ClaimState:
         renewed: Number of the newest entry that shows its driver alive: the claim itself or a renewal.
         at: When it was claimed, Unix seconds, by its driver's clock.
         status: ``unfenced`` after a failure that could not be fenced: the next claim has to.
+        asks: What a person has to tell of the claims before it; it wrote nothing itself.
     """
 
     token: int
@@ -123,6 +125,7 @@ class ClaimState:
     at: int
     renewed: int
     status: Literal["open", "unfenced"] = "open"
+    asks: Question | None = None
 
     @property
     def slot(self) -> int:
@@ -384,6 +387,12 @@ class AssetState:
         for link in self.chain:
             found[link.slot] = (*found.get(link.slot, ()), link)
         return found
+
+    @property
+    def asking(self) -> tuple[ClaimState, ...]:
+        """The newest claims of slots that ask what became of the ones before them."""
+        newest = (chain[-1] for chain in self.chains.values()) if self.chain else ()
+        return tuple(link for link in newest if link.asks is not None)
 
     def link(self, token: int) -> ClaimState | None:
         """The unsettled claim of that fence token, and what became of it."""

@@ -9,6 +9,7 @@ from sparkassets.core.journal.marks import MarkEntry, MarkKind
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import writable
+from sparkassets.core.planner.answers import answered
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.increments import reached
@@ -67,7 +68,7 @@ def entries(context: PlanningContext, marking: Marking) -> list[MarkEntry]:
         InputError: As of `mark`.
     """
     own = mark(context, marking)
-    if own is None or not marking.asset.outlets:
+    if own is None or own.only_answers or not marking.asset.outlets:
         return [] if own is None else [own]
     return [*(_of_outlet(context, name, own) for name in marking.asset.outlets), replace(own, came=NOTHING)]
 
@@ -87,21 +88,37 @@ def mark(context: PlanningContext, marking: Marking) -> MarkEntry | None:
         InputError: Some of the blocks run, are outside the asset's bounds, or cannot be what is said of them.
     """
     asset, state = marking.asset, context.state_of(marking.asset)
-    if state.stuck is not None:
+    if state.stuck is not None and not state.asking:
         raise InputError(f"{asset.name}: {advised(asset, state.stuck)}")
-    if marking.kind == "missing" and asset.write is not None and not asset.write.recomputable:
-        raise InputError(f"asset {asset.name!r} appends: what it holds cannot be computed again")
     if not asset.partitioning.is_partitioned:
         return _whole(context, marking, state)
     blocks = meant(context, asset, state, marking.blocks)
+    asked = blocks & _asked(state)
+    if marking.kind == "missing" and _only_adds(asset) and (there := (blocks - asked) | (blocks & state.coverage)):
+        raise _cannot_be_missing(asset, there)
     _refuse_running(context, asset, state, blocks)
-    if outside := blocks - within(asset):
+    if outside := blocks - within(asset) - asked:
         raise InputError(f"{named_parts(asset.name, outside, asset.partitioning)} is outside the bounds of the asset")
-    changed = _changed(context, marking, state, blocks)
+    changed = _changed(context, marking, state, blocks) | asked
     if not changed:
         return None
     came = changed - (state.coverage - state.failed_blocks) if marking.kind == "done" else NOTHING
     return MarkEntry(asset.name, asset.uri, marking.kind, changed, marking.reason, marking.by, came)
+
+
+def _asked(state: AssetState) -> PartitionSet:
+    """The blocks of which a person has to tell what became of runs that nobody can look for."""
+    return PartitionSet.union(link.asks.blocks for link in state.asking if link.asks is not None)
+
+
+def _only_adds(asset: AssetSpec) -> bool:
+    return asset.write is not None and not asset.write.recomputable
+
+
+def _cannot_be_missing(asset: AssetSpec, blocks: PartitionSet) -> InputError:
+    which = labels(blocks, asset.partitioning)
+    said = f"asset {asset.name!r} appends: what it holds cannot be computed again"
+    return InputError(f"{said}: {which}" if which else said)
 
 
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> None:
@@ -135,16 +152,25 @@ def _whole(context: PlanningContext, marking: Marking, state: AssetState) -> Mar
     """The mark of an asset without partitions; what is due for it is used up, unless it is to run again."""
     asset, name, kind = marking.asset, marking.asset.name, marking.kind
     _refuse_unsettled(context, state)
+    plain = MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
+    if state.asking and kind != "skip":
+        return answered(asset, state, plain)
     if kind == "missing":
-        _refuse_instances(asset)
-        return None if _is_missing(state) else MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
+        _refuse_missing(asset)
+        return None if _is_missing(state) else plain
+    return _as_it_stands(context, marking, state, plain)
+
+
+def _as_it_stands(context: PlanningContext, marking: Marking, state: AssetState, plain: MarkEntry) -> MarkEntry | None:
+    """The mark with what was due, which is used up; None where there is nothing to skip."""
+    asset, kind = marking.asset, marking.kind
     used = _due(context, asset, state)
-    if used is None and kind == "skip" and not (state.failed or state.redone):
+    if used is None and kind == "skip" and not (state.failed or state.redone or state.asking):
         return None
     consumption, events, cursor = used or (Consumption(), (), None)
     came = EVERYTHING if kind == "done" else NOTHING
-    said = (kind, EVERYTHING, marking.reason, marking.by, came)
-    return MarkEntry(name, asset.uri, *said, consumption, events, cursor, watermarks=reached(context, asset))
+    watermarks = reached(context, asset)
+    return replace(plain, came=came, consumption=consumption, events=events, cursor=cursor, watermarks=watermarks)
 
 
 def _is_missing(state: AssetState) -> bool:
@@ -153,14 +179,16 @@ def _is_missing(state: AssetState) -> bool:
 
 
 def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
-    if state.chain:
+    if any(chain[-1].asks is None for chain in state.chains.values()):
         newest, live = state.chain[-1], bool(context.live(state))
         told = f"is running since {context.when(newest.at)}" if live else "never ended"
         hint = "mark it when the run has ended" if live else "`sparkassets run` settles what became of it"
         raise InputError(f"{state.name} cannot be marked: {newest.entry.run} {told}", hint=hint)
 
 
-def _refuse_instances(asset: AssetSpec) -> None:
+def _refuse_missing(asset: AssetSpec) -> None:
+    if _only_adds(asset):
+        raise _cannot_be_missing(asset, EVERYTHING)
     if isinstance(asset.strategy, EveryInstance):
         raise InputError(
             f"asset {asset.name!r} has a run for each of its instances, so it cannot be missing as a whole",

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
+_HINT = "the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
+
+
 @frozen
 class Moment:
     """A version of a table, and the newest version of a transaction in it; None without a commit of that."""
@@ -64,7 +67,8 @@ def committed(
                 raise HistoryGoneError(
                     f"{asset.name}: its table was restored after version {commit['version']},"
                     f" which holds run {said['run']}",
-                    hint="look whether its rows are there, then mark the partitions as done or missing",
+                    hint=_HINT,
+                    found=_committed(said, commit, table_id=str(table.metadata().id)),
                 )
             found.append(_committed(said, commit, table_id=str(table.metadata().id)))
         if said["kind"] == "data" or said["version"] == 2 * said["epoch"] + 1:
@@ -99,7 +103,7 @@ def _own(
         named = ", ".join(sorted(sought))
         raise HistoryGoneError(
             f"{asset.name}: its table's log begins at version {version}; whether run {named} is in it cannot be told",
-            hint="look at the rows, then mark the partitions as done or missing",
+            hint=_HINT,
         )
 
 

@@ -123,7 +123,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
     for name, known in stored["assets"].items():
         whole = not PROJECT.assets[name].partitioning.is_partitioned
         chain = [
-            {**link, "entry": {**link["entry"], "request": {**request, **told}}}
+            {**link, "asks": None, "entry": {**link["entry"], "request": {**request, **told}}}
             for link in known["chain"]
             for request in [link["entry"]["request"]]
             for pins in [{inlet: {**renamed(pin, "parts"), "iteration": ""} for inlet, pin in request["pins"].items()}]

@@ -31,6 +31,7 @@ def mark_to(entry: MarkEntry) -> dict[str, Any]:
         "events": list(entry.events),
         "cursor": entry.cursor,
         "watermarks": dict(entry.watermarks),
+        **({"only_answers": True} if entry.only_answers else {}),
         **segments_to(entry.blocks),
     }
     return {
@@ -58,6 +59,7 @@ def mark_from(row: JournalRow, body: Mapping[str, Any]) -> MarkEntry:
         events=tuple(body["events"]),
         cursor=interval_from(body["cursor"]),
         watermarks=body.get("watermarks", {}),
+        only_answers=body.get("only_answers", False),
     )
 
 

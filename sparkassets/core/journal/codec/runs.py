@@ -236,6 +236,8 @@ def failure_to(entry: FailureEntry) -> dict[str, Any]:
             "hint": entry.hint,
             "seconds": round(entry.seconds, 3),
             "divisions": entry.divisions,
+            **({"asks": list(entry.asks)} if entry.asks else {}),
+            **({"watermarks": dict(entry.watermarks)} if entry.watermarks else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -257,6 +259,8 @@ def failure_from(row: JournalRow, body: Mapping[str, Any]) -> FailureEntry:
         hint=body["hint"],
         seconds=body["seconds"],
         divisions=body.get("divisions"),
+        asks=tuple(body.get("asks", ())),
+        watermarks=body.get("watermarks", {}),
     )
 
 

@@ -26,6 +26,7 @@ from sparkassets.core.journal.codec.values import (
     interval_from,
     segments_to,
 )
+from sparkassets.core.journal.questions import Question
 from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import (
@@ -322,6 +323,7 @@ def _link_to(link: ClaimState) -> dict[str, Any]:
         "starts": columns.get("starts", ()),
         "ends": columns.get("ends", ()),
         "claim": columns["body"],
+        **({"asks": _question_to(link.asks)} if link.asks is not None else {}),
     }
 
 
@@ -337,7 +339,17 @@ def _link_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
         ends=tuple(link["ends"]),
     )
     entry = claim_from(row, link["claim"])
-    return ClaimState(link["token"], entry, link["driver"], link["at"], link["renewed"], link["status"])
+    asks = _question_from(link["asks"]) if "asks" in link else None
+    return ClaimState(link["token"], entry, link["driver"], link["at"], link["renewed"], link["status"], asks)
+
+
+def _question_to(asks: Question) -> list[Any]:
+    return [asks.runs, parts_to(asks.blocks), dict(asks.watermarks)]
+
+
+def _question_from(asks: Sequence[Any]) -> Question:
+    runs, blocks, watermarks = asks
+    return Question(tuple(runs), parts_from(blocks), watermarks)
 
 
 def _failed_to(item: FailedBlocks) -> list[Any]:

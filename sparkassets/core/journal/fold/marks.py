@@ -21,11 +21,16 @@ from sparkassets.core.partitions import PartitionSet
 def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
     """The blocks are what a person says; what failed of them is forgotten."""
     work.marked(entry.asset)
-    asset = work.assets[entry.asset]
+    asset = work.assets[entry.asset] = _answered(work.assets[entry.asset], entry)
+    if entry.only_answers:
+        work.assets[entry.asset] = replace(asset, failed=without(asset.failed, entry.blocks))
+        return
     follow = _whole if entry.blocks.is_everything else _blocks
     mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
     redo = asset.redo if entry.kind == "missing" else requests.without(asset.redo, entry.blocks)
     after = follow(work, asset, entry, numbered.seq)
+    if asset.stuck is not None:
+        after = replace(after, loss=asset.loss)
     work.assets[entry.asset] = replace(after, marks=after_mark(asset.marks, mark), redo=redo)
     datasets.withdraw(work, entry.asset, entry.uri, asset.coverage - after.coverage)
     datasets.publish(work, numbered)
@@ -33,6 +38,18 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
         datasets.held(work, entry.uri, entry.blocks)
     for uri in asset.spec.named:
         consumption.forget(work, uri)
+
+
+def _answered(asset: AssetState, entry: MarkEntry) -> AssetState:
+    """The asset without the claims of which a person has told now, for all of their blocks, what became of them."""
+    chain = asset.chain
+    for link in asset.asking:
+        known = asset.spec.partitioning.known
+        left = link.asks.without(entry.blocks, known=known) if link.asks is not None else None
+        rest = [each for each in chain if each.slot != link.slot]
+        own = [replace(each, asks=left) if each is link else each for each in chain if each.slot == link.slot]
+        chain = tuple(rest) if left is None else tuple(sorted([*rest, *own], key=lambda each: each.token))
+    return asset if chain is asset.chain else replace(asset, chain=chain)
 
 
 def _blocks(work: Workspace, asset: AssetState, entry: MarkEntry, seq: int) -> AssetState:

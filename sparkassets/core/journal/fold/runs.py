@@ -23,6 +23,7 @@ from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.made import computed_by
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.questions import Question, asked_of
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
 from sparkassets.core.partitions import PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
@@ -64,10 +65,7 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
     """The blocks failed; the chain stays where it is not certain that nothing of them can land any more."""
     asset = work.assets[entry.asset]
     claim = asset.claim(entry.token)
-    if entry.fenced:
-        chain = asset.without_chain(entry.token)
-    else:
-        chain = tuple(replace(link, status="unfenced") if link.token == entry.token else link for link in asset.chain)
+    chain = asset.without_chain(entry.token) if entry.fenced else _unfenced(asset, entry)
     if entry.token < asset.placed or _tells_nothing(entry, claim):
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
@@ -82,6 +80,27 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         division=Division(entry.token, entry.divisions) if entry.divisions is not None else None,
     )
     work.assets[entry.asset] = replace(asset, chain=chain, failed=after_failure(asset.failed, item))
+
+
+def _unfenced(asset: AssetState, entry: FailureEntry) -> tuple[ClaimState, ...]:
+    """The claims after a failure that settles none."""
+    link = asset.link(entry.token)
+    if link is not None and entry.asks:
+        return _asking(asset, entry, link)
+    return tuple(replace(each, status="unfenced") if each is link else each for each in asset.chain)
+
+
+def _asking(asset: AssetState, entry: FailureEntry, link: ClaimState) -> tuple[ClaimState, ...]:
+    """The claims of which the newest of a slot asks, in the place of those that asked before it."""
+    older = [each for each in asset.chains[link.slot] if each is not link and each.asks is None]
+    others = [each for each in asset.chain if each.slot != link.slot]
+    claimed = PartitionSet.union(each.entry.blocks for each in older)
+    asks = Question(entry.asks, asked_of(asset.spec.partitioning, claimed), entry.watermarks)
+    return (*sorted([*others, *older], key=_by_token), replace(link, status="unfenced", asks=asks))
+
+
+def _by_token(link: ClaimState) -> int:
+    return link.token
 
 
 def _tells_nothing(entry: FailureEntry, claim: ClaimEntry | None) -> bool:

@@ -1,0 +1,55 @@
+"""What a person has to tell of runs that nobody can look for any more: is what they wrote in the table, or is it not?
+
+It is asked by the claim that has fenced them, so that nothing of them can land after the answer, which is a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
+from sparkassets.core.phrases import FEW, listing
+from sparkassets.frozen import frozen
+
+
+@frozen
+class Question:
+    """What is asked.
+
+    Attributes:
+        runs: Those that may be in, oldest first; one of them is, or none.
+        blocks: Of which it is to be told still; everything where any answer is one for all of them.
+        watermarks: What the run had reached, where its commit still tells; by inlet.
+    """
+
+    runs: tuple[str, ...]
+    blocks: PartitionSet = EVERYTHING
+    watermarks: Mapping[str, str] = field(default_factory=dict)
+
+    def without(self, answered: PartitionSet, *, known: PartitionSet) -> Question | None:
+        """What is left once these blocks are told of, of those that the asset has still; None where nothing is."""
+        if self.blocks.is_everything or answered.is_everything:
+            return None
+        rest = (self.blocks - answered) & known
+        return replace(self, blocks=rest) if rest else None
+
+
+def advice(asset: str, partitioning: Partitioning, question: Question) -> str:
+    """What a person is to do about a question, as a hint."""
+    named = partitioning.labels(question.blocks, most=FEW + 1)
+    which = [f"--partition {label}" for label in named[:FEW]] + ["--partition …"] * (len(named) > FEW)
+    if not named and partitioning.is_partitioned:
+        which = ["--partition …"]
+    said = " ".join(["sparkassets mark", asset, *which])
+    runs = listing(question.runs)
+    return (
+        f"look whether the rows of {runs} are there; if so `{said} --done --reason …`, else the same with `--missing`"
+    )
+
+
+def asked_of(partitioning: Partitioning, claimed: PartitionSet) -> PartitionSet:
+    """Of which blocks is asked where these were claimed; everything where the asset's partitions are others by now."""
+    if claimed.is_everything or not partitioning.is_partitioned:
+        return EVERYTHING
+    return (partitioning.cover(partitioning.told_now(claimed)) & partitioning.known) or EVERYTHING
