@@ -37,6 +37,7 @@ COMMANDS = {
     "iterations": "Show what an asset has published, or make an older iteration the newest again.",
     "runs": "List runs.",
     "events": "List dataset events, or announce one.",
+    "report": "Write a static site of all that is known, or serve it on this machine.",
     "completion": "Print what lets a shell complete commands and assets.",
 }
 """Verb to its one line of help, which stands here so that ``--help`` loads no command."""

@@ -15,6 +15,7 @@ from sparkassets.app.history import History
 from sparkassets.app.marking import Marking
 from sparkassets.app.pausing import Pausing
 from sparkassets.app.publishing import Publishing
+from sparkassets.app.reporting import Reporting
 from sparkassets.app.segmenting import Segmenting
 from sparkassets.app.timing import Timing
 from sparkassets.app.tracing import Tracing
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from sparkassets.runtime.progress import Explained
 
 
-class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting):
+class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting, Reporting):
     """A project with its state: what the command line does, in Python.
 
     It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Publishing`, `Pausing`, `Marking`) and tells

@@ -73,4 +73,4 @@ def test_the_layers_are_those_of_the_linter(language, contract):
 
 
 def test_five_minutes_are_enough():
-    assert len(page(PAGE).split()) < 1200
+    assert sum(any(map(str.isalnum, word)) for word in page(PAGE).split()) < 1200

@@ -117,6 +117,22 @@ def lineage(
     return Lineage(asset.name, blocks, _Tracer(project, state, past).now(asset, blocks, depth))
 
 
+def sources_of(project: ProjectSpec, state: State, past: Past, *, asset: AssetSpec) -> Iterator[Origin]:
+    """Which entries tell of what is there of an asset, newest first, without what these runs read.
+
+    Of what no entry of ``past`` tells there is none.
+    """
+    blocks = _there(asset, state)
+    known = state.assets.get(asset.name)
+    asked = _Asked(blocks, table_id=known.table_id if known is not None else None)
+    for numbered in _Tracer(project, state, past).entries(asset, asked) if blocks else ():
+        if own := _told_by(numbered) & blocks:
+            yield replace(_origin(asset.name, numbered, own), blocks=own)
+            blocks = blocks - own
+            if not blocks:
+                return
+
+
 def _there(asset: AssetSpec, state: State) -> PartitionSet:
     """What is there of the asset now."""
     known = state.assets.get(asset.name)
@@ -162,7 +178,7 @@ class _Tracer:
         whole, found = not asset.partitioning.can_list(asked.blocks), list[Origin]()
         rest = asked.blocks & self.state.dataset(asset.uri).ever if whole else asked.blocks
         changed = list[tuple[PartitionSet, str]]()
-        for numbered in self._entries(asset, asked) if rest else ():
+        for numbered in self.entries(asset, asked) if rest else ():
             changed += _changes(numbered)
             if own := _told_by(numbered) & rest:
                 found.append(self._traced(asset, numbered, asked, own=own, changed=_since(changed, own)))
@@ -179,7 +195,7 @@ class _Tracer:
         if never:
             yield Origin(asset.name, "missing", never)
 
-    def _entries(self, asset: AssetSpec, asked: _Asked) -> Iterator[Numbered]:
+    def entries(self, asset: AssetSpec, asked: _Asked) -> Iterator[Numbered]:
         """What may tell of it, newest first."""
         told = (each for each in self.past(asset.uri) if each.seq < asked.before and _counts(asset, each, asked))
         return _as_shown(told, asked.version)

@@ -1,0 +1,108 @@
+"""``sparkassets report``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import at_option, json_option, open_project, project_option
+from sparkassets.core.instants import Duration
+from sparkassets.errors import InputError, SparkAssetsError
+
+if TYPE_CHECKING:
+    from sparkassets.report import Written
+    from sparkassets.report.serving import SiteServer
+    from sparkassets.wiring import Project
+
+EVERY = "10s"
+"""How often it is looked whether something happened."""
+
+
+@click.command("report")
+@project_option
+@click.option("--out", metavar="DIR", help="The folder to write to: a path, or an object store's URI.")
+@click.option(
+    "--watch",
+    is_flag=False,
+    flag_value=EVERY,
+    metavar="DURATION",
+    help=f"Write it anew whenever something happened; looks every {EVERY}, or as said. Until interrupted.",
+)
+@click.option(
+    "--serve", type=click.IntRange(0, 65_535), metavar="PORT", help="Serve it on 127.0.0.1, until interrupted."
+)
+@at_option
+@json_option
+def command(folder: Path, out: str | None, watch: str | None, serve: int | None, at: str | None, as_json: bool) -> int:
+    """Write a static site of all that is known: what failed and waits, the graph, every asset, slice and run.
+
+    Open its index.html from the disk: it needs no server and no network. Whoever has it open never sees half of a new
+    one. What was in DIR before is replaced where it is a report, and left alone where it is not.
+    With --json: {index, files, bytes}.
+    """
+    every = None if watch is None else _seconds(watch)
+    if out is None and serve is None:
+        raise InputError("say where the report is to be written", hint="--out DIR, or --serve PORT to look at it only")
+    project = open_project(folder)
+    with ExitStack() as stack:
+        place = out if out is not None else stack.enter_context(TemporaryDirectory(prefix="sparkassets-report-"))
+        seen = project.moved() if every is not None else None
+        written = _write(project, place, at)
+        if as_json:
+            print_json({"index": written.index, "files": written.files, "bytes": written.bytes})
+        else:
+            sys.stdout.write(f"{written.index}: {written.files} files, {written.bytes / 1e6:.1f} MB\n")
+        sys.stdout.flush()
+        if serve is not None:
+            stack.enter_context(_serving(place, serve))
+        while serve is not None or every is not None:
+            time.sleep(every or 1)
+            if every is not None:
+                seen = _again(project, place, at, seen)
+    return 0
+
+
+def _serving(place: str, port: int) -> SiteServer:
+    """The site on loopback."""
+    from sparkassets.files.stores import local_path
+    from sparkassets.report.serving import SiteServer
+
+    local = local_path(place)
+    if local is None:
+        raise InputError(f"--serve serves a folder of this machine, and '{place}' is in an object store")
+    server = SiteServer(Path(local), port)
+    sys.stderr.write(f"serving {server.address}\n")
+    return server
+
+
+def _again(project: Project, place: str, at: str | None, seen: int | None) -> int | None:
+    """Writes the report anew if something happened since; what goes wrong is said, and tried again the next time."""
+    try:
+        newest = project.moved()
+        if newest != seen:
+            _write(project, place, at)
+            sys.stderr.write(f"written anew, with entry {newest} of the journal\n")
+    except SparkAssetsError as error:
+        sys.stderr.write(f"not written anew: {error}\n")
+        return seen
+    return newest
+
+
+def _write(project: Project, place: str, at: str | None) -> Written:
+    from sparkassets.report import write_site
+
+    return write_site(project.report(at=at), place)
+
+
+def _seconds(text: str) -> float:
+    seconds = Duration.parse(text).seconds_exactly()
+    if seconds <= 0:
+        raise InputError(f"--watch {text}: expected at least a second")
+    return float(seconds)

@@ -1,0 +1,44 @@
+"""No credential is shown: every text of a document is looked at, each once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparkassets.core.redaction import redact
+
+_HARMLESS = re.compile(r"[A-Za-z0-9_.]{0,14}|\d{4}-[0-9T:.,-]{0,40}")
+"""What surely needs no look: short words, and keys of time; most texts of a large report are these."""
+
+
+class Masks:
+    """What hides credentials and the values of variables; texts that were looked at are remembered."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self._known: dict[str, str] = {}
+
+    def of(self, value: Any) -> Any:  # noqa: ANN401  any JSON
+        """The same JSON without them, but for what stands as a key."""
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return {name: self.of(each) for name, each in value.items()}
+        if isinstance(value, Sequence):
+            return [self.of(each) for each in value] if not _only_numbers(value) else value
+        return value
+
+    def _text(self, text: str) -> str:
+        if text not in self._known:
+            self._known[text] = self._looked_at(text)
+        return self._known[text]
+
+    def _looked_at(self, text: str) -> str:
+        if not self._variables and _HARMLESS.fullmatch(text):
+            return text
+        return redact(text, variables=self._variables)
+
+
+def _only_numbers(value: Sequence[Any]) -> bool:
+    return bool(value) and all(type(each) is int for each in value)

@@ -1,0 +1,183 @@
+"""Writes the report as a static site that opens from a file, and never shows a reader half of it.
+
+All but ``index.html`` has a name that tells what is in it, so nothing that a reader has open changes below them:
+the data of one writing is in a folder of its own, and ``index.html``, which names that folder, is written last. The
+data that was there before is kept for who still has it open, and what is older is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from sparkassets.core.documents.report import Report
+from sparkassets.errors import InputError
+from sparkassets.files.folders import Folder, open_folder
+from sparkassets.frozen import frozen
+
+INDEX = "index.html"
+SHARD = 300_000
+"""Characters of a file of assets, about: what a reader loads to see one of them."""
+
+SCRIPTS = (
+    "dom.js",
+    "data.js",
+    "format.js",
+    "parts.js",
+    "grid.js",
+    "graph.js",
+    "timeline.js",
+    "overview.js",
+    "assets.js",
+    "asset.js",
+    "runs.js",
+    "datasets.js",
+    "search.js",
+    "main.js",
+)
+"""The site's own scripts, in the order in which they build on one another."""
+
+_MADE_BY = '<meta name="generator" content="sparkassets report">'
+_DATA = re.compile(rb'data-folder="([0-9a-f]{16})"')
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_TRANSLATED = str.maketrans(_UNSAFE)
+
+
+@frozen
+class Written:
+    """What was written.
+
+    Attributes:
+        index: The page to open.
+        files: How many files the site has, ``bytes`` all of them together.
+    """
+
+    index: str
+    files: int
+    bytes: int
+
+
+def write_site(report: Report, place: str) -> Written:
+    """Writes the site to a folder on a disk or in an object store, or writes it anew there.
+
+    Raises:
+        InputError: There is something else, or nothing can be written there.
+    """
+    folder = open_folder(place)
+    try:
+        before = _before(folder, place)
+        return _write(folder, report, place=place, before=before)
+    except OSError as error:
+        raise InputError(f"the report cannot be written to '{place}': {_line(error)}") from error
+
+
+def _before(folder: Folder, place: str) -> bytes | None:
+    """The page that is there."""
+    page = folder.read(INDEX)
+    if page is None and folder.names() <= {"static", "data"}:  # of one that never came to its end
+        return None
+    if page is None or _MADE_BY.encode() not in page:
+        hint = "give a folder that does not exist yet, or one that a report was written to"
+        raise InputError(f"'{place}' holds something that is no report, which is left alone", hint=hint)
+    return page
+
+
+def _write(folder: Folder, report: Report, *, place: str, before: bytes | None) -> Written:
+    static, data = dict(_static()), _data(report)
+    shown = _DATA.search(before or b"")
+    kept = shown[1].decode() if shown is not None else ""
+    name = _digest(data.values())
+    site = {**static, **{f"data/{name}/{file}": content for file, content in data.items()}}
+    for file, content in site.items():
+        if file.startswith("data/") or before is None or file.encode() not in before:
+            folder.write(file, content)
+    index = _page(report, scripts=[*static], data=name).encode()
+    folder.write(INDEX, index)
+    for old in folder.folders("data"):
+        if old not in (name, kept) and re.fullmatch(r"[0-9a-f]{16}", old):
+            folder.remove(f"data/{old}")
+    sizes = [len(index), *map(len, site.values())]
+    return Written(f"{place.rstrip('/')}/{INDEX}", len(sizes), sum(sizes))
+
+
+def _static() -> Iterator[tuple[str, bytes]]:
+    """The files that are the same for every project."""
+    here = files(__package__) / "static"
+    own = "\n".join((here / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    vendor = here / "vendor"
+    found = {
+        "report.css": (here / "report.css").read_bytes(),
+        "dagre.js": (vendor / "dagre.min.js").read_bytes(),
+        "report.js": f'(() => {{\n"use strict";\n{own}}})();\n'.encode(),
+        "LICENSES.txt": (vendor / "dagre.LICENSE.txt").read_bytes(),
+    }
+    version = _digest(found.values())
+    for name, content in found.items():
+        yield f"static/{version}/{name}", content
+
+
+def _data(report: Report) -> dict[str, bytes]:
+    """The scripts that hold the documents, by name."""
+    shards = [*_shards(report.assets)]
+    places = {str(page["name"]): place for place, shard in enumerate(shards) for page in shard}
+    found = {f"assets-{place}.js": _script(f"assets-{place}", shard) for place, shard in enumerate(shards)}
+    found["runs.js"] = _script("runs", report.past)
+    found["index.js"] = _script("index", {**report.index, "shards": places})
+    return found
+
+
+def _shards(pages: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The assets in lists that make files of about the same size."""
+    shard: list[Mapping[str, Any]] = []
+    size = 0
+    for page in pages:
+        shard.append(page)
+        size += len(_json(page))
+        if size >= SHARD:
+            yield shard
+            shard, size = [], 0
+    if shard:
+        yield shard
+
+
+def _script(name: str, document: object) -> bytes:
+    """A script that hands over a document: pages opened from a file may load nothing else."""
+    return f"sparkassetsReport({_json(name)}, {_json(document)});\n".encode()
+
+
+def _json(document: object) -> str:
+    """JSON that is the same JavaScript wherever it stands, be it within HTML."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(_TRANSLATED)
+
+
+def _page(report: Report, *, scripts: Sequence[str], data: str) -> str:
+    named = {name.rpartition("/")[2]: name for name in scripts}
+    template = (files(__package__) / "static" / INDEX).read_text(encoding="utf-8")
+    told = {
+        "generator": _MADE_BY,
+        "title": escape(report.project),
+        "data": data,
+        "at": str(report.at),
+        "css": named["report.css"],
+        "dagre": named["dagre.js"],
+        "script": named["report.js"],
+        "licences": named["LICENSES.txt"],
+    }
+    return re.sub(r"\{\{ (\w+) \}\}", lambda found: told[found[1]], template)
+
+
+def _digest(contents: Iterable[bytes]) -> str:
+    digest = blake2b(digest_size=8)
+    for content in contents:
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _line(error: OSError) -> str:
+    return (error.strerror or str(error)).partition("\n")[0]

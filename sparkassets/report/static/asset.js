@@ -1,0 +1,195 @@
+// One asset: how it stands, its slices, runs, lineage, validations and definition.
+
+const TABS = [["", "Overview"], ["slices", "Slices"], ["runs", "Runs and events"], ["lineage", "Lineage"], ["validations", "Validations"], ["definition", "Definition"]];
+
+async function assetPage({ parts, query }) {
+  const [, name, tab = ""] = parts;
+  const row = site.byName.get(name);
+  const page = await pageOf(name);
+  if (!row || !page) return notFound(`There is no asset ${name}.`, address(["assets"]), "All assets");
+  const tabs = TABS.filter(([id]) => (id === "slices" ? page.slices : id === "validations" ? page.validations?.rules?.length : true));
+  const body = { "": aboutTab, slices: slicesTab, runs: runsTab, lineage: lineageTab, validations: validationsTab, definition: definitionTab }[tab] || aboutTab;
+  return h("div", null,
+    h("header", { class: "page" },
+      h("div", { class: "title" }, h("h1", null, name), badge(assetState(row)), row.paused && row.state !== "paused" && badge("paused")),
+      h("p", { class: "quiet" }, [row.kind, row.type !== "dataset" && row.type, row.owner && `owned by ${row.owner}`, row.partitions].filter(Boolean).join(" · ")),
+      page.description && h("p", { class: "lead" }, page.description)),
+    h("div", { class: "tabs", role: "tablist", "aria-label": name }, tabs.map(([id, label]) => h("a", { role: "tab", "aria-selected": String(id === tab), href: address(["asset", name, ...(id ? [id] : [])]) }, label))),
+    await body(row, page, query));
+}
+
+async function aboutTab(row, page) {
+  const { byAsset } = await history_();
+  const runs = (byAsset.get(makerOf(row).name) || []).slice(0, 8);
+  const waits = site.index.waiting.filter((item) => item.asset === makerOf(row).name);
+  return h("div", { class: "split" },
+    h("div", null,
+      row.error && h("div", { class: "alarm" }, badge("failed"), " ", h("span", { class: "error" }, row.error)),
+      (row.notes || []).map((note) => h("div", { class: "note" }, note)),
+      waits.map((item) => h("div", { class: "note" }, badge("waiting"), " ", slicesOf(item), " ", item.reason, item.until ? [" until ", moment(item.until)] : "")),
+      page.slices && section("Slices", h("a", { href: address(["asset", row.name, "slices"]) }, "Open"), stack(row.counts || {}, { words: true }), slicesOfAsset(row, page).element),
+      section("Why it runs, or does not", null, tree(page.why)),
+      section("Last runs", h("a", { href: address(["asset", row.name, "runs"]) }, "All"), runTable(runs, { own: true, none: row.source ? "Others write it: it has no runs." : "It has not run yet." }))),
+    h("aside", null,
+      section("At a glance", null, facts([
+        ["State", [badge(assetState(row)), " ", row.words !== statusOf(assetState(row)).label ? quiet(row.words) : ""]],
+        ["Last success", row.last_at && moment(row.last_at)],
+        ["Run", row.last_run && runLink(row.last_run)],
+        ["Rows", row.rows !== undefined && number(row.rows)],
+        ["Next", row.next_at && moment(row.next_at)],
+        ["Schedule", page.schedule.text],
+        ["Reads", page.inlets.length > 0 && page.inlets.map((inlet) => h("div", null, assetLink(inlet.name)))],
+        ["Read by", row.readers.length > 0 && row.readers.map((reader) => h("div", null, assetLink(reader)))],
+        ["Stored at", page.facts.find(([name]) => name === "Stored at")?.[1]],
+      ])),
+      section("Around it", h("a", { href: address(["graph"], { focus: row.name }) }, "Graph"), graphView(site.index.graph, { focus: row.name, depth: 1, tall: 220 }))));
+}
+
+function slicesOfAsset(row, page, chosen) {
+  return grid(page.slices, { label: row.name, chosen, pick: (key) => (location.hash = address(["asset", row.name, "slices"], { slice: key })) });
+}
+
+async function slicesTab(row, page, query) {
+  if (!page.slices) return empty("This asset has no partitions.");
+  const made = slicesOfAsset(row, page, query.slice);
+  const { some, all } = stretches(page.slices, made.map, 300);
+  return h("div", null, made.element,
+    query.slice && (await slicePanel(row, page, made.map, query.slice)),
+    section("What is not as it should be", all > some.length && quiet(`the first ${number(some.length)} of ${number(all)}`), table([
+      { title: "Slices", cell: (each) => h("a", { class: "mono", href: address(["asset", row.name, "slices"], { slice: each.first }) }, each.text) },
+      { title: "How many", cell: (each) => number(each.count), right: true, fit: true, wide: true },
+      { title: "State", cell: (each) => badge(each.status), fit: true },
+      { title: "Cause", cell: (each) => each.cause },
+    ], some, { none: "Every slice that is wanted is there and current." })));
+}
+
+/** One slice: how it stands and why, what computed it, and what it was made of and went into. */
+async function slicePanel(row, page, map, key) {
+  const spot = map.find(key);
+  const told = spot && page.slices.codes[map.code(spot.row, spot.time)];
+  if (!told) return h("div", { class: "panel" }, h("h3", { class: "mono" }, key), empty("The report has no such slice.", "It may be older than what the report shows."));
+  const [status, cause, origin] = told;
+  const from = page.slices.origins[origin];
+  const { byRun } = await history_();
+  const run = from?.run && byRun.get(from.run);
+  return h("div", { class: "panel", id: "slice" },
+    h("header", { class: "head" }, h("h3", { class: "mono" }, key), badge(status), h("div", { class: "aside" }, h("a", { href: address(["asset", row.name, "lineage"], { slice: key }) }, "Lineage of this slice"))),
+    cause >= 0 && h("p", null, page.slices.causes[cause]),
+    facts([
+      [from?.kind === "run" ? "Computed by" : "Came by", from && [from.run ? runLink(from.run) : `${from.kind}${from.seq ? `, entry ${from.seq}` : ""}`, from.note ? quiet(` ${from.note}`) : ""]],
+      ["At", from?.at && moment(from.at)],
+      ["Version", from?.version !== undefined && number(from.version)],
+      ["Code", from?.definition && h("span", { class: "mono" }, from.definition)],
+      ["Because", run?.reason],
+      ["That run read", run?.reads?.length && run.reads.map((each) => h("div", null, assetLink(each.asset), " ", h("span", { class: "mono" }, each.slices || "all of it"), each.version !== undefined ? quiet(` at version ${each.version}`) : ""))],
+    ]),
+    !from && ["current", "kept", "stale", "there"].includes(status) && quiet("What computed it is older than what the report holds: sparkassets lineage tells."));
+}
+
+async function runsTab(row) {
+  const { byAsset, events } = await history_();
+  const maker = makerOf(row);
+  const runs = byAsset.get(maker.name) || [];
+  const uris = new Set(site.index.datasets.filter((each) => each.assets.includes(row.name)).map((each) => each.uri));
+  const own = events.filter((event) => event.asset === row.name || uris.has(event.uri));
+  const timed = runs.filter((run) => run.seconds !== undefined).slice(0, 80).reverse();
+  const counted = runs.filter((run) => run.rows !== undefined).slice(0, 80).reverse();
+  const bar = (value, told) => (run) => ({ value: run[value], tone: statusOf(run.status).tone, href: address(["run", run.run]), title: `${clock(run.started)} ${told(run[value])}` });
+  return h("div", null,
+    timed.length > 1 && h("div", { class: "charts" }, bars(timed.map(bar("seconds", duration)), { unit: "Seconds of each run", format: duration }), counted.length > 1 && bars(counted.map(bar("rows", number)), { unit: "Rows of each run", format: number })),
+    section("Runs", quiet(plural(runs.length, "run")), runTable(runs, { own: true, none: row.source ? "Others write it: it has no runs." : "It has not run yet." })),
+    section("Events", quiet("updates of its dataset, and the runs that these caused"), eventTable(own)));
+}
+
+async function lineageTab(row, page, query) {
+  const key = query.slice;
+  if (!page.slices || !key) {
+    return h("div", null,
+      graphView(site.index.graph, { focus: row.name, depth: 2, tall: 360 }),
+      page.slices ? section("By slice", null, quiet("Choose a slice to see what it was made of, and what it went into."), slicesOfAsset(row, page).element.firstChild && grid(page.slices, { label: row.name, pick: (each) => (location.hash = address(["asset", row.name, "lineage"], { slice: each })) }).element) : section("As a whole", null, facts([["Reads", page.inlets.map((inlet) => h("div", null, assetLink(inlet.name), " ", quiet(inlet.mapping)))], ["Read by", row.readers.map((name) => h("div", null, assetLink(name)))]])));
+  }
+  return h("div", null,
+    h("p", { class: "crumbs" }, h("a", { href: address(["asset", row.name, "lineage"]) }, "All slices"), " / ", h("b", { class: "mono" }, key)),
+    h("div", { class: "split even" },
+      section("Made of", null, h("ul", { class: "tree" }, await lineageNode(row.name, key, "up", 2))),
+      section("Went into", null, h("ul", { class: "tree" }, await lineageNode(row.name, key, "down", 2)))));
+}
+
+/** A slice with what is above or below it, so many steps; the rest unfolds when it is asked for. */
+async function lineageNode(name, key, way, depth) {
+  const page = await pageOf(name);
+  const map = page?.slices && sliceMap(page.slices);
+  const first = key && map ? map.find(key) : null;
+  const told = first && page.slices.codes[map.code(first.row, first.time)];
+  const item = h("li", null, assetLink(name, key ? { tab: "slices", slice: key } : {}), " ", key && h("span", { class: "mono" }, key), " ", told && badge(told[0]), told && told[1] >= 0 && !["current", "there"].includes(told[0]) ? quiet(` ${page.slices.causes[told[1]]}`) : "");
+  const links = page ? page[way] : [];
+  if (!links.length) return item;
+  const unfold = async () => {
+    const list = h("ul");
+    for (const link of links) {
+      const [text, next] = link.kind === "same" ? [key, key] : (link.of?.[key] || ["", ""]);
+      if (link.kind === "same" || (next && text === next)) list.append(await lineageNode(link.asset, next, way, depth - 1));
+      else {
+        const words = { all: "all of it", newest: "its newest partition", some: text || "no slice that the report tells" }[link.kind];
+        list.append(h("li", null, assetLink(link.asset, next ? { tab: "lineage", slice: next } : { tab: "lineage" }), " ", h("span", { class: link.kind === "some" && text ? "mono" : "quiet" }, words)));
+      }
+    }
+    return list;
+  };
+  if (depth > 0) item.append(await unfold());
+  else {
+    const button = h("button", { class: "unfold", onclick: async () => button.replaceWith(await unfold()) }, `${plural(links.length, "more")}…`);
+    item.append(" ", button);
+  }
+  return item;
+}
+
+function validationsTab() {
+  return empty("This asset has no validations.");
+}
+
+function definitionTab(row, page) {
+  const { schedule } = page;
+  return h("div", { class: "split even" },
+    h("div", null,
+      page.code.text && section(page.code.kind === "sql" ? "SQL" : "Function", page.code.place && h("span", { class: "mono quiet" }, page.code.place), h("pre", { class: "code", tabindex: "0" }, page.code.kind === "sql" ? highlighted(page.code.text) : page.code.text)),
+      section("Columns", null, table([
+        { title: "Column", cell: ([name]) => h("span", { class: "mono" }, name) },
+        { title: "Type", cell: ([, type]) => h("span", { class: "mono quiet" }, type) },
+      ], page.columns, { none: "Its columns are not declared." })),
+      section("Versions of its code", null, page.versions.length ? h("ol", { class: "versions" }, page.versions.map((each) => h("li", null,
+        h("p", null, h("b", { class: "mono" }, each.definition), " ", each.current ? badge("current", "now") : "", " ", each.run ? [quiet("last run "), runLink(each.run), " "] : "", each.at ? moment(each.at) : ""),
+        h("p", { class: "quiet" }, `made ${each.slices || "all of it"}`),
+        each.changes.length > 0 && h("pre", { class: "code diff" }, each.changes.map((line) => h("span", { class: line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "" }, `${line}\n`)))))) : empty("No run has told of its code yet."))),
+    h("div", null,
+      section("Schedule", null, facts([["When", schedule.text], ["In words", schedule.described], ["Zone", schedule.timezone]]),
+        schedule.next.length ? table([
+          { title: "Next runs", cell: ([at]) => moment(at) },
+          { title: "Interval", cell: ([, start, end]) => quiet(`${clock(start)} – ${clock(end)}`), wide: true },
+        ], schedule.next) : quiet(schedule.reason)),
+      section("Inlets", null, table([
+        { title: "Asset", cell: (inlet) => assetLink(inlet.name) },
+        { title: "A slice needs", cell: (inlet) => [inlet.mapping, [inlet.read, ...inlet.gates, inlet.on_update === "ignore" && "its updates start nothing"].filter(Boolean).map((text) => h("div", { class: "quiet" }, text))] },
+      ], page.inlets, { none: "It reads no other asset." })),
+      page.watermarks.length > 0 && section("How far it has read", null, facts(page.watermarks)),
+      section("Settings", null, facts(page.facts)),
+      page.extra.length > 0 && section("Extra", null, facts(page.extra))));
+}
+
+const KEYWORDS = new Set("select from where group by order having join left right full inner outer cross on as and or not in is null case when then else end with union all distinct limit over partition between like exists interval date timestamp cast true false lateral view using qualify".split(" "));
+
+/** SQL with its keywords, texts and comments told apart. */
+function highlighted(text) {
+  return (text.match(/--[^\n]*|'(?:[^']|'')*'|\{\{[^}]*\}\}|\{%[^%]*%\}|[A-Za-z_]\w*|[\s\S]/g) || []).map((word) => {
+    if (word.startsWith("--")) return h("span", { class: "comment" }, word);
+    if (word.startsWith("'")) return h("span", { class: "text" }, word);
+    if (word.startsWith("{{") || word.startsWith("{%")) return h("span", { class: "template" }, word);
+    return KEYWORDS.has(word.toLowerCase()) ? h("span", { class: "keyword" }, word) : word;
+  });
+}
+
+/** The tree of an explanation. */
+function tree(node) {
+  const line = (each) => h("li", { class: each.holds === undefined ? "" : each.holds ? "holds" : "lacks" }, each.holds !== undefined && h("span", { class: "sign", title: each.holds ? "holds" : "does not hold" }, each.holds ? "✓" : "✕"), each.text, each.below?.length > 0 && h("ul", null, each.below.map(line)));
+  return node.below?.length ? h("ul", { class: "tree" }, node.below.map(line)) : quiet("Nothing is known of it yet.");
+}

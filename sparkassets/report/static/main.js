@@ -1,0 +1,113 @@
+// The shell: header, pages by address, theme, keyboard.
+
+const PAGES = [["", "Overview", "o"], ["assets", "Assets", "a"], ["graph", "Graph", "g"], ["runs", "Runs", "r"], ["datasets", "Datasets", "d"]];
+const ROUTES = { "": overviewPage, assets: assetsPage, asset: assetPage, graph: graphPage, runs: runsPage, run: runPage, datasets: datasetsPage };
+const PART_OF = { asset: "assets", run: "runs" };
+const THEMES = ["auto", "light", "dark"];
+const main = document.getElementById("main");
+let listeners = [];
+let turn = 0;
+
+function onTheme(work) {
+  listeners.push(work);
+}
+
+function kept(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(`sparkassets.${name}`, value);
+    return localStorage.getItem(`sparkassets.${name}`);
+  } catch {
+    return null;
+  }
+}
+
+function setTheme(name) {
+  root.dataset.theme = name;
+  document.getElementById("theme")?.replaceChildren({ auto: "◐ Auto", light: "○ Light", dark: "● Dark" }[name]);
+  listeners.forEach((work) => work());
+}
+
+function notFound(text, target, label) {
+  return h("div", null, h("header", { class: "page" }, h("h1", null, "Not in this report")), empty(text), h("p", null, h("a", { href: target }, label)));
+}
+
+async function go() {
+  const asked = read(location.hash);
+  const mine = (turn += 1);
+  const name = asked.parts[0] || "";
+  const page = ROUTES[name];
+  for (const link of document.querySelectorAll("#nav a")) {
+    if (link.dataset.page === (PART_OF[name] || name)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  let made;
+  listeners = [];
+  try {
+    made = page ? await page(asked) : notFound("There is no such page.", "#/", "Overview");
+  } catch (error) {
+    console.error(error);
+    made = h("div", null, h("header", { class: "page" }, h("h1", null, "This page cannot be shown")), empty(error.message));
+  }
+  if (mine !== turn) return;
+  const same = main.dataset.path === asked.parts.slice(0, 2).join("/");
+  show(main, made);
+  main.dataset.path = asked.parts.slice(0, 2).join("/");
+  main.dataset.ready = location.hash || "#/";
+  document.title = [asked.parts[1] || PAGES.find(([id]) => id === name)?.[1], site.index.project].filter(Boolean).join(" · ");
+  if (asked.query.slice) document.getElementById("slice")?.scrollIntoView({ block: "nearest" });
+  else if (!same) window.scrollTo(0, 0);
+}
+
+function shell() {
+  const { index } = site;
+  const theme = h("button", { id: "theme", class: "plain", title: "Light, dark, or as the system", onclick: () => {
+    const next = THEMES[(THEMES.indexOf(root.dataset.theme) + 1) % THEMES.length];
+    kept("theme", next);
+    setTheme(next);
+  } });
+  show(document.getElementById("top"),
+    h("a", { class: "brand", href: "#/" }, h("span", { class: "logo", "aria-hidden": "true" }), index.project),
+    searchBox(),
+    h("span", { class: "as-of", title: `${clock(site.at)} ${index.timezone}` }, "as of ", moment(site.at), " ", quiet(`(${ago(site.at)})`)),
+    h("button", { class: "plain", title: "Keyboard (?)", "aria-label": "Keyboard", onclick: keys }, "?"),
+    theme);
+  show(document.getElementById("nav"), PAGES.map(([id, label]) => h("a", { href: id ? address([id]) : "#/", data: { page: id } }, label)));
+  setTheme(kept("theme") || "auto");
+}
+
+function keys() {
+  const known = document.querySelector("dialog");
+  if (known) return known.close();
+  const dialog = h("dialog", { "aria-label": "Keyboard", onclose: () => dialog.remove(), onclick: (event) => event.target === dialog && dialog.close() },
+    h("h2", null, "Keyboard"),
+    facts([[h("kbd", null, "/"), "search"], ...PAGES.map(([, label, letter]) => [[h("kbd", null, "g"), " ", h("kbd", null, letter)], label]), [h("kbd", null, "t"), "light or dark"], [[h("kbd", null, "←"), " ", h("kbd", null, "→"), " ", h("kbd", null, "↑"), " ", h("kbd", null, "↓")], "move in a grid, or the graph"], [h("kbd", null, "Enter"), "open the slice"], [[h("kbd", null, "+"), " ", h("kbd", null, "−"), " ", h("kbd", null, "0")], "zoom the graph"]]));
+  document.body.append(dialog);
+  return dialog.showModal();
+}
+
+let went = 0;
+document.addEventListener("keydown", (event) => {
+  if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const page = Date.now() - went < 1200 && PAGES.find(([, , letter]) => letter === event.key);
+  went = event.key === "g" && !page ? Date.now() : 0;
+  if (page) location.hash = page[0] ? address([page[0]]) : "#/";
+  else if (event.key === "/") {
+    event.preventDefault();
+    document.getElementById("search").select();
+  } else if (event.key === "t") document.getElementById("theme").click();
+  else if (event.key === "?") keys();
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => listeners.forEach((work) => work()));
+root.dataset.theme = kept("theme") || "auto";
+loadIndex().then(
+  () => {
+    shell();
+    window.addEventListener("hashchange", go);
+    return go();
+  },
+  (error) => show(main, empty(error.message)),
+);

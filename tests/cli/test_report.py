@@ -1,0 +1,113 @@
+"""`sparkassets report`: a site of a real project, without Spark."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from sparkassets.cli import main
+from sparkassets.cli.commands import report as command
+
+pytestmark = pytest.mark.usefixtures("shop")
+
+
+def documents(folder):
+    """The documents that the page of a site loads, by name."""
+    data = re.search('data-folder="(.*?)"', (folder / "index.html").read_text())[1]
+    found = {}
+    for path in (folder / "data" / data).iterdir():
+        told = path.read_text().removeprefix("sparkassetsReport(").removesuffix(");\n")
+        name, document = json.loads(f"[{told}]")
+        found[name] = document
+    return found
+
+
+def test_a_site_of_what_ran(said, asked, engine, tmp_path):
+    assert said("run")[0] == 0
+    code, out, err = said("report", "--out", "site")
+    assert (code, err) == (0, "")
+    assert re.fullmatch(r"site/index\.html: \d+ files, 0\.\d MB\n", out)
+    told = documents(tmp_path / "site")
+    assert [row["name"] for row in told["index"]["assets"]] == ["orders", "daily_revenue", "best_shops"]
+    assert {run["status"] for run in told["runs"]["runs"]} == {"success"}
+    pages = {page["name"]: page for page in told["assets-0"]}
+    assert "SELECT" in pages["daily_revenue"]["code"]["text"]
+    assert asked("report", "--out", "site").keys() == {"index", "files", "bytes"}
+
+
+def test_before_anything_ran(said, tmp_path):
+    assert said("report", "--out", "site")[0] == 0
+    told = documents(tmp_path / "site")
+    assert told["runs"] == {"runs": [], "events": []}
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "say where the report is to be written"),
+        (("--out", "conf"), "'conf' holds something that is no report, which is left alone"),
+        (("--out", "ftp://x/y"), "no store of files is known for 'ftp://'"),
+        (("--out", "site", "--watch", "0s"), "--watch 0s: expected at least a second"),
+        (("--out", "site", "--serve", "70000"), "70000"),
+    ],
+)
+def test_what_is_refused(said, args, message):
+    code, out, err = said("report", *args)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_it_is_written_anew_when_something_happened(monkeypatch, capsys, tmp_path):
+    counts, slept = [], []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        counts.append(len(documents(tmp_path / "site")["runs"]["events"]))
+        if len(slept) == 1:
+            assert main(["events", "add", "orders", "--partition", "2025-01-01"]) == 0
+        if len(slept) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    assert main(["report", "--out", "site", "--watch", "2s"]) == 130
+    assert (slept, counts) == ([2.0] * 3, [0, 1, 1])
+    assert capsys.readouterr().err.count("written anew") == 1
+
+
+def test_what_goes_wrong_while_it_watches_is_said_and_tried_again(monkeypatch, capsys, tmp_path):
+    slept = []
+
+    def sleep(_):
+        slept.append(1)
+        if len(slept) == 1:
+            assert main(["events", "add", "orders", "--partition", "2025-01-01"]) == 0
+            (tmp_path / "site" / "index.html").write_text("mine")
+        if len(slept) == 3:
+            (tmp_path / "site" / "index.html").unlink()
+        if len(slept) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    assert main(["report", "--out", "site", "--watch"]) == 130
+    assert capsys.readouterr().err.count("not written anew: 'site' holds something that is no report") == 2
+    assert len(documents(tmp_path / "site")["runs"]["events"]) == 1
+
+
+def test_it_is_served_on_loopback(tmp_path):
+    ours = [sys.executable, "-m", "sparkassets", "report", "--serve", "0"]
+    with subprocess.Popen(ours, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        try:
+            line = process.stderr.readline()
+            address = re.search(r"serving (http://127\.0\.0\.1:\d+/)", line)[1]
+            with urllib.request.urlopen(address, timeout=20) as page:  # noqa: S310  it is on loopback
+                assert b"sparkassets report" in page.read()
+        finally:
+            process.terminate()
+            began = time.monotonic()
+            process.communicate(timeout=30)
+    assert time.monotonic() - began < 20

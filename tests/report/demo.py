@@ -1,0 +1,139 @@
+"""A project with some of everything that a report shows, told without Spark, and the site that is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from sparkassets.core.definitions import Definition
+from sparkassets.core.documents.report import KINDS, Past, Report, report_of
+from sparkassets.core.instants import Duration, instant, unix
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.partitions import WindowMapping
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.spec.model import AssetSpec, InletSpec, SqlBody
+from sparkassets.errors import Location
+from sparkassets.report import Written, write_site
+from tests.builders import Story, asset, at, multi, project, source, timed
+
+MARKUP = '<img src=x onerror="window.broken=1"><script>window.broken=2</script>'
+"""What must stay text wherever it is shown."""
+SECRET = "postgres://report:hunter2secret@db/orders"  # noqa: S105  it is made up
+"""What must not be shown at all."""
+REGIONS = ("de", "es", "fr", "it", "nl", "pl", "pt", "se")
+
+
+def assets() -> Sequence[AssetSpec]:
+    """A small shop of flights: sources, products, windows, a month, gates, a multi-asset."""
+    regions = {"region": REGIONS}
+    delays = asset(
+        "daily_delays",
+        "flights",
+        "weather",
+        description="Mean delay of each day and airport",
+        owner="ops@example.com",
+        columns={"day": "DATE", "origin": "STRING", "mean_delay": "DOUBLE"},
+    )
+    trailing = InletSpec("daily_delays", "", WindowMapping.trailing(Duration.parse("7d")))
+    made = [
+        source("flights", description="Every departure of the three airports", owner="feeds@example.com"),
+        source("weather"),
+        source("sales", segments=regions),
+        source("airports", by=None),
+        delays,
+        asset("delays_7d", trailing, description="The same over a week"),
+        asset("monthly_delays", "daily_delays", by="month", owner="finance@example.com"),
+        asset(
+            "regional_sales",
+            "sales",
+            segments=regions,
+            description="Sales by region, checked",
+            owner="shop@example.com",
+        ),
+        asset("all_sales", "regional_sales", description="Sales of all regions"),
+        asset("fleet_report", "daily_delays", "airports", by=None, schedule="airports & (daily_delays | delays_7d)"),
+        asset("morning_report", "all_sales", by=None, schedule=timed("0 6 * * *")),
+        asset("pay_report", "all_sales", by=None, schedule=timed("0 2 1 * *"), paused=True),
+        *multi(asset("split_sales", "sales", description=MARKUP), "small_orders", "large_orders"),
+        asset("model_scores", "all_sales", by=None, extra={"contact": SECRET, "note": MARKUP}, owner=MARKUP),
+    ]
+    return [replace(each, body=_body(each), definition=_definition(each)) for each in made]
+
+
+def _body(each: AssetSpec) -> SqlBody | None:
+    if each.source is not None or each.maker:
+        return None
+    reads = "\nJOIN ".join(f"{{{{ inlets.{name} }}}}" for name in each.inlets)
+    text = f"-- {each.name} </script>\nSELECT day, 'a <b> c' AS note\nFROM {reads}\nWHERE n > 0\nGROUP BY ALL"
+    return SqlBody(text, Location(f"assets/{each.name}.sql", 1, 1))
+
+
+def _definition(each: AssetSpec) -> Definition | None:
+    return None if each.source is not None or each.maker else Definition.of(sql=f"SELECT 1 AS {each.name}")
+
+
+def story() -> Story:
+    """What happened to it."""
+    told = Story(project(*assets()), now="2025-03-12T07:30:00")
+    told.clock = "2025-03-01T06:00:00"
+    told.observed("airports", version=1)
+    told.observed("weather", "2025-01-01..2025-03-09")
+    told.observed("flights", "2025-01-01..2025-02-28")
+    for region in REGIONS:
+        told.observed("sales", f"2025-01-01..2025-02-28,{region}")
+    _work(told)
+    for day in range(1, 11):
+        told.clock = f"2025-03-{day + 1:02}T06:{day:02}:00"
+        told.observed("flights", f"2025-03-{day:02}")
+        for region in REGIONS[: 8 if day < 9 else 5]:
+            told.observed("sales", f"2025-03-{day:02},{region}")
+        _work(told, fail={"regional_sales"} if day == 8 else set())
+    told.clock = "2025-03-12T06:40:00"
+    told.observed("flights", "2025-02-03..2025-02-05")
+    told.observed("sales", "2025-01-20,fr")
+    spec = told.project.assets["regional_sales"]
+    skipped = spec.partitioning.parse("2025-01-01..2025-01-03,pt")
+    told.add(MarkEntry("regional_sales", spec.uri, "skip", skipped, f"closed {MARKUP}", "ann"))
+    run = next(run for run in told.plan().runs if run.asset == "daily_delays")
+    told.claim(run)
+    return told
+
+
+def _work(told: Story, *, fail: set[str] = frozenset()) -> None:
+    """Runs what is due, each for a while; of what is to fail the first run fails."""
+    failing, minute = set(fail), 0
+    while runs := [run for run in told.plan(invocation="i").runs if run.asset != "pay_report"]:
+        begin = instant(at(told.clock)).replace(second=0)
+        for run in runs[:4]:
+            minute += 1
+            told.clock = begin.isoformat()
+            claim = told.claim(run)
+            seconds = 20 + 13 * (claim % 7)
+            told.clock = instant(unix(begin) + seconds).isoformat()
+            if run.asset in failing:
+                failing.discard(run.asset)
+                told.fail(run.asset, claim, error=f"[DIVIDE_BY_ZERO] Division by zero; see {SECRET} {MARKUP}")
+            else:
+                told.succeed(
+                    run.asset, claim, version=claim, seconds=float(seconds), extra={"rows": 1000 * (claim % 9) + 7}
+                )
+        told.clock = instant(unix(begin) + 75).isoformat()
+
+
+def past(told: Story) -> Past:
+    rows = [row for row in told.rows if row.kind in KINDS]
+    return Past.of([from_row(row) for row in rows], whole=True)
+
+
+def report(told: Story | None = None) -> Report:
+    """The report of the demo."""
+    told = told or story()
+    context = told.context()
+    return report_of(context, plan(context), past(told))
+
+
+def site(folder: Path, told: Story | None = None) -> Written:
+    """The site of the demo, in a folder."""
+    return write_site(report(told), str(folder))
