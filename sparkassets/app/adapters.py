@@ -42,6 +42,7 @@ class Adapters:
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
         volumes: Makes who tells how much is read.
         feeds: Makes who tells whether changes are told.
+        stored: Tells the columns of an asset's table as it is; None where they are not known.
         sinks: Are told what is committed to the journal.
     """
 
@@ -58,4 +59,5 @@ class Adapters:
     explain_failure: Callable[[str, BaseException], Explained]
     volumes: Callable[[], Volumes]
     feeds: Callable[[], Feeds]
+    stored: Callable[[AssetSpec], Sequence[str] | None]
     sinks: Sequence[Sink] = ()

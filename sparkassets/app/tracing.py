@@ -9,6 +9,8 @@ from sparkassets.app.opened import Opened
 from sparkassets.core.journal.codec import from_row
 
 if TYPE_CHECKING:
+    from sparkassets.core.derivation.assets import Derivations
+    from sparkassets.core.derivation.tracing import ColumnLineage, ColumnsMade
     from sparkassets.core.journal.entries import Numbered
     from sparkassets.core.journal.lineage import Lineage
     from sparkassets.ports import JournalStore
@@ -39,6 +41,31 @@ class Tracing(Opened):
         spec = project.assets[asset]
         blocks = named_blocks(spec, partitions)
         return lineage(project, state, _Past(self._adapters.store).of, asset=spec, blocks=blocks, depth=depth)
+
+    def column_lineage(self, asset: str, column: str) -> ColumnLineage:
+        """From which columns one is made, back to the sources, and what is made of it; by the queries alone.
+
+        Raises:
+            InputError: There is no such asset, or no such column.
+        """
+        from sparkassets.core.derivation.tracing import column_lineage
+
+        return column_lineage(self._derivations(), self.asset(asset), column)
+
+    def columns_made(self, asset: str) -> ColumnsMade:
+        """From which columns each column of an asset is made, one step back; by its query alone.
+
+        Raises:
+            InputError: There is no such asset.
+        """
+        from sparkassets.core.derivation.tracing import columns_made
+
+        return columns_made(self._derivations(), self.asset(asset))
+
+    def _derivations(self) -> Derivations:
+        from sparkassets.core.derivation.assets import Derivations
+
+        return Derivations(self.spec, self._adapters.stored)
 
 
 class _Past:

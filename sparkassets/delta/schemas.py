@@ -42,6 +42,17 @@ class TableSchemas:
         return found
 
 
+def newest_columns(path: str) -> list[str] | None:
+    """The columns of a table as it is now, in order; None where there is none that can be read."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return [field.name for field in DeltaTable(path).schema().fields]
+    except (DeltaError, OSError, ValueError):
+        return None
+
+
 def _told(log: DeltaLog, version: int, since: int) -> dict[str, str] | None:
     """The columns that the newest of the commits after one sets, up to a version; of all where that is -1."""
     if since < 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.schemas import newest_columns
 
 
 def told_by_table(asset: AssetSpec) -> bool:
@@ -14,12 +15,4 @@ def told_by_table(asset: AssetSpec) -> bool:
 
 def table_columns(path: str) -> list[str] | None:
     """The columns of the table in a local folder, in order; None where there is none that can be read."""
-    if "://" in path:
-        return None
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
-
-    try:
-        return [field.name for field in DeltaTable(path).schema().fields]
-    except (DeltaError, OSError, ValueError):
-        return None
+    return None if "://" in path else newest_columns(path)

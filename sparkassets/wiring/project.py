@@ -19,7 +19,7 @@ from sparkassets.app.reporting import Reporting
 from sparkassets.app.segmenting import Segmenting
 from sparkassets.app.timing import Timing
 from sparkassets.app.tracing import Tracing
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Leases
@@ -102,6 +102,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
         explain_failure=partial(_explained, spec),
         volumes=_volumes,
         feeds=_feeds,
+        stored=_stored,
         sinks=(*sinks, *followers(spec)),
     )
 
@@ -123,6 +124,13 @@ def _feeds() -> Feeds:
     from sparkassets.sources.feeds import DeltaFeeds
 
     return DeltaFeeds()
+
+
+def _stored(asset: AssetSpec) -> Sequence[str] | None:
+    from sparkassets.delta.schemas import newest_columns
+
+    is_table = asset.source is None or asset.source.kind == "delta"
+    return newest_columns(asset.storage.path) if is_table and asset.storage is not None else None
 
 
 def _explained(spec: ProjectSpec, run: str, error: BaseException) -> Explained:

@@ -415,6 +415,7 @@ class World:
             explain_failure=explained,
             volumes=lambda: self.volumes,
             feeds=lambda: self.feeds,
+            stored=lambda asset: None,
             sinks=self.sinks,
         )
 

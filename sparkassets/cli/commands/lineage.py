@@ -18,10 +18,12 @@ from sparkassets.core.documents.lineage import lineage_document
 from sparkassets.core.partitions import UNPARTITIONED
 from sparkassets.core.planner.explain import Node
 from sparkassets.core.planner.wording import named_parts, prefixed
+from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.lineage import Origin, Read
     from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.wiring import Project
 
 _NOTHING = {
     "missing": "not there",
@@ -34,13 +36,24 @@ _NOTHING = {
 @project_option
 @partitions_option
 @click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Only so many runs back; default: all.")
+@click.option("--columns", is_flag=True, help="From which columns each of its columns is made, by its query.")
 @json_option
-def command(folder: Path, asset: str, partitions: tuple[str, ...], depth: int | None, as_json: bool) -> int:
+def command(
+    folder: Path, asset: str, partitions: tuple[str, ...], depth: int | None, columns: bool, as_json: bool
+) -> int:
     """Show from what partitions of ASSET were computed: by which runs, of which versions, up to the sources.
 
     What one run computed is one line; below it is what it read. A run that stands further up is not unfolded again.
+
+    Of a column, as ASSET.column: from which columns it is made, up to the sources, and what is made of it, all the way
+    down, by the queries alone. What a query does not tell for sure is said so.
     """
     project = open_project(folder)
+    name, dot, column = asset.partition(".")
+    if dot or columns:
+        if partitions or depth is not None:
+            raise InputError("columns are told by queries, not by runs: --partition and --depth do not go with them")
+        return _columns(project, name, column, as_json=as_json)
     found = project.lineage(asset, *partitions, depth=depth)
     if as_json:
         print_json(lineage_document(found, project.spec))
@@ -49,6 +62,21 @@ def command(folder: Path, asset: str, partitions: tuple[str, ...], depth: int | 
     head = named_parts(asset, found.blocks, project.spec.assets[asset].partitioning)
     below = tuple(_origin(origin, project.spec) for origin in found.origins)
     terminal.print(*tree(Node(head, None, below), terminal))
+    return 0
+
+
+def _columns(project: Project, asset: str, column: str, *, as_json: bool) -> int:
+    """Prints what a column is made of and what of it; or what each column of the asset is made of."""
+    from sparkassets.cli.columns import column_tree, columns_tree
+    from sparkassets.core.documents.columns import column_document, columns_document
+
+    terminal = Terminal.of(sys.stdout)
+    if column:
+        one = project.column_lineage(asset, column)
+        print_json(column_document(one)) if as_json else terminal.print(*tree(column_tree(one), terminal))
+    else:
+        each = project.columns_made(asset)
+        print_json(columns_document(each)) if as_json else terminal.print(*tree(columns_tree(each), terminal))
     return 0
 
 

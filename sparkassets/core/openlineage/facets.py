@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from sparkassets.core.derivation.uses import Derived, Uses
 from sparkassets.core.openlineage.naming import DatasetName
 
 Facet = Mapping[str, Any]
@@ -87,6 +88,32 @@ def symlinks_facet(names: Sequence[DatasetName], kind: str) -> Facet:
         "SymlinksDatasetFacet",
         identifiers=[{"namespace": each.namespace, "name": each.name, "type": kind} for each in names],
     )
+
+
+def columns_facet(found: Derived, name: Callable[[str], DatasetName]) -> Facet | None:
+    """What each column is made of, as far as that is sure; None where it is of none.
+
+    Args:
+        found: What the query makes.
+        name: What the dataset of an asset is called.
+    """
+    fields = {column: {"inputFields": _inputs(uses, name)} for column, uses in found.columns.items() if uses}
+    if not fields:
+        return None
+    told = facet("ColumnLineageDatasetFacet", fields=fields)
+    return {**told, "dataset": _inputs(found.rows, name)} if found.rows else told
+
+
+def _inputs(uses: Uses, name: Callable[[str], DatasetName]) -> list[Mapping[str, Any]]:
+    """The columns that are used, each with all that becomes of it."""
+    together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for use in sorted(uses, key=lambda each: (each.asset, each.column, each.how, each.masked)):
+        how = {"type": "DIRECT" if use.gives_values else "INDIRECT", "subtype": use.how, "masking": use.masked}
+        together.setdefault((use.asset, use.column), []).append({**how, "description": ""})
+    return [
+        {"namespace": name(asset).namespace, "name": name(asset).name, "field": column, "transformations": found}
+        for (asset, column), found in together.items()
+    ]
 
 
 def _is_count(value: object) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
+from sparkassets.core.derivation.assets import derive
 from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.journal.entries import ClaimEntry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.openlineage.facets import (
     Facet,
     Facets,
+    columns_facet,
     facet,
     lifecycle_facet,
     owners_facet,
@@ -68,6 +70,7 @@ class Telling:
     schemas: Schemas = _no_schema
     code: Callable[[AssetSpec], str] = _no_code
     _known: dict[tuple[str, str], Facets] = field(default_factory=dict)
+    _derived: dict[tuple[object, ...], Facets] = field(default_factory=dict)
     _names: dict[str, DatasetName] = field(default_factory=dict)
 
     # ----------------------------------------------------------------- runs and jobs
@@ -174,6 +177,7 @@ class Telling:
         if asset is None:
             return None
         facets = {**self._dataset_facets(asset), **self._at_version(asset, entry.version)}
+        facets |= self._column_lineage(asset, made_by.pins)
         if change := _lifecycle(entry, made_by, before, asset.write):
             facets["lifecycleStateChange"] = lifecycle_facet(change)
         condition = was_written(asset, entry.blocks - entry.unchanged, iteration=made_by.iteration)
@@ -216,6 +220,24 @@ class Telling:
             facets["schema"] = schema_facet(columns)
         return facets
 
+    def _column_lineage(self, asset: AssetSpec, pins: Mapping[str, Pin]) -> Facets:
+        """What the columns are made of, by the query and the columns of what it read; each is looked into once."""
+        if not isinstance(asset.body, SqlBody):
+            return {}
+        read: dict[str, tuple[str, ...] | None] = {}
+        for name, pin in pins.items():
+            source = self.project.assets.get(name)
+            columns = self.schemas(source, pin.version) if source is not None else None
+            read[name] = None if source is None or columns is None else _with_partition(columns, source)
+        key = (asset.name, *read.items())
+        if key not in self._derived:
+            found = derive(asset, read.get)
+            told = (
+                columns_facet(found, lambda name: self.name(self.project.assets[name])) if found is not None else None
+            )
+            self._derived[key] = {"columnLineage": told} if told is not None else {}
+        return self._derived[key]
+
     # ----------------------------------------------------------------- what is told again and again
 
     def _once(self, what: str, asset: AssetSpec, make: Callable[[AssetSpec], Facets]) -> Facets:
@@ -226,6 +248,12 @@ class Telling:
 
     def _clear(self, text: str) -> str:
         return redact(text, variables=self.project.variables)
+
+
+def _with_partition(columns: Columns, source: AssetSpec) -> tuple[str, ...]:
+    """With the columns of its partition, of which the paths of files may give one."""
+    lower = {name.casefold() for name in columns}
+    return (*columns, *(each for each in source.partitioning.columns if each.casefold() not in lower))
 
 
 def _parent(parent: RunName, root: RunName) -> Facet:

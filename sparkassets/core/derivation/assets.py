@@ -1,0 +1,139 @@
+"""The columns of a project's assets, from its inlets to what reads them, by their queries alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from typing import Final
+
+from sparkassets.core.derivation.rendering import MARK, MARKS, Rendered, rendered
+from sparkassets.core.derivation.uses import Derived, Use
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
+from sparkassets.core.writes import Upsert
+from sparkassets.core.writes.upsert import is_hidden
+from sparkassets.frozen import frozen
+
+MOST_PARAMS: Final = 20
+"""Sets of params by segment whose queries are compared: all of them must tell the same."""
+
+Stored = Callable[[AssetSpec], Sequence[str] | None]
+"""The columns of an asset's table as it is; None where they are not known."""
+
+
+def _nothing(asset: AssetSpec) -> Sequence[str] | None:
+    del asset
+    return None
+
+
+@frozen
+class Derivations:
+    """What the columns of assets are made of.
+
+    Attributes:
+        stored: Asked where neither a declaration nor a query tells the columns of an asset.
+    """
+
+    project: ProjectSpec
+    stored: Stored = _nothing
+    _found: dict[str, Derived | None] = field(default_factory=dict)
+
+    def of(self, asset: AssetSpec) -> Derived | None:
+        """What each column of an asset is made of; None where its query does not tell, or it has none."""
+        if asset.name not in self._found:
+            self._found[asset.name] = None  # as good as unknown while it is asked for
+            self._found[asset.name] = derive(asset, lambda name: self.columns(self.project.assets[name]))
+        return self._found[asset.name]
+
+    def columns(self, asset: AssetSpec) -> tuple[str, ...] | None:
+        """All columns of an asset, in order, as far as they are known."""
+        if asset.columns:
+            names = list(asset.columns)
+            lower = {name.casefold() for name in names}
+            return (*names, *(each for each in asset.partitioning.columns if each.casefold() not in lower))
+        if (found := self.of(asset)) is not None:
+            return (*found.columns,)
+        stored = self.stored(asset)
+        return None if stored is None else (*stored,)
+
+    def readers(self, asset: str, column: str) -> Iterator[tuple[AssetSpec, str, Use]]:
+        """The columns of others that are made of one, each with how; a column ``*`` stands for which rows there are.
+
+        A reader of which that is not sure is there with the column ``?``.
+        """
+        for reader in self.project.assets.values():
+            if reader.name != asset and (asset not in reader.inlets or reader.inlets[asset].waits_only):
+                continue
+            yield from ((reader, name, use) for name, use in self._made_of(reader, asset, column))
+
+    def _made_of(self, reader: AssetSpec, asset: str, column: str) -> Iterator[tuple[str, Use]]:
+        found = self.of(reader)
+        unsure = Use(asset, column)
+        if found is None:
+            if reader.name != asset:
+                yield "?", unsure
+            return
+        told = [*found.columns.items(), ("*", found.rows)]
+        if any(uses is None for _, uses in told) and reader.name != asset:
+            yield "?", unsure
+        for name, uses in told:
+            yield from (
+                (name, use) for use in uses or () if use.asset == asset and use.column.casefold() == column.casefold()
+            )
+
+
+def derive(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> Derived | None:
+    """What each column of an asset is made of, by its query; None where that does not tell, or there is none.
+
+    Args:
+        asset: Whose.
+        columns: All columns of an inlet, by its name; None where they are not known.
+    """
+    if not isinstance(asset.body, SqlBody) or asset.outlets:
+        return None
+    sets = [asset.params] if asset.fan is None else [*asset.fan.params.values()]
+    if len(sets) > MOST_PARAMS:
+        return None
+    found: Derived | None = None
+    for params in sets:
+        query = rendered(asset, asset.body.template, params)
+        made = _read(asset, query, columns) if query is not None else None
+        if made is None or (found is not None and made != found):
+            return None
+        found = made
+    return _as_written(found, asset) if found is not None else None
+
+
+def _read(asset: AssetSpec, query: Rendered, columns: Callable[[str], Sequence[str] | None]) -> Derived | None:
+    from sparkassets.core.derivation.query import Relation, derived  # with sqlglot
+
+    relations = {}
+    for name, read in query.relations.items():
+        if not read:
+            ends = ("start", "end") if asset.partitioning.time is not None else ()
+            relations[name] = Relation("", (*asset.partitioning.columns, *ends))
+        else:
+            known = None if read == asset.name or _is_fed(asset, read) else columns(read)
+            relations[name] = Relation(read, None if known is None else (*known,))
+    found = derived(query.sql, relations, value=MARK)
+    return None if found is None or _holds_mark(found) else found
+
+
+def _is_fed(asset: AssetSpec, inlet: str) -> bool:
+    """Whether it reads the changes of an inlet, with columns that are not the inlet's."""
+    return inlet in asset.inlets and isinstance(asset.inlets[inlet].read, ReadChanges)
+
+
+def _holds_mark(found: Derived) -> bool:
+    """Whether what only a run knows became part of a name."""
+    uses = (use.column for each in (*found.columns.values(), found.rows) for use in each or ())
+    return any(mark in name for name in (*found.columns, *uses) for mark in MARKS)
+
+
+def _as_written(found: Derived, asset: AssetSpec) -> Derived:
+    """What is stored of what a query makes; a history's columns come with the write."""
+    if not isinstance(asset.write, Upsert):
+        return found
+    kept = {name: uses for name, uses in found.columns.items() if not is_hidden(name)}
+    history, there = asset.write.history, {name.casefold() for name in kept}
+    added = () if history is None else (history.valid_from, history.valid_to, history.current)
+    return Derived({**kept, **{name: None for name in added if name.casefold() not in there}}, found.rows)

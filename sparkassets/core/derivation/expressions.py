@@ -1,0 +1,107 @@
+"""What an expression uses of the columns around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from sqlglot import exp
+
+from sparkassets.core.derivation.uses import How, Use, Uses
+
+
+class Unsure(Exception):  # noqa: N818  it is no error: nothing is told then
+    """The text does not tell it for sure."""
+
+
+Resolve = Callable[[exp.Column], Uses]
+"""What a column's name means where it stands; raises `Unsure`."""
+
+_MASKS: Final = (exp.MD5, exp.SHA, exp.SHA2)
+_MASKED_BY: Final = frozenset({"hash", "xxhash64", "crc32", "mask", "sha", "sha1", "sha2", "md5"})
+_ROWS_OF_ONE: Final = (exp.UDTF, exp.Explode, exp.Posexplode, exp.Inline)
+_GENERATORS: Final = frozenset({"stack", "json_tuple", "inline_outer", "variant_explode", "variant_explode_outer"})
+
+
+def is_generator(node: exp.Expr) -> bool:
+    """Whether the expression makes several rows, or columns, of one."""
+    return any(
+        isinstance(each, _ROWS_OF_ONE) or (isinstance(each, exp.Anonymous) and each.name.lower() in _GENERATORS)
+        for each in node.walk()
+    )
+
+
+def uses_of(node: exp.Expr, resolve: Resolve) -> Uses:
+    """All that an expression uses.
+
+    Raises:
+        Unsure: It holds a query, a field of a STRUCT, or a name that may mean several things.
+    """
+    return frozenset(_uses(node, resolve))
+
+
+def _uses(node: exp.Expr, resolve: Resolve) -> Iterator[Use]:
+    match node:
+        case exp.Column():
+            yield from resolve(node)
+        case exp.Dot() | exp.Query() | exp.Exists() | exp.Subquery():
+            raise Unsure
+        case exp.Window():
+            yield from _of_window(node, resolve)
+        case exp.Case():
+            yield from _decided(([node.this] if node.this else []), resolve)
+            yield from _branches(node, resolve)
+        case exp.If():
+            yield from _decided([node.this], resolve)
+            yield from _through([node.args.get("true"), node.args.get("false")], resolve, "TRANSFORMATION")
+        case exp.Filter():
+            yield from _through([node.this], resolve, "AGGREGATION")
+            yield from _decided([node.expression], resolve)
+        case exp.Paren() | exp.Alias():
+            yield from _uses(node.this, resolve)
+        case exp.PropertyEQ():
+            yield from _uses(node.expression, resolve)
+        case _:
+            how: How = "AGGREGATION" if isinstance(node, exp.AggFunc) else "TRANSFORMATION"
+            yield from _through(list(_children(node)), resolve, how, masked=_masks(node))
+
+
+def _children(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What is computed for it: names that are none of columns, and types, are not."""
+    left_out = (exp.Identifier, exp.DataType, exp.Var, exp.Star)
+    return (each for each in node.iter_expressions() if not isinstance(each, left_out))
+
+
+def _through(nodes: list[exp.Expr | None], resolve: Resolve, how: How, *, masked: bool = False) -> Iterator[Use]:
+    for each in nodes:
+        if each is not None:
+            yield from (use.through(how, masked=masked) for use in _uses(each, resolve))
+
+
+def _decided(nodes: list[exp.Expr | None], resolve: Resolve) -> Iterator[Use]:
+    return _through(nodes, resolve, "CONDITIONAL")
+
+
+def _branches(node: exp.Case, resolve: Resolve) -> Iterator[Use]:
+    for each in node.args.get("ifs") or ():
+        yield from _decided([each.this], resolve)
+        yield from _through([each.args.get("true")], resolve, "TRANSFORMATION")
+    yield from _through([node.args.get("default")], resolve, "TRANSFORMATION")
+
+
+def _of_window(node: exp.Window, resolve: Resolve) -> Iterator[Use]:
+    if node.args.get("alias") or node.args.get("first") or _computes(node):
+        raise Unsure  # a window that stands elsewhere
+    yield from _through([node.this], resolve, "TRANSFORMATION")
+    around = [*(node.args.get("partition_by") or ()), node.args.get("order")]
+    yield from _through(around, resolve, "WINDOW")
+
+
+def _computes(node: exp.Window) -> bool:
+    """Whether the bounds of its frame name columns."""
+    frame = node.args.get("spec")
+    return frame is not None and frame.find(exp.Column) is not None
+
+
+def _masks(node: exp.Expr) -> bool:
+    return isinstance(node, _MASKS) or (isinstance(node, exp.Anonymous) and node.name.lower() in _MASKED_BY)

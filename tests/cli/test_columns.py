@@ -1,0 +1,120 @@
+"""`sparkassets lineage` of columns: by the queries of the project, both ways."""
+
+import pytest
+
+PROJECT = {
+    "project.yml": "project: shop\nassets: [assets]\npython: [jobs]\n",
+    "assets/orders.yml": (
+        "asset: orders\nsource: csv\npath: landing/orders\ncolumns: {id: bigint, email: string, amount: double}\n"
+    ),
+    "assets/items.yml": "asset: items\nsource: true\nuri: x-items\n",
+    "assets/daily.yml": "asset: daily\n",
+    "assets/daily.sql": (
+        "SELECT id, sum(amount) AS total, sha2(email, 256) AS who\n"
+        "FROM {{ inlets.orders }} WHERE amount > {{ params.least }} AND '{{ ds }}' > '' GROUP BY ALL\n"
+    ),
+    "assets/best.yml": "asset: best\n",
+    "assets/best.sql": "SELECT d.*, total / 2 AS half FROM {{ inlets.daily }} AS d\n",
+    "assets/shaped.yml": "asset: shaped\nschedule: '@daily'\n",
+    "assets/shaped.sql": "SELECT id {% if ds > '2025' %}, total{% endif %} FROM {{ inlets.daily }}\n",
+    "assets/scores.yml": "asset: scores\npython: jobs.scores:score\n",
+    "jobs/__init__.py": "",
+    "jobs/scores.py": "def score(daily):\n    return daily\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    for name, text in PROJECT.items():
+        file = tmp_path / "conf" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    daily = tmp_path / "conf" / "assets" / "daily.yml"
+    daily.write_text(daily.read_text() + "params: {least: 3}\nschedule: '@daily'\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def test_a_column_both_ways(said):
+    code, out, err = said("lineage", "daily.total")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "daily.total",
+        "├─ made of",
+        "│  └─ orders.amount: aggregated",
+        "├─ which rows there are goes by",
+        "│  ├─ orders.amount: filters rows",
+        "│  ├─ orders.email: groups rows, only a hash of it",
+        "│  └─ orders.id: groups rows",
+        "└─ used by",
+        "   ├─ best.total: as it is",
+        "   ├─ best.half: computed",
+        "   ├─ ✗ scores: not known what of it",
+        "   └─ ✗ shaped: not known what of it",
+    ]
+
+
+def test_the_way_from_a_source_goes_on_to_the_end(asked):
+    found = asked("lineage", "orders.AMOUNT")
+    assert (found["column"], found["sure"], found["made_of"], found["rows"]) == ("amount", True, [], None)
+    first, rows = found["used_by"]
+    assert (first["asset"], first["column"], first["how"]) == ("daily", "total", ["AGGREGATION"])
+    assert [(each["asset"], each["column"], each["sure"]) for each in first["further"]] == [
+        ("best", "total", True),
+        ("best", "half", True),
+        ("scores", None, False),
+        ("shaped", None, False),
+    ]
+    assert (rows["asset"], rows["column"], rows["how"]) == ("daily", None, ["FILTER"])
+
+
+def test_all_columns_of_an_asset(said, asked):
+    found = asked("lineage", "daily", "--columns")
+    assert found["columns"]["who"] == [
+        {"asset": "orders", "column": "email", "how": ["TRANSFORMATION"], "masked": True}
+    ]
+    lines = said("lineage", "daily", "--columns")[1].splitlines()
+    assert lines[:3] == ["daily", "├─ id", "│  └─ orders.id: as it is"]
+    assert "   orders.email: computed, only a hash of it" in "\n".join(lines).replace("│  └─", "  ")
+
+
+def test_what_a_query_does_not_tell_is_said(said, asked):
+    assert asked("lineage", "shaped", "--columns") == {"asset": "shaped", "columns": None, "rows": None}
+    assert said("lineage", "shaped", "--columns")[1].splitlines() == [
+        "shaped",
+        "└─ ✗ neither its query nor a declaration tells its columns",
+    ]
+    assert said("lineage", "scores.x")[1].splitlines() == [
+        "scores.x",
+        "├─ ✗ its query does not tell for sure what it is made of",
+        "└─ nothing reads it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("daily.totl",), "asset 'daily' has no column 'totl'\n  hint: did you mean 'total'?"),
+        (("dayly.total",), "no asset 'dayly' in project 'shop'\n  hint: did you mean 'daily'?"),
+        (("daily.total", "--depth", "2"), "columns are told by queries, not by runs"),
+    ],
+)
+def test_what_is_wrong_is_said(said, args, told):
+    code, _, err = said("lineage", *args)
+    assert code == 2
+    assert told in err
+
+
+def test_a_start_that_asks_for_no_columns_reads_no_sql(said):
+    import sys
+
+    kept = {name: sys.modules.pop(name) for name in [*sys.modules] if name.split(".")[0] == "sqlglot"}
+    try:
+        said("plan")
+        said("status")
+        assert "sqlglot" not in sys.modules
+    finally:
+        sys.modules.update(kept)
