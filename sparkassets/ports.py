@@ -280,6 +280,7 @@ class RunOrder:
         outlets: Of a multi-asset, the same for each of its outlets, in their order: ``asset`` and ``told`` are theirs.
         files: For each inlet that is a file source, its cursor's keys for the pinned time, as observed; checked before
             and after the read.
+        gone: Those of these whose files are not the ones that were there when it was claimed.
         past: What was published before, for the asset's rules that compare with it.
         accepted: Blocks that are published whatever the rules say, as a person has said.
     """
@@ -300,6 +301,7 @@ class RunOrder:
     beside: bool = False
     told: tuple[str, int] | None = None
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
     past: Past = field(default_factory=dict)
     accepted: PartitionSet = NOTHING
     outlets: tuple[RunOrder, ...] = ()

@@ -22,8 +22,7 @@ from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
 from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
-from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.patterns import FileSlot, PathPattern
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.context import PlanningContext, Told, Weigh
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Status, Summary
@@ -48,6 +47,7 @@ from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.made_good import settled
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.outlets import outlet_entries, rows_of, unchanged
+from sparkassets.runtime.pinned import others, pinned_files, with_files
 from sparkassets.runtime.progress import Explained, Progress, Unbroken
 from sparkassets.runtime.publishing import Removals, of_order, with_iteration
 from sparkassets.runtime.restless import Restless
@@ -261,7 +261,7 @@ class Driver:
             taken = [active.run for active in self._active.values()]
             for run in plan.runs:
                 if len(claimed) < self._room() and not any(_excludes(other, run) for other in taken):
-                    claimed.append((run, self._entry(run)))
+                    claimed.append((run, self._entry(run, state)))
                     taken.append(run)
             return [entry for _, entry in claimed]
 
@@ -310,10 +310,10 @@ class Driver:
             outcome = Failed("error", error, fenced=False, attempts=0)
         self._heard.put(_Ended(active, outcome))
 
-    def _entry(self, run: PlannedRun) -> ClaimEntry:
+    def _entry(self, run: PlannedRun, state: State) -> ClaimEntry:
         asset = self.project.assets[run.asset]
         return ClaimEntry(
-            request=run.request,
+            request=with_files(knowing(self.project, state), state, run.request),
             run=self.ids.run_id(run.asset, self.clock.now()),
             lease_seconds=asset.lease_seconds,
             invocation=self.identity.invocation,
@@ -328,6 +328,7 @@ class Driver:
         project = knowing(self.project, state)
         asset, caused = project.assets[run.asset], frozenset(request.events)
         inlets = {name: project.as_read(asset, name) for name in request.pins}
+        files = pinned_files(project, state, asset, request.pins)
         order = RunOrder(
             asset=asset,
             run=claim.entry.run,
@@ -345,11 +346,8 @@ class Driver:
             told=_told_up_to(state.assets[asset.name]),
             past=past_of(self.ledger, self.project, asset),
             accepted=request.accepted,
-            files={
-                name: _files(inlet, state.assets[name].position, request.pins[name].parts)
-                for name, inlet in inlets.items()
-                if inlet.source is not None and inlet.source.kind in ("csv", "json", "parquet")
-            },
+            files=files,
+            gone=others(files, request.pins),
         )
         outlets = (
             replace(order, asset=project.assets[name], told=_told_up_to(state.assets[name])) for name in asset.outlets
@@ -670,17 +668,3 @@ def _previous(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[d
     if last is None or last.interval is None or (interval is not None and last.interval[0] >= interval[0]):
         return None
     return instant(last.interval[0]), instant(last.interval[1])
-
-
-def _files(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) -> dict[str, Any]:
-    """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
-    partitioning = source.partitioning
-    if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
-        return {key: seen for key, seen in position.items() if seen}
-    pattern = PathPattern.parse(source.storage.path, partitioning.segment_columns)
-    slots = {key: FileSlot.of_key(key, partitioning) for key in position}
-    return {
-        key: position[key]
-        for key, slot in slots.items()
-        if slot is not None and position[key] and parts.overlaps(slot.parts(pattern, partitioning))
-    }

@@ -22,12 +22,14 @@ from dataclasses import field, replace
 from functools import partial, reduce
 
 from sparkassets.core.journal.entries import FailureCause
-from sparkassets.core.journal.questions import Question, advice, asked_of
+from sparkassets.core.journal.questions import Question, advice, asked_of, completing
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.phrases import listing
 from sparkassets.core.runs import budget
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import Judgement
-from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.errors import RunError, SparkAssetsError, said
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
     CommitKind,
@@ -35,6 +37,7 @@ from sparkassets.ports import (
     Committed,
     Computation,
     Engine,
+    EngineLostError,
     FenceConflictError,
     HistoryGoneError,
     RunOrder,
@@ -101,6 +104,16 @@ def divisions(order: RunOrder, error: BaseException) -> int | None:
     return budget(order.asset.partitioning.count(order.blocks), retries=order.asset.retries)
 
 
+def _why(error: BaseException) -> str:
+    """What an error says, with its kind where that is not one of ours."""
+    kind = type(error)
+    return said(error).removeprefix(f"{kind.__name__}: " if issubclass(kind, SparkAssetsError) else "")
+
+
+def _only_adds(asset: AssetSpec) -> bool:
+    return asset.write is not None and asset.write.only_adds
+
+
 class _TimedOutError(RunError):
     retryable = True
 
@@ -146,6 +159,7 @@ class Execution:
         self._superseded = False
         self._gate = threading.Lock()
         self._settled = not older
+        self._completes: ClaimState | None = None
         self._begun = False
         self._prepared = False
         self._computation: Computation | None = None
@@ -235,8 +249,10 @@ class Execution:
             return Done(committed, 0)
         begun = next((each.run for each in self._found if each is not None), None)
         if begun is not None:
-            begun_by = next(link for link in self._older if link.entry.run == begun)
-            self._work = replace(self._reorder(begun_by), token=self._order.token)
+            self._completes = next(link for link in self._older if link.entry.run == begun)
+            self._work = replace(self._reorder(self._completes), token=self._order.token)
+            if self._work.gone:
+                raise RunError(f"the files of {listing(self._work.gone, last='and')} are not those that {begun} read")
             return None
         self._settled = True
         if not self._order.blocks:
@@ -246,14 +262,32 @@ class Execution:
 
     def _asking(self, error: HistoryGoneError) -> Failed:
         """The end of a run that cannot look for older ones: all are fenced, so that a person can tell for good."""
-        open_links = [link for link in self._older if link.asks is None]
-        runs = (error.found.run,) if error.found is not None else tuple(link.entry.run for link in open_links)
+        open_runs = tuple(link.entry.run for link in self._older if link.asks is None)
+        runs = (error.found.run,) if error.found is not None else open_runs
         reached = error.found.measures.get("watermarks", {}) if error.found is not None else {}
-        partitioning = self._order.asset.partitioning
-        claimed = PartitionSet.union(link.entry.blocks for link in open_links)
-        question = Question(runs, asked_of(partitioning, claimed))
-        error.hint = advice(self._order.asset.name, partitioning, question)
+        error.hint = advice(self._order.asset.name, self._order.asset.partitioning, self._question(runs))
         return Failed("error", error, fenced=False, attempts=0, asks=runs, watermarks=reached)
+
+    def _question(self, runs: tuple[str, ...]) -> Question:
+        claimed = PartitionSet.union(link.entry.blocks for link in self._older if link.asks is None)
+        return Question(runs, asked_of(self._order.asset.partitioning, claimed))
+
+    def _incomplete(self, failed: Failed) -> Failed:
+        """A run that could not complete an older one, which may be for good: what that one read may be gone.
+
+        All are fenced, so that a person can tell, too, to have done with it; or the next run tries it again.
+        """
+        lost = issubclass(type(failed.error), EngineLostError)
+        if self._completes is None or lost or failed.cause == "cancelled":
+            return failed
+        run, asset = self._completes.entry.run, self._order.asset
+        has = [each.asset.name for each, found in zip(self._order.written, self._found, strict=True) if found]
+        there = f"{asset.name}: {run} is in {listing(has, last='and')} alone, and is completed with what it read"
+        hint = completing(asset.name, asset.partitioning, self._question((run,)), appends=_only_adds(asset))
+        error = RunError(f"{there}: {_why(failed.error)}", hint=hint)
+        error.__cause__ = failed.error
+        found = next(each for each in self._found if each is not None)
+        return replace(failed, error=error, asks=(run,), watermarks=found.measures.get("watermarks", {}))
 
     def _fence(self, version: int) -> None:
         """Keeps every lower version out of every outlet."""
@@ -435,7 +469,7 @@ class Execution:
         if not self._begun:
             if self._prepared:
                 self._tidy([self._work.run])
-            return failed(fenced=self._settled)
+            return self._incomplete(failed(fenced=self._settled))
         try:
             self._fence(2 * self._order.token + 1)
             committed = self._look([self._work.run])
@@ -446,7 +480,8 @@ class Execution:
             return failed(fenced=False)
         if committed is not None:
             return Done(committed, self._attempts)
-        return failed(fenced=not any(self._found))
+        outcome = failed(fenced=not any(self._found))
+        return outcome if outcome.fenced else self._incomplete(outcome)
 
     def _check_superseded(self) -> None:
         if self._superseded:

@@ -37,15 +37,24 @@ class Question:
 
 def advice(asset: str, partitioning: Partitioning, question: Question) -> str:
     """What a person is to do about a question, as a hint."""
+    said, rows = _command(asset, partitioning, question), f"the rows of {listing(question.runs)}"
+    return f"look whether {rows} are there; if so `{said} --done --reason …`, else the same with `--missing`"
+
+
+def completing(asset: str, partitioning: Partitioning, question: Question, *, appends: bool) -> str:
+    """What a person can do about a run that cannot be completed, as a hint."""
+    said, (run,) = _command(asset, partitioning, question), question.runs
+    first = f"delete the rows of {run}, then " if appends else ""
+    anew = f"{first}`{said} --missing --reason …` computes all of it anew"
+    return f"the next run tries it again; if what it read is gone for good, {anew}, with `--done` it stays as it is"
+
+
+def _command(asset: str, partitioning: Partitioning, question: Question) -> str:
     named = partitioning.labels(question.blocks, most=FEW + 1)
     which = [f"--partition {label}" for label in named[:FEW]] + ["--partition …"] * (len(named) > FEW)
     if not named and partitioning.is_partitioned:
         which = ["--partition …"]
-    said = " ".join(["sparkassets mark", asset, *which])
-    runs = listing(question.runs)
-    return (
-        f"look whether the rows of {runs} are there; if so `{said} --done --reason …`, else the same with `--missing`"
-    )
+    return " ".join(["sparkassets mark", asset, *which])
 
 
 def asked_of(partitioning: Partitioning, claimed: PartitionSet) -> PartitionSet:

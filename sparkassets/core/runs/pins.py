@@ -18,6 +18,7 @@ class Pin:
             after which changes are read. None before the first run, and where all is read anew.
         iteration: Of an asset that publishes, whose rows or files are read instead of what its table shows; empty reads
             the table.
+        files: Of a source of files, what tells those that are read from any others.
     """
 
     uri: str
@@ -27,3 +28,4 @@ class Pin:
     parts: PartitionSet = EVERYTHING
     low: str | None = None
     iteration: str = ""
+    files: str = ""

@@ -126,7 +126,12 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
             {**link, "asks": None, "entry": {**link["entry"], "request": {**request, **told}}}
             for link in known["chain"]
             for request in [link["entry"]["request"]]
-            for pins in [{inlet: {**renamed(pin, "parts"), "iteration": ""} for inlet, pin in request["pins"].items()}]
+            for pins in [
+                {
+                    inlet: {**renamed(pin, "parts"), "iteration": "", "files": ""}
+                    for inlet, pin in request["pins"].items()
+                }
+            ]
             for told in [{"pins": pins, "slot": 0, "definition": "", "restores": "", "accepted": []}]
         ]
         assets[name] = {

@@ -76,6 +76,7 @@ def pins_to(pins: Mapping[str, Pin]) -> dict[str, Any]:
             "ranges": parts_to(pin.parts),
             "low": pin.low,
             **({"iteration": pin.iteration} if pin.iteration else {}),
+            **({"files": pin.files} if pin.files else {}),
         }
         for name, pin in pins.items()
     }
@@ -92,6 +93,7 @@ def pins_from(body: Mapping[str, Any]) -> dict[str, Pin]:
             parts_from(pin["ranges"]),
             pin["low"],
             pin.get("iteration", ""),
+            pin.get("files", ""),
         )
         for name, pin in body.items()
     }
