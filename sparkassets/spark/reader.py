@@ -81,6 +81,11 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
             case ReadChanges():
                 frame = _changes(session, order.inlets[name], pin, read)
             case ReadAfter(column, overlap):
+                if pin.low is not None and pin.column not in ("", column):
+                    raise RunError(
+                        f"the inlet {name!r} was read up to {pin.column} {pin.low}, which is no value of {column!r}",
+                        hint=f"read it `after: {pin.column}` again until the run that never ended is settled",
+                    )
                 frame = _open(session, order, name, read)
                 frame, read.watermarks[name] = _above(frame, inlet=inlet, column=column, overlap=overlap, low=pin.low)
             case None:

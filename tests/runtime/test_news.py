@@ -11,8 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.status import grid
 from sparkassets.core.spec.model import InletSpec, SourceSpec, StorageLocation
-from sparkassets.runtime.driver import _files
 from sparkassets.runtime.news import changed_specs, observe
+from sparkassets.runtime.pinned import _files
 from sparkassets.sources import observer
 from tests.builders import Story, asset, days, project, source
 from tests.sources.looks import write

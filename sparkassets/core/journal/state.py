@@ -271,6 +271,7 @@ class AssetState:
         ticks: Per time leaf of the condition, the instant up to which its ticks are used; Unix seconds.
         instances: Its newest successes by interval, ascending; kept only where a consumer is aligned.
         watermarks: Per inlet, its column's high value as text.
+        columns: Per inlet, which column that is, as far as its runs said.
         position: Of a source: its cursor.
         table_id, version: Of a source, or of the newest recorded commit, or of what a look at the table found since.
         seen: The version up to which the log of its own table holds nothing unknown.
@@ -304,6 +305,7 @@ class AssetState:
     ticks: Mapping[str, int] = field(default_factory=dict)
     instances: tuple[Instance, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
     position: Mapping[str, Any] = field(default_factory=dict)
     table_id: str | None = None
     version: int | None = None

@@ -15,7 +15,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partiti
 from sparkassets.core.planner.bounds import possible, within
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
 from sparkassets.frozen import frozen
 
 Weigh = Callable[[AssetSpec, Pin, AssetState], Volume]
@@ -210,7 +210,8 @@ class PlanningContext:
         table = self.state.assets.get(inlet.name)
         table_id, version = (table.table_id, table.version) if table is not None else (None, None)
         iteration = whole(table.iterations, version) if table is not None and parts.is_everything else ""
-        return Pin(inlet.uri, self.dataset(inlet).seq, table_id, version, parts, low, iteration)
+        column = inlet.read.column if isinstance(inlet.read, ReadAfter) else ""
+        return Pin(inlet.uri, self.dataset(inlet).seq, table_id, version, parts, low, iteration, column=column)
 
     def events(self, asset: AssetSpec, state: AssetState, used: Mapping[str, PartitionSet]) -> tuple[EventRef, ...]:
         """The events that a run answers, ascending; ``used`` is dataset to the blocks for which it uses them."""

@@ -126,20 +126,33 @@ def _is_there(context: PlanningContext, asset: AssetSpec) -> bool:
 
 
 def _with_position(asset: AssetSpec, state: AssetState) -> list[InletSpec]:
-    """The inlets that are read above a column's highest value, and were read by their changes before."""
-    read = (each for each in asset.inlets.values() if isinstance(each.read, ReadAfter))
-    return [each for each in read if Position.parse(state.watermarks.get(each.name, "")) is not None]
+    """The inlets that are read above a column's highest value, and were read otherwise before."""
+    return [each for each in asset.inlets.values() if _read_before(state, each)]
+
+
+def _read_before(state: AssetState, inlet: InletSpec) -> str:
+    """How an inlet was read that is read above a column's highest value now; empty where it was read so, or not yet."""
+    text = state.watermarks.get(inlet.name)
+    if text is None or not isinstance(inlet.read, ReadAfter):
+        return ""
+    if Position.parse(text) is not None:
+        return "by its changes"
+    column = state.columns.get(inlet.name, "")
+    return f"above the highest {column}" if column not in ("", inlet.read.column) else ""
 
 
 def _by_column(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> Increment:
     """All of an inlet, as nobody knows the highest value that was read."""
-    pin = context.pin(inlet, EVERYTHING, state.watermarks[inlet.name])
-    reason = "it was read by its changes before, not above the highest value of a column"
+    text, before = state.watermarks[inlet.name], _read_before(state, inlet)
+    pin = replace(context.pin(inlet, EVERYTHING, text), column=state.columns.get(inlet.name, ""))
+    now = inlet.read.column if isinstance(inlet.read, ReadAfter) else ""
+    reason = f"it was read {before} before, not above the highest {now}"
     if asset.write is None or not asset.write.only_adds:
-        return Increment(replace(pin, low=None), f"reads all of {inlet.name} anew: {reason}", anew=True)
+        pin = replace(pin, low=None, column=now)
+        return Increment(pin, f"reads all of {inlet.name} anew: {reason}", anew=True)
     refusal = (
         f"what is new of {inlet.name} is not told: {reason}; to read all of it anew would append its rows twice: read "
-        f"it by its changes again, or drop the table of {asset.name} to begin anew"
+        f"it {before} again, or drop the table of {asset.name} to begin anew"
     )
     return Increment(pin, "", refusal)
 

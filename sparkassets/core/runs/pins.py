@@ -18,6 +18,8 @@ class Pin:
             after which changes are read. None before the first run, and where all is read anew.
         iteration: Of an asset that publishes, whose rows or files are read instead of what its table shows; empty reads
             the table.
+        column: Whose high value ``low`` is, and the next one will be; empty where changes are read otherwise, or nobody
+            said.
         files: Of a source of files, what tells those that are read from any others.
     """
 
@@ -29,3 +31,4 @@ class Pin:
     low: str | None = None
     iteration: str = ""
     files: str = ""
+    column: str = ""

@@ -128,7 +128,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
             for request in [link["entry"]["request"]]
             for pins in [
                 {
-                    inlet: {**renamed(pin, "parts"), "iteration": "", "files": ""}
+                    inlet: {**renamed(pin, "parts"), "iteration": "", "files": "", "column": ""}
                     for inlet, pin in request["pins"].items()
                 }
             ]

@@ -201,6 +201,7 @@ def _used_to(asset: AssetState) -> dict[str, Any]:
         "parted": dict(asset.parted),
         "cursor": asset.cursor,
         "ticks": dict(asset.ticks),
+        "columns": dict(asset.columns),
     }
 
 
@@ -212,6 +213,7 @@ def _used_from(body: Mapping[str, Any]) -> dict[str, Any]:
         "parted": body["parted"],
         "cursor": interval_from(body["cursor"]),
         "ticks": body["ticks"],
+        "columns": body.get("columns", {}),
     }
 
 

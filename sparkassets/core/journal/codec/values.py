@@ -77,6 +77,7 @@ def pins_to(pins: Mapping[str, Pin]) -> dict[str, Any]:
             "low": pin.low,
             **({"iteration": pin.iteration} if pin.iteration else {}),
             **({"files": pin.files} if pin.files else {}),
+            **({"column": pin.column} if pin.column else {}),
         }
         for name, pin in pins.items()
     }
@@ -94,6 +95,7 @@ def pins_from(body: Mapping[str, Any]) -> dict[str, Pin]:
             pin["low"],
             pin.get("iteration", ""),
             pin.get("files", ""),
+            pin.get("column", ""),
         )
         for name, pin in body.items()
     }

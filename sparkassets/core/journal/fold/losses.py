@@ -37,6 +37,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             consumed={uri: number for uri, number in asset.consumed.items() if uri in asset.parted},
             parted=asset.parted,
             watermarks=entry.watermarks,
+            columns=asset.columns,
             chain=asset.chain,
             paused=asset.paused,
             placed=asset.placed,

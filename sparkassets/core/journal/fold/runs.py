@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from sparkassets.core.instants import unix
@@ -235,14 +235,21 @@ def _cleared(asset: AssetState, entry: SuccessEntry, scheduled: ClaimEntry | Non
 def _on_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
     """The asset as far on as its schedule has come."""
     cursor = further(asset.cursor, claim.request.cursor)
-    return replace(asset, watermarks={**asset.watermarks, **entry.watermarks}, cursor=cursor)
+    return _with_watermarks(replace(asset, cursor=cursor), entry.watermarks, claim)
+
+
+def _with_watermarks(asset: AssetState, read: Mapping[str, str], claim: ClaimEntry) -> AssetState:
+    """The asset as far on as a run came in what it reads of its inlets, and by which columns."""
+    pins = claim.request.pins
+    columns = {name: pins[name].column for name in read if name in pins}
+    return replace(asset, watermarks={**asset.watermarks, **read}, columns={**asset.columns, **columns})
 
 
 def _read_on(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
     """The asset after a backfill appended what came above its watermarks, which a later run would append once more."""
     pins, known = claim.request.pins, asset.watermarks
     read = {name: mark for name, mark in entry.watermarks.items() if name in pins and pins[name].low == known.get(name)}
-    return replace(asset, watermarks={**known, **read}) if read else asset
+    return _with_watermarks(asset, read, claim) if read else asset
 
 
 def further(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:

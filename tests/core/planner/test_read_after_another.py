@@ -1,0 +1,73 @@
+"""``read: {after: a}`` becomes ``{after: b}``: how far a was read says nothing of b."""
+
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.spec.model import InletSpec, ReadAfter
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import Append, Upsert
+from tests.builders import Story, asset, project, source
+
+
+def read(how, write):
+    inlet = InletSpec("s", "", None, read=how)
+    return source("s", by=None), asset("a", inlet, by=None, strategy=LatestOnly(), write=write)
+
+
+def told(write, column="at") -> Story:
+    """What has read ``s`` up to a value of a column."""
+    story = Story(project(*read(ReadAfter(column), write)))
+    story.observed("s", table_id="t", version=3)
+    story.succeed("a", story.claim(story.plan().runs[0]), watermarks={"s": "7"})
+    story.observed("s", table_id="t", version=4)
+    return story
+
+
+def pin(story):
+    (run,) = story.plan().runs
+    return run.request.pins["s"], run
+
+
+def test_the_same_column_goes_on():
+    found, _ = pin(told(Append()))
+    assert (found.low, found.column) == ("7", "at")
+
+
+def test_another_column_is_read_anew_where_rows_take_the_place_of_rows():
+    story = told(Upsert(keys=("id",)))
+    story.change(*read(ReadAfter("id"), Upsert(keys=("id",))))
+    found, run = pin(story)
+    assert (found.low, found.column, run.request.rebuilds) == (None, "id", True)
+    assert "reads all of s anew: it was read above the highest at before, not above the highest id" in run.reason
+    story.succeed("a", story.claim(run), watermarks={"s": "70"})
+    story.observed("s", table_id="t", version=5)
+    found, _ = pin(story)
+    assert (found.low, found.column) == ("70", "id")
+
+
+def test_another_column_is_refused_where_rows_would_be_there_twice():
+    story = told(Append())
+    story.change(*read(ReadAfter("id"), Append()))
+    assert story.plan().runs == ()
+    (said,) = story.waits("a")
+    assert said == (
+        "what is new of s is not told: it was read above the highest at before, not above the highest id; to read all "
+        "of it anew would append its rows twice: read it above the highest at again, or drop the table of a to begin "
+        "anew"
+    )
+    story.change(*read(ReadAfter("at"), Append()))
+    found, _ = pin(story)
+    assert found.low == "7"
+
+
+def test_who_takes_over_does_not_take_one_for_the_other():
+    story = told(Append())
+    dead = story.claim(story.plan().runs[0])
+    story.change(*read(ReadAfter("id"), Append()))
+    (run,) = story.plan(gone={dead}).runs
+    assert (run.request.pins["s"].low, run.request.pins["s"].column) == ("7", "at")
+
+
+def test_a_snapshot_keeps_the_column():
+    story = told(Append())
+    known = decode(encode(story.state), journal_id="journal").assets["a"]
+    assert known.columns == {"s": "at"}
+    assert known == story.state.assets["a"]
