@@ -20,6 +20,7 @@ COMMANDS = {
     "init": "Write a small project that runs.",
     "validate": "Check the whole project.",
     "schema": "Print the JSON Schema of a project's files.",
+    "test": "Run the tests in the project's `tests` folder.",
     "graph": "Show assets, what they read and what triggers them.",
     "preview": "Show the next runs that time alone starts.",
     "align": "Show which run of one timetable belongs to a run of another.",

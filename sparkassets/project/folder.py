@@ -46,7 +46,7 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
     Raises:
         SpecError: With every problem of every file, in order of place.
     """
-    reader = _Reader(root, trace)
+    reader = Reader(root, trace)
     project_file = reader.file(root / PROJECT_FILE)
     if project_file is None:
         raise SpecError(reader.problems)
@@ -73,7 +73,7 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
     )
 
 
-def _declared(project: ProjectDraft, reader: _Reader, env: Mapping[str, str]) -> DeclaredAssets:
+def _declared(project: ProjectDraft, reader: Reader, env: Mapping[str, str]) -> DeclaredAssets:
     """The assets that modules of the allowed packages declare."""
 
     def imported(modules: Sequence[PythonFile]) -> Imported:
@@ -90,7 +90,7 @@ def _declared(project: ProjectDraft, reader: _Reader, env: Mapping[str, str]) ->
     return declared_assets(files, imported, environment=env) if files else DeclaredAssets(())
 
 
-class _Reader:
+class Reader:
     """Reads text files; what is no UTF-8 becomes a problem.
 
     Attributes:
@@ -166,14 +166,14 @@ def _label(path: Path) -> str:
     return min(os.path.relpath(path), str(path), key=len)
 
 
-def _asset_paths(project: ProjectDraft, reader: _Reader) -> Iterable[Path]:
+def _asset_paths(project: ProjectDraft, reader: Reader) -> Iterable[Path]:
     """The files of the `assets` folders, by name within a folder; of the project's folder itself no subfolders."""
     found: dict[Path, None] = {}
     for index, entry in enumerate(project.keys.assets):
         path = Path(os.path.normpath(reader.root / entry))
         names = reader.names(path)
         if names is not None:
-            found |= dict.fromkeys(_yaml_files(path, names, reader, deep=path != reader.root))
+            found |= dict.fromkeys(yaml_files(path, names, reader, deep=path != reader.root))
         elif reader.exists(path):
             found[path] = None
         elif (at := project.at / "assets").exists:
@@ -182,7 +182,7 @@ def _asset_paths(project: ProjectDraft, reader: _Reader) -> Iterable[Path]:
     return found
 
 
-def _yaml_files(folder: Path, names: list[str], reader: _Reader, *, deep: bool) -> Iterator[Path]:
+def yaml_files(folder: Path, names: list[str], reader: Reader, *, deep: bool) -> Iterator[Path]:
     """Those of a folder and of the folders in it; where a link leads back to a folder around it, it is not followed."""
     for name in names:
         if name.startswith("."):
@@ -190,12 +190,12 @@ def _yaml_files(folder: Path, names: list[str], reader: _Reader, *, deep: bool) 
         if name.endswith("/"):
             below = folder / name
             if deep and not (below.is_symlink() and folder.resolve().is_relative_to(below.resolve())):
-                yield from _yaml_files(below, reader.names(below) or [], reader, deep=deep)
+                yield from yaml_files(below, reader.names(below) or [], reader, deep=deep)
         elif name.endswith(_YAML):
             yield folder / name
 
 
-def _python_files(project: ProjectDraft, reader: _Reader) -> dict[str, PythonFile]:
+def _python_files(project: ProjectDraft, reader: Reader) -> dict[str, PythonFile]:
     """The modules of the allowed packages by their dotted names; of two with one name that in the project's folder."""
     found: dict[str, PythonFile] = {}
     for package in project.keys.python:
@@ -209,7 +209,7 @@ def _python_files(project: ProjectDraft, reader: _Reader) -> dict[str, PythonFil
     return found
 
 
-def _module_paths(folder: Path, reader: _Reader) -> Iterator[Path]:
+def _module_paths(folder: Path, reader: Reader) -> Iterator[Path]:
     """The modules in a package and in those below it, by name within a folder."""
     for name in reader.names(folder) or []:
         if name.endswith("/"):
@@ -222,7 +222,7 @@ def _module_paths(folder: Path, reader: _Reader) -> Iterator[Path]:
 
 
 def _code(
-    project: ProjectDraft, assets: AssetFiles, reader: _Reader, declared: Mapping[str, Declared]
+    project: ProjectDraft, assets: AssetFiles, reader: Reader, declared: Mapping[str, Declared]
 ) -> tuple[dict[str, SourceFile | None], dict[str, Module], dict[str, Function]]:
     """The SQL files and the modules that the assets want, as far as they exist, and the functions that declare assets.
 
@@ -260,7 +260,7 @@ def _with_parts(module: Module, function: str, parts: Mapping[str, str]) -> Modu
     return replace(module, functions={**module.functions, function: replace(known, parts=parts)}) if known else module
 
 
-def _source(name: str, project: ProjectDraft, reader: _Reader) -> tuple[str, bool] | None:
+def _source(name: str, project: ProjectDraft, reader: Reader) -> tuple[str, bool] | None:
     """The text of a module of the allowed packages, and whether it is a package; None for any other."""
     if not is_allowed(name, project):
         return None
@@ -270,7 +270,7 @@ def _source(name: str, project: ProjectDraft, reader: _Reader) -> tuple[str, boo
     return None
 
 
-def _first(paths: Iterable[str], reader: _Reader) -> dict[str, SourceFile | None]:
+def _first(paths: Iterable[str], reader: Reader) -> dict[str, SourceFile | None]:
     """The first of these files that is there, by its path; None where it cannot be read."""
     for path in paths:
         file = reader.file(reader.root / path)
@@ -279,7 +279,7 @@ def _first(paths: Iterable[str], reader: _Reader) -> dict[str, SourceFile | None
     return {}
 
 
-def _module(name: str, reader: _Reader) -> Module | None:
+def _module(name: str, reader: Reader) -> Module | None:
     """The module in the project's folder or beside it."""
     for base, path in _places(name, reader):
         if file := reader.file(path, is_python=True):
@@ -289,7 +289,7 @@ def _module(name: str, reader: _Reader) -> Module | None:
     return None
 
 
-def _places(name: str, reader: _Reader) -> Iterator[tuple[Path, Path]]:
+def _places(name: str, reader: Reader) -> Iterator[tuple[Path, Path]]:
     """Where a module may be, in the project's folder or beside it: the folder, and the file; the first counts."""
     relative = name.replace(".", "/")
     for base in (reader.root, reader.root.parent):

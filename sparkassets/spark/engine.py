@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -36,19 +36,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+Opening = Callable[["SparkSession", RunOrder], ReadInlets]
+
+
 class SparkEngine:
     """Computes runs in one Spark session; implements `ports.Engine`.
 
     Args:
         project: Its settings are for a session that is started here; functions may come from its packages.
         session: As of a `Workplace`.
+        opening: Gives the inlets of a run; by default as they are where they are written.
 
     Attributes:
         workplace: Where it computes, and what is computed is written.
     """
 
-    def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
+    def __init__(
+        self, project: ProjectSpec, session: SparkSession | None = None, *, opening: Opening | None = None
+    ) -> None:
         self._project = project
+        self._opening = opening or read_inlets
         self.workplace = Workplace(session, name=f"sparkassets-{project.name}", settings=project.spark)
 
     def start(self) -> None:
@@ -76,7 +83,7 @@ class SparkEngine:
         with self.workplace.work(order) as (shared, work), folder.kept_if_it_ends_well() if folder else nullcontext():
             try:
                 session = of_one_run(shared) if isinstance(order.asset.body, PythonBody) else shared
-                inlets = read_inlets(session, order)
+                inlets = self._opening(session, order)
                 work.check(order.run)
                 marks = list(inlets.marks)
                 context = context_of(

@@ -87,7 +87,7 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
                         hint=f"read it `after: {pin.column}` again until the run that never ended is settled",
                     )
                 frame = _open(session, order, name, read)
-                frame, read.watermarks[name] = _above(frame, inlet=inlet, column=column, overlap=overlap, low=pin.low)
+                frame, read.watermarks[name] = above(frame, inlet=inlet, column=column, overlap=overlap, low=pin.low)
             case None:
                 frame = _open(session, order, name, read)
         read.frames[name] = frame
@@ -164,7 +164,7 @@ def _iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
     return read_version(session, table, table.version(), path=path)[0]
 
 
-def _above(
+def above(
     frame: DataFrame, *, inlet: InletSpec, column: str, overlap: Duration | None, low: str | None
 ) -> tuple[DataFrame, Watermark]:
     """The rows above ``low``, or from ``overlap`` below it on, up to the newest value there is now, and both bounds."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from sparkassets.core.partitions import FIXED
 from sparkassets.core.phrases import listing, shown
-from sparkassets.core.spec import files
+from sparkassets.core.spec import case_files, files
 from sparkassets.core.spec.document import At, Document, Path
 from sparkassets.core.spec.kinds import EXPECTED
 from sparkassets.core.spec.not_yet import refused_key
@@ -37,6 +37,13 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[o
         "write.upsert": files.UpsertMap,
         "write.upsert.history": files.HistoryMap,
         "write.publish": files.PublishMap,
+    },
+    case_files.CaseFile: {
+        "": case_files.CaseFile,
+        "given.*": case_files.GivenMap,
+        "expect": case_files.ExpectMap,
+        "steps": case_files.StepMap,
+        "steps.events": case_files.EventMap,
     },
     files.ProjectFile: {"": files.ProjectFile, "defaults": files.DefaultsMap, "budget": files.BudgetMap},
 }
@@ -221,8 +228,12 @@ def _general(path: Path) -> str:
     match path:
         case ("partition", int(), *rest):
             path = ("partition", *rest)
+        case ("steps", int(), "events", int(), *rest):
+            path = ("steps", "events", *rest)
+        case ("steps", int(), *rest):
+            path = ("steps", *rest)
     steps = [str(step) for step in path]
-    if len(steps) > 1 and steps[0] in ("inlets", "outlets"):
+    if len(steps) > 1 and steps[0] in ("inlets", "outlets", "given"):
         steps[1] = "*"
     return ".".join(steps)
 
@@ -253,6 +264,8 @@ def _owner(path: Path, model: type[BaseModel], data: dict[str, Any]) -> str:
             name = data.get("asset")
             if model is files.ProjectFile:
                 return "the project file"
+            if model is case_files.CaseFile:
+                return f"test {data['test']!r}" if isinstance(data.get("test"), str) else "this test"
             return f"asset {name!r}" if isinstance(name, str) else "this asset"
         case ("inlets", inlet):
             return f"inlet {inlet!r}"

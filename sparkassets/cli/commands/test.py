@@ -1,0 +1,90 @@
+"""``sparkassets test``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.planner.wording import plural
+from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from sparkassets.core.cases import Case
+    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.testing import CaseResult
+
+
+@click.command("test")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@project_option
+@json_option
+def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
+    """Run the tests in the project's `tests` folder.
+
+    A NAME is that of a test or of the asset that it looks at, and may hold `*`; without any, all run. Those of rows
+    compute in Spark, on the rows that they give, and write nothing; those of steps say when assets run, and need no
+    Spark. Exit code 1 when one does not pass.
+    With --json: {"tests": [{test, asset, file, line, outcome, message, seconds}]}.
+    """
+    from sparkassets.project.cases import load_cases
+    from sparkassets.testing import run_cases
+
+    project = open_project(folder).spec
+    cases = _chosen(load_cases(project, os.environ), names, project)
+    results = []
+    terminal = Terminal.of(sys.stdout)
+    for result in run_cases(project, cases):
+        results.append(result)
+        if not as_json:
+            terminal.print(*_lines(result))
+    failed = sum(not each.passed for each in results)
+    if as_json:
+        print_json({"tests": [_document(each) for each in results]})
+    else:
+        told = f"{plural(len(results), 'test')}, {failed or 'none'} failed"
+        terminal.print(told if results else "there are no tests: write one to tests/<name>.yml in the project's folder")
+    return 1 if failed else 0
+
+
+def _chosen(cases: tuple[Case, ...], names: tuple[str, ...], project: ProjectSpec) -> list[Case]:
+    from sparkassets.core.suggestions import did_you_mean
+
+    def about(case: Case) -> tuple[str, str]:
+        return case.name, getattr(case, "asset", "")
+
+    for name in names:
+        if not any(fnmatchcase(each, name) for case in cases for each in about(case)):
+            known = [each for case in cases for each in about(case) if each]
+            raise InputError(f"no test {name!r} in project {project.name!r}", hint=did_you_mean(name, known))
+    return [
+        case for case in cases if not names or any(fnmatchcase(each, name) for name in names for each in about(case))
+    ]
+
+
+def _lines(result: CaseResult) -> list[str]:
+    sign = "✓" if result.passed else "✗"
+    about = f" ({result.about})" if result.about else ""
+    head = f"{sign} {result.name}{about}  {result.seconds:.1f} s"
+    if result.passed:
+        return [head]
+    return [head, f"  {result.location}", *(f"  {line}" for line in result.message.splitlines())]
+
+
+def _document(result: CaseResult) -> dict[str, object]:
+    return {
+        "test": result.name,
+        "asset": result.about or None,
+        "file": result.location.file,
+        "line": result.location.line,
+        "outcome": result.outcome,
+        "message": result.message or None,
+        "seconds": round(result.seconds, 3),
+    }

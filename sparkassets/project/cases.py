@@ -1,0 +1,32 @@
+"""The tests of a project's assets: where their files are, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from sparkassets.core.cases import Case, read_cases
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.errors import SpecError
+from sparkassets.project.folder import Reader, yaml_files
+from sparkassets.project.traces import Trace
+
+FOLDER: Final = "tests"
+"""In the project's folder."""
+
+
+def load_cases(project: ProjectSpec, env: Mapping[str, str]) -> tuple[Case, ...]:
+    """The tests in the project's ``tests`` folder, by file; none where there is no such folder.
+
+    Raises:
+        SpecError: With every problem of every file.
+    """
+    root = Path(project.root)
+    reader = Reader(root, Trace())
+    names = reader.names(root / FOLDER)
+    paths = yaml_files(root / FOLDER, names, reader, deep=True) if names is not None else ()
+    files = [file for path in paths if (file := reader.file(path))]
+    if reader.problems:
+        raise SpecError(reader.problems)
+    return read_cases(files, project=project, environment=env)

@@ -1,0 +1,108 @@
+"""A project in a folder of its own: its real runs, on a state and tables that go with the test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sparkassets.core.cases import Given
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SourceSpec
+from sparkassets.errors import InputError, Location
+from sparkassets.project import load
+from sparkassets.wiring.project import Project
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sparkassets.core.results import Summary
+
+
+class ProjectUnderTest(Project):
+    """A project whose state and tables are in a temporary folder, whatever its files say.
+
+    Sources that are read are Delta tables there, which `give` writes; those that are known by their events alone stay
+    so (`add_event`). Everything else is as it is in earnest: plans, runs, events, coverage.
+
+    Args:
+        folder: Holds ``project.yml``.
+        place: The temporary folder.
+        spark: The session that runs go in.
+        env: Variables for ``${…}``; by default the process's own.
+
+    Raises:
+        SpecError: Something is wrong with its files; holds every problem.
+    """
+
+    def __init__(
+        self, folder: str | Path, *, place: Path, spark: SparkSession, env: Mapping[str, str] | None = None
+    ) -> None:
+        spec = load(Path(folder), os.environ if env is None else env)
+        super().__init__(_placed(spec, place))
+        self._spark = spark
+
+    def give(
+        self,
+        source: str,
+        rows: Sequence[Mapping[str, Any]] | DataFrame,
+        *,
+        columns: Mapping[str, str] | None = None,
+        mode: Literal["overwrite", "append"] = "overwrite",
+    ) -> None:
+        """Writes rows of a source, as whoever writes it would.
+
+        Args:
+            source: Its name.
+            rows: A row each, or a frame; dates and times are text.
+            columns: Types of columns that the source does not declare.
+            mode: Whether they take the place of its rows, or come to them.
+
+        Raises:
+            InputError: There is no such source, or it is known by its events alone.
+        """
+        from pyspark.sql import DataFrame
+
+        from sparkassets.testing.rows import frame_of
+
+        asset = self.asset(source)
+        if asset.source is None or asset.storage is None:
+            told = "is computed by its runs" if asset.source is None else "is only known by its events"
+            raise InputError(f"{source!r} {told}: no rows of it can be given")
+        if not isinstance(rows, DataFrame):
+            types = {**asset.columns, **(columns or {})}
+            rows = frame_of(self._spark, asset, Given(Location("the test"), tuple(rows), types))
+        rows.write.format("delta").mode(mode).save(asset.storage.path)
+
+    def run(self, spark: SparkSession | None = None, *, at: datetime | str | None = None, **options: Any) -> Summary:  # noqa: ANN401
+        """As `Project.run`, in the session of the tests."""
+        return super().run(spark or self._spark, at=at, **options)
+
+    def table(self, asset: str) -> DataFrame:
+        """The rows of an asset, or of a source, as they are now.
+
+        Raises:
+            InputError: There is no such asset, or it has no table yet.
+        """
+        found = self.asset(asset)
+        path = found.storage.path if found.storage is not None else None
+        if path is None or not (Path(path) / "_delta_log").is_dir():
+            raise InputError(f"{asset!r} has no table yet")
+        return self._spark.read.format("delta").load(path)
+
+
+def _placed(spec: ProjectSpec, place: Path) -> ProjectSpec:
+    """The project with all that it reads and writes in a folder."""
+    assets = {name: _asset(asset, place / "tables" / name) for name, asset in spec.assets.items()}
+    return replace(spec, state=str(place / "state"), warehouse=str(place / "tables"), assets=assets)
+
+
+def _asset(asset: AssetSpec, table: Path) -> AssetSpec:
+    source = asset.source
+    if source is not None and source.kind != "events":
+        source = SourceSpec("delta", settle_seconds=source.settle_seconds)
+    storage = None if asset.storage is None else replace(asset.storage, path=str(table))
+    return replace(asset, storage=storage, source=source)

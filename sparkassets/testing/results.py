@@ -1,0 +1,104 @@
+"""How a test ended, and in what the rows differ from those expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from sparkassets.errors import Location
+from sparkassets.frozen import frozen
+
+MOST_SHOWN: Final = 20
+"""Rows of a difference that are shown, of each kind."""
+
+MOST_WIDE: Final = 60
+"""Characters of a value that are shown."""
+
+Row = Mapping[str, Any]
+
+
+@frozen
+class CaseResult:
+    """How one test ended.
+
+    Attributes:
+        outcome: ``failed`` where something else came than was expected, ``error`` where the test could not be done.
+        message: Why it did not pass, in as many lines as it takes.
+        seconds: That it took.
+    """
+
+    name: str
+    location: Location
+    about: str
+    outcome: Literal["passed", "failed", "error"]
+    message: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether all came as expected."""
+        return self.outcome == "passed"
+
+
+def difference(expected: Sequence[Row], found: Sequence[Row], *, tolerance: float = 0.0) -> str:
+    """In what rows differ from those that were expected, in whatever order, as lines; empty where they do not.
+
+    Args:
+        expected: Rows of equal columns.
+        found: Those that came, of these columns.
+        tolerance: How far numbers may be off; NaN is equal to itself.
+    """
+    left = list(found)
+    missing = [row for row in expected if not _taken(row, left, tolerance)]
+    if not missing and not left:
+        return ""
+    columns = list((missing or left)[0])
+    counted = f"{_rows(len(missing))} missing, {len(left):,} unexpected, {len(expected) - len(missing):,} as expected"
+    lines = [*_signed("-", missing), *_signed("+", left)]
+    return "\n".join([counted, *_table(["", *columns], [[sign, *map(_shown, row.values())] for sign, row in lines])])
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row" if count == 1 else f"{count:,} rows"
+
+
+def _signed(sign: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    for row in rows[:MOST_SHOWN]:
+        yield sign, row
+    if len(rows) > MOST_SHOWN:
+        rest = f"and {len(rows) - MOST_SHOWN:,} more"
+        yield sign, dict.fromkeys(rows[0], "") | {next(iter(rows[0])): rest}
+
+
+def _taken(row: Row, left: list[Row], tolerance: float) -> bool:
+    """Takes an equal row out of those that are left."""
+    for index, other in enumerate(left):
+        if all(_equal(value, other[name], tolerance) for name, value in row.items()):
+            del left[index]
+            return True
+    return False
+
+
+def _equal(one: object, other: object, tolerance: float) -> bool:
+    if isinstance(one, float | int | Decimal) and isinstance(other, float | int | Decimal):
+        if isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other):
+            return True
+        if isinstance(one, bool) or isinstance(other, bool) or not tolerance:
+            return one == other
+        return abs(float(one) - float(other)) <= tolerance
+    return one == other
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "NULL"
+    text = str(value)
+    return text if len(text) <= MOST_WIDE else f"{text[: MOST_WIDE - 1]}…"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    for row in [head, *rows]:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,305 @@
+"""Tests of rows: the asset's own SQL or function over given rows, computed as a run does, and written nowhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.cases import Given, RowCase
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.runs import Pin
+from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.writes import Publish
+from sparkassets.errors import InputError, RunError, SparkAssetsError
+from sparkassets.ports import RunOrder
+from sparkassets.testing.results import difference
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sparkassets.spark.reader import ReadInlets
+
+_TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
+
+
+class RowTests:
+    """Computes what tests of rows ask for, in one session.
+
+    Args:
+        project: Whose assets they are.
+        session: Where; None takes the active one, else starts a small one, which `close` stops.
+    """
+
+    def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
+        from sparkassets.spark import SparkEngine
+
+        self._folder = TemporaryDirectory(prefix="sparkassets-test-")
+        self._project = replace(project, spark={**_SMALL, **project.spark})
+        self._case: RowCase | None = None
+        self._engine = SparkEngine(self._project, session, opening=self._given)
+        self._engine.start()
+
+    def close(self) -> None:
+        """Lets go of the session, and of all that was written."""
+        self._engine.close()
+        self._folder.cleanup()
+
+    def run(self, case: RowCase, number: int) -> str:
+        """Why the test does not pass; empty where it does.
+
+        Raises:
+            SparkAssetsError: It cannot be done.
+        """
+        from sparkassets.spark.computation import own
+
+        self._case = case
+        order = self._order(case, Path(self._folder.name) / str(number))
+        try:
+            self._write_before(case, order)
+            computed = self._engine.compute(order, attempt=1)
+            frames = {each.asset.name: own(computed, each.asset.name) for each in order.written}
+            if case.expected.error:
+                for each in frames.values():
+                    each.frame.collect()
+        except SparkAssetsError as error:
+            return _of_error(case, error)
+        if case.expected.error:
+            return f"expected it to fail with {case.expected.error!r}, but it succeeded"
+        told = [self._compared(case, name, frames[name].frame, rows) for name, rows in case.expected.tables.items()]
+        return "\n".join(filter(None, told))
+
+    # ------------------------------------------------------------------ what is given
+
+    def _order(self, case: RowCase, folder: Path) -> RunOrder:
+        """The run, as a driver orders it."""
+        project, asset = self._project, self._placed(self._project.assets[case.asset], folder)
+        if case.params is not None:
+            asset = replace(asset, params=case.params, fan=None)
+        inlets = {name: self._placed(project.as_read(asset, name), folder) for name in asset.inlets}
+        order = RunOrder(
+            asset=asset,
+            run=f"test-{case.name}",
+            app_id=f"test/{asset.name}",
+            token=1,
+            blocks=case.blocks,
+            pins={name: self._pin(asset, each) for name, each in asset.inlets.items()},
+            inlets=inlets,
+            interval=_aware(case.interval),
+            schedule_date=case.at,
+            events={},
+        )
+        outlets = (replace(order, asset=self._placed(project.assets[name], folder)) for name in asset.outlets)
+        return replace(order, outlets=tuple(outlets))
+
+    def _placed(self, asset: AssetSpec, folder: Path) -> AssetSpec:
+        """The asset with its table in a folder of the test's own."""
+        if asset.storage is None:
+            return asset
+        return replace(asset, storage=replace(asset.storage, path=str(folder / asset.name)))
+
+    def _pin(self, asset: AssetSpec, inlet: InletSpec) -> Pin:
+        """What of the inlet is read."""
+        if self._case is None:
+            raise TypeError("a pin is of a test")
+        needed = self._project.dependency(asset, inlet)
+        parts = needed.up(self._case.blocks) if needed.is_mapped else EVERYTHING
+        given = self._case.given.get(inlet.name)
+        return Pin(inlet.uri, parts=parts, low=given.after if given is not None else None)
+
+    def _given(self, session: SparkSession, order: RunOrder) -> ReadInlets:
+        """The inlets, of the given rows; mapped, and above the watermark, as a run reads them."""
+        from sparkassets.spark.reader import ReadInlets, above
+
+        read = ReadInlets()
+        for name, inlet in order.asset.inlets.items():
+            if inlet.waits_only or self._case is None:
+                continue
+            frame = frame_of(session, order.inlets[name], self._case.given[name])
+            match inlet.read:
+                case ReadChanges():
+                    frame = _as_changes(frame)
+                case ReadAfter(column, overlap):
+                    low = order.pins[name].low
+                    found = above(frame, inlet=inlet, column=column, overlap=overlap, low=low)
+                    frame, read.watermarks[name] = found
+                case None:
+                    frame = _mapped(frame, order.inlets[name], order.pins[name].parts)
+            read.frames[name] = frame
+        return read
+
+    def _write_before(self, case: RowCase, order: RunOrder) -> None:
+        """Writes the tables as they were before, where rows of them are given."""
+        for each in order.written:
+            given = case.given.get(each.asset.name)
+            if given is None or each.asset.storage is None:
+                continue
+            with self._engine.workplace.entered(each.asset) as session:
+                rows = frame_of(session, each.asset, given)
+                rows.write.format("delta").save(each.asset.storage.path)
+
+    # ------------------------------------------------------------------ what came
+
+    def _compared(self, case: RowCase, name: str, found: DataFrame, rows: Sequence[Mapping[str, Any]]) -> str:
+        """In what the rows of a table differ."""
+        asset = self._project.assets[name]
+        if isinstance(asset.write, Publish) and not found.columns:
+            return f"{name} writes files, of which there are no rows"
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        for column in columns:
+            if column not in found.columns:
+                hint = did_you_mean(column, found.columns)
+                return f"{name} has no column {column!r}" + (f"; {hint}" if hint else "")
+        if case.expected.only and (more := [each for each in found.columns if each not in columns]):
+            return f"{name} has more columns: {', '.join(more)}"
+        from sparkassets.spark.failures import run_error
+
+        chosen = found.select(*(found[each] for each in columns)) if columns else found
+        try:
+            came = [each.asDict(recursive=True) for each in chosen.collect()]
+        except Exception as error:
+            raise run_error(error, what=name) from error
+        wanted = _frame(found.sparkSession, rows, {}, owner="the expected rows", schema=chosen.schema).collect()
+        told = difference([each.asDict(recursive=True) for each in wanted], came, tolerance=case.expected.tolerance)
+        return f"{name}: {told}" if told else ""
+
+
+def frame_of(session: SparkSession, asset: AssetSpec, given: Given) -> DataFrame:
+    """The rows that are given of an asset, of their types.
+
+    Raises:
+        InputError: The type of a column is not known, or there is no such file.
+        RunError: A value is not of its column's type.
+    """
+    if given.file:
+        return _of_file(session, asset, given)
+    return _frame(session, given.rows, _typed(asset, given), owner=f"the rows of {asset.name!r}")
+
+
+_SMALL = {"sparkassets.small_data": "true"}
+"""A session that is started for tests alone."""
+
+
+def _of_error(case: RowCase, error: SparkAssetsError) -> str:
+    """Whether a failure was expected."""
+    wanted, told = case.expected.error, str(error)
+    if not wanted:
+        raise error
+    return "" if wanted in told else f"expected it to fail with {wanted!r}, but it failed with: {told}"
+
+
+def _aware(interval: tuple[int, int] | None) -> Any:  # noqa: ANN401
+    from sparkassets.core.instants import instant
+
+    return (instant(interval[0]), instant(interval[1])) if interval is not None else None
+
+
+def _typed(asset: AssetSpec, given: Given) -> dict[str, str]:
+    """Type by column: as declared, else as the first value of each column tells."""
+    types = dict(given.columns)
+    time = asset.partitioning.time
+    for row in given.rows:
+        for name, value in row.items():
+            if name in types or value is None:
+                continue
+            if name in CHANGE_COLUMNS:
+                types[name] = CHANGE_COLUMNS[name]
+            elif time is not None and name == time.column and isinstance(value, str) and _is_date(value):
+                types[name] = "date"
+            elif type(value) in _TYPES:
+                types[name] = _TYPES[type(value)]
+            else:
+                message = f"{given.location}: the type of the column {name!r} is not known"
+                raise InputError(message, hint=f"declare the columns of {asset.name!r}, or give 'columns'")
+    for row in given.rows:
+        for name in row.keys() - types.keys():
+            types[name] = "string"
+    if not types:
+        message = f"{given.location}: the columns of {asset.name!r} are not known"
+        raise InputError(message, hint=f"declare the columns of {asset.name!r}, or give 'columns'")
+    return types
+
+
+def _is_date(text: str) -> bool:
+    from datetime import date
+
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _frame(
+    session: SparkSession,
+    rows: Sequence[Mapping[str, Any]],
+    types: Mapping[str, str],
+    *,
+    owner: str,
+    schema: Any = None,  # noqa: ANN401
+) -> DataFrame:
+    """The rows as Spark's.
+
+    Raises:
+        RunError: A value is not of its column's type.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as sql
+
+    from sparkassets.spark.schemas import declared_schema
+
+    schema = declared_schema(session, types) if schema is None else schema
+    if not rows or not schema.names:
+        return session.createDataFrame([], schema)
+    texts = session.createDataFrame([(json.dumps(row, default=str),) for row in rows], "value string")
+    read = sql.from_json("value", schema, {"mode": "FAILFAST"})
+    frame = texts.select(read.alias("row")).select("row.*")
+    try:
+        found = frame.collect()
+    except PySparkException:
+        for row in rows:
+            try:
+                one = session.createDataFrame([(json.dumps(row, default=str),)], "value string")
+                one.select(read.alias("row")).collect()
+            except PySparkException:
+                told = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+                raise RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {told}") from None
+        raise
+    return session.createDataFrame(found, frame.schema)
+
+
+def _of_file(session: SparkSession, asset: AssetSpec, given: Given) -> DataFrame:
+    """The rows of a file."""
+    from sparkassets.spark.schemas import declared_schema
+
+    if not Path(given.file).is_file():
+        raise InputError(f"{given.location}: there is no file {given.file}")
+    kind = Path(given.file).suffix[1:]
+    columns = {**asset.columns, **given.columns}
+    reader = session.read.format(kind)
+    if columns and kind != "parquet":
+        reader = reader.schema(declared_schema(session, columns)).option("mode", "FAILFAST")
+    if kind == "csv":
+        reader = reader.option("header", value=True)
+    return reader.load(given.file)
+
+
+def _mapped(frame: DataFrame, asset: AssetSpec, parts: PartitionSet) -> DataFrame:
+    """The rows of the mapped partitions."""
+    from sparkassets.spark.predicates import belonging
+
+    owner = f"the inlet {asset.name!r}"
+    predicate = belonging(frame.schema, parts, partitioning=asset.partitioning, owner=owner)
+    return frame if predicate is None else frame.filter(predicate)
+
+
+def _as_changes(frame: DataFrame) -> DataFrame:
+    """The rows as changes: inserted by one commit, where the test does not tell."""
+    from pyspark.sql import functions as sql
+
+    told = {"_change_type": "'insert'", "_commit_version": "1L", "_commit_timestamp": "TIMESTAMP'2025-01-01'"}
+    return frame.withColumns({name: sql.expr(value) for name, value in told.items() if name not in frame.columns})

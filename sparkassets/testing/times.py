@@ -1,0 +1,83 @@
+"""Tests of when assets run: moments one after another, each with what came and what is to run; no Spark, no files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from sparkassets.core.cases import Step, TimeCase
+from sparkassets.core.instants import zoned
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.wording import plural
+from sparkassets.core.results import RunResult
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.testing.rehearsal import Rehearsal
+
+
+def run_times(project: ProjectSpec, case: TimeCase) -> str:
+    """Why the test does not pass, of the first moment that is not as expected; empty where it does.
+
+    Raises:
+        SparkAssetsError: It cannot be done: an event is wrong.
+    """
+    rehearsal = Rehearsal(project)
+    for step in case.steps:
+        told = list(_step(rehearsal, project, step))
+        if told:
+            return "\n".join([f"at {_when(step.at, project)} ({step.location}):", *(f"  {each}" for each in told)])
+    return ""
+
+
+def _step(rehearsal: Rehearsal, project: ProjectSpec, step: Step) -> Iterator[str]:
+    """What is not as expected of a moment."""
+    rehearsal.move_to(step.at)
+    rehearsal.failing.clear()
+    rehearsal.failing.update(step.fails)
+    if step.events:
+        rehearsal.add_events(step.events, name=str(step.location))
+    summary = rehearsal.run(at=step.at, check=False)
+    yield from (f"{name} cannot be looked at: {error}" for name, error in summary.faults)
+    if step.runs is not None:
+        yield from _unlike(project, step, summary.runs)
+    waiting = rehearsal.plan(at=step.at).waiting if step.waits else ()
+    for name, text in step.waits.items():
+        reasons = [each.reason for each in waiting if each.asset == name]
+        if not reasons:
+            yield f"{name} does not wait; expected it to, for {text!r}"
+        elif not any(text in reason for reason in reasons):
+            yield f"{name} waits for something else than {text!r}: {'; '.join(reasons)}"
+
+
+def _unlike(project: ProjectSpec, step: Step, runs: Sequence[RunResult]) -> Iterator[str]:
+    """In what the runs of a moment differ from those that were expected."""
+    expected = step.runs or {}
+    ran: dict[str, list[RunResult]] = {}
+    for run in runs:
+        ran.setdefault(run.asset, []).append(run)
+    for name, what in expected.items():
+        own, asset = ran.pop(name, []), project.assets[name]
+        if not own:
+            yield f"{name} does not run; expected {_told(asset, what)}"
+        elif isinstance(what, int) and len(own) != what:
+            yield f"{name} has {plural(len(own), 'run')}; expected {what}"
+        elif isinstance(what, PartitionSet):
+            blocks = PartitionSet.union(each.blocks for each in own)
+            if lacking := what - blocks:
+                yield f"{name} does not run for {_told(asset, lacking)}"
+            if more := blocks - what:
+                yield f"{name} runs for {_told(asset, more)} too"
+    for name, own in ran.items():
+        blocks = PartitionSet.union(each.blocks for each in own)
+        yield f"{name} runs, which is not expected: {_told(project.assets[name], blocks)}"
+    unexpected = (each for each in runs if each.status == "failed" and each.asset not in step.fails)
+    yield from (f"{each.asset} fails: {each.error}" for each in unexpected)
+
+
+def _told(asset: AssetSpec, what: PartitionSet | int | None) -> str:
+    if isinstance(what, PartitionSet) and asset.partitioning.is_partitioned:
+        return ", ".join(asset.partitioning.told(what, most=10))
+    return plural(what, "run") if isinstance(what, int) else "a run"
+
+
+def _when(at: datetime, project: ProjectSpec) -> str:
+    return zoned(at, project.timezone)
