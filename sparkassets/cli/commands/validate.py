@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -25,8 +26,11 @@ def command(folder: Path, as_json: bool) -> int:
     there is none. Warnings are about what is valid and probably not meant; the exit code is 0 with them.
     With --json: {"problems": [{file, line, column, message, hint}], "warnings": [likewise]}.
     """
+    from sparkassets.project.cases import load_cases
+
     try:
         project = open_project(folder, tables=True).spec
+        tests = load_cases(project, os.environ)
     except SpecError as error:
         if not as_json:
             raise
@@ -38,5 +42,6 @@ def command(folder: Path, as_json: bool) -> int:
     print_warnings(project.warnings)
     sources = sum(asset.source is not None for asset in project.assets.values())
     told = f"{plural(len(project.assets) - sources, 'asset')}, {plural(sources, 'source')}"
+    told += f", {plural(len(tests), 'test')}" if tests else ""
     sys.stdout.write(f"project {project.name!r} is valid: {told}\n")
     return 0

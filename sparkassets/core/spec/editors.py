@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
+from sparkassets.core.spec.case_files import CaseFile
 from sparkassets.core.spec.files import AssetFile, ProjectFile
 from sparkassets.core.spec.kinds import with_references
 
-Kind = Literal["project", "asset"]
+Kind = Literal["project", "asset", "test"]
 
+_MODELS: dict[Kind, type[BaseModel]] = {"project": ProjectFile, "asset": AssetFile, "test": CaseFile}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _CONDITIONS = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Condition"}}
 _TIME_FIELDS: dict[str, tuple[int, int, str | None]] = {
@@ -57,24 +59,25 @@ _HAND_WRITTEN = {
 
 
 def json_schema(kind: Kind | None = None) -> dict[str, Any]:
-    """The schema of one kind of file; without a kind, of both, told apart by the key ``project``.
+    """The schema of one kind of file; without a kind, of all, told apart by the keys ``project`` and ``test``.
 
     >>> json_schema("project")["$ref"]
     '#/$defs/ProjectFile'
     """
     _, generated = TypeAdapter.json_schemas(
-        [("asset", "validation", TypeAdapter(AssetFile)), ("project", "validation", TypeAdapter(ProjectFile))]
+        [(kind, "validation", TypeAdapter(model)) for kind, model in _MODELS.items()]
     )
     definitions = {**_tidy(with_references(generated["$defs"])), **_HAND_WRITTEN}
-    project, asset = {"$ref": "#/$defs/ProjectFile"}, {"$ref": "#/$defs/AssetFile"}
+    project, asset, test = ({"$ref": f"#/$defs/{model.__name__}"} for model in _MODELS.values())
     rules: dict[Kind | None, dict[str, Any]] = {
         "project": {"title": "sparkassets: the project file", **project},
         "asset": {"title": "sparkassets: an asset", **asset},
+        "test": {"title": "sparkassets: a test", **test},
         None: {
-            "title": "sparkassets: project.yml and asset files",
+            "title": "sparkassets: project.yml, asset files and tests",
             "if": {"required": ["project"]},
             "then": project,
-            "else": asset,
+            "else": {"if": {"required": ["test"]}, "then": test, "else": asset},
         },
     }
     used = sorted(_reached(rules[kind], definitions))

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, Discriminator
 from pydantic.fields import FieldInfo
 
-from sparkassets.core.spec import files
+from sparkassets.core.spec import case_files, files
 from sparkassets.core.spec.kinds import Expected, OfKind
 from sparkassets.core.spec.not_yet import KEYS
 
@@ -33,6 +33,11 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`upsert` of a write": files.UpsertMap,
     "`publish` of a write": files.PublishMap,
     "`history` of an upsert": files.HistoryMap,
+    "A test": case_files.CaseFile,
+    "`given` of a test: `given: {inlet: {…}}`": case_files.GivenMap,
+    "`expect` of a test as a map": case_files.ExpectMap,
+    "`steps` of a test": case_files.StepMap,
+    "`events` of a step": case_files.EventMap,
 }
 _HEAD: Final = """\
 # Every key

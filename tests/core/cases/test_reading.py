@@ -49,7 +49,8 @@ def test_of_what_has_no_partitions():
 def test_a_test_of_when_assets_run():
     (case,) = read(
         "test: waits\nsteps:\n  - at: 2025-01-03T06:00\n    events: [{asset: orders, partition: 2025-01-01}]\n"
-        "    runs: {daily: 2025-01-01, whole: true}\n    waits: {whole: later}\n  - {at: 2025-01-04, runs: {whole: 2}}\n"
+        "    runs: {daily: 2025-01-01, whole: true}\n    waits: {whole: later}\n"
+        "  - {at: 2025-01-04, runs: {whole: 2}}\n"
     )
     assert isinstance(case, TimeCase)
     first, second = case.steps

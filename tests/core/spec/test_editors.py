@@ -11,7 +11,12 @@ def test_it_names_its_dialect_and_tells_the_files_apart():
     schema = json_schema()
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["if"] == {"required": ["project"]}
-    assert (schema["then"], schema["else"]) == ({"$ref": "#/$defs/ProjectFile"}, {"$ref": "#/$defs/AssetFile"})
+    assert schema["then"] == {"$ref": "#/$defs/ProjectFile"}
+    assert schema["else"] == {
+        "if": {"required": ["test"]},
+        "then": {"$ref": "#/$defs/CaseFile"},
+        "else": {"$ref": "#/$defs/AssetFile"},
+    }
 
 
 def test_it_is_made_from_the_models():

@@ -1,0 +1,170 @@
+"""Tests of rows, computed in Spark; and the fixtures for pytest on a project's real runs."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from chispa import assert_df_equality
+
+from sparkassets.core.cases import read_cases
+from sparkassets.core.spec.document import SourceFile
+from sparkassets.errors import InputError
+from sparkassets.project import load
+from sparkassets.testing import run_cases
+from sparkassets.testing.project import ProjectUnderTest
+
+pytestmark = pytest.mark.spark
+
+ASSETS = """
+asset: orders
+source: csv
+path: landing/{day:%Y%m%d}/*.csv
+partition: {by: day, column: day}
+columns: {day: date, id: bigint, amount: "decimal(10,2)"}
+---
+asset: prices
+source: true
+path: prices
+---
+asset: daily
+partition: {by: day, column: day}
+params: {least: 0}
+sql: |
+  SELECT day, sum(amount) AS total, count(*) AS n FROM {{ inlets.orders }}
+  WHERE amount >= {{ params.least }} GROUP BY day
+---
+asset: changed
+write: {upsert: {keys: [id], newest_by: day}}
+inlets: {orders: {read: {after: day}}}
+strategy: latest_only
+sql: SELECT * FROM {{ inlets.orders }}
+---
+asset: priced
+sql: SELECT p.id, p.price, current_date() > DATE'2000-01-01' AS late FROM {{ inlets.prices }} p
+---
+asset: split
+outlets: {low: {}, high: {}}
+python: shop_functions:split
+inlets: [orders]
+"""
+FUNCTIONS = """
+def split(orders):
+    return {"low": orders.filter("amount < 2"), "high": orders.filter("amount >= 2")}
+"""
+ROWS = """
+given:
+  orders:
+    - {day: 2025-01-01, id: 1, amount: 5}
+    - {day: 2025-01-02, id: 2, amount: 1.25}
+    - {day: 2025-01-02, id: 3, amount: 2.5}
+"""
+CASES = f"""
+test: of its partition alone
+asset: daily
+partition: 2025-01-02
+{ROWS}
+expect: {{rows: [{{day: 2025-01-02, total: 3.75, n: 2}}], only: true}}
+---
+test: with other params
+asset: daily
+partition: 2025-01-01..2025-01-02
+params: {{least: 2}}
+{ROWS}
+expect: [{{day: 2025-01-02, n: 1}}, {{day: 2025-01-01, n: 1}}]
+---
+test: other rows
+asset: daily
+partition: 2025-01-01..2025-01-02
+{ROWS}
+expect: [{{day: 2025-01-02, total: 3.75}}, {{day: 2025-01-03, total: null}}]
+---
+test: no such column
+asset: daily
+partition: 2025-01-02
+{ROWS}
+expect: [{{totl: 3}}]
+---
+test: above the watermark
+asset: changed
+given: {{orders: {{rows: [{{day: 2025-01-01, id: 1}}, {{day: 2025-01-02, id: 2}}], after: 2025-01-01}}}}
+expect: [{{id: 2}}]
+---
+test: types by their values
+asset: priced
+given: {{prices: [{{id: 1, price: 2.5}}]}}
+expect: [{{id: 1, price: 2.5, late: true}}]
+---
+test: columns that are not there
+asset: priced
+given: {{prices: [{{id: 1}}]}}
+expect: {{error: price}}
+---
+test: no error
+asset: priced
+given: {{prices: [{{id: 1, price: 2.5}}]}}
+expect: {{error: price}}
+---
+test: outlets
+asset: split
+{ROWS}
+expect: {{outlets: {{low: [{{id: 2}}], high: [{{id: 1}}, {{id: 3}}]}}}}
+---
+test: of no type
+asset: daily
+partition: 2025-01-02
+given: {{orders: [{{day: soon}}]}}
+expect: []
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    conf = tmp_path / "conf"
+    (conf / "assets").mkdir(parents=True)
+    (conf / "project.yml").write_text("project: shop\npython: [shop_functions]\n")
+    (conf / "assets/all.yml").write_text(ASSETS)
+    (conf / "shop_functions.py").write_text(FUNCTIONS)
+    return conf
+
+
+def test_rows(spark, folder):
+    project = load(folder, {})
+    cases = read_cases([SourceFile("t.yml", "tests/t.yml", CASES)], project=project, environment={})
+    results = {each.name: (each.outcome, each.message) for each in run_cases(project, cases, spark=spark)}
+    passing = ["of its partition alone", "with other params", "above the watermark", "types by their values"]
+    passing += ["columns that are not there", "outlets"]
+    assert {name: results.pop(name) for name in passing} == dict.fromkeys(passing, ("passed", ""))
+    outcome, message = results.pop("other rows")
+    assert (outcome, message.splitlines()) == (
+        "failed",
+        [
+            "daily: 1 row missing, 1 unexpected, 1 as expected",
+            "   day         total",
+            "-  2025-01-03  NULL",
+            "+  2025-01-01  5.00",
+        ],
+    )
+    assert results.pop("no such column") == ("failed", "daily has no column 'totl'; did you mean 'total'?")
+    assert results.pop("no error") == ("failed", "expected it to fail with 'price', but it succeeded")
+    outcome, message = results.pop("of no type")
+    assert (outcome, message.startswith("daily: the rows of 'orders': ")) == ("error", True)
+    assert "day date" in message
+    assert not results
+    assert not (folder / "warehouse").exists()
+    assert not (folder / "state").exists()
+
+
+def test_a_project_under_test(spark, folder, tmp_path):
+    with ProjectUnderTest(folder, place=tmp_path / "place", spark=spark, env={}) as project:
+        project.give("orders", [{"day": "2025-01-01", "id": 1, "amount": 5}])
+        project.run(at="2025-01-03", select=["daily"])
+        expected = spark.createDataFrame([(date(2025, 1, 1), 1)], "day date, n bigint")
+        assert_df_equality(project.table("daily").select("day", "n"), expected, ignore_nullable=True)
+        project.give("orders", [{"day": "2025-01-02", "id": 2, "amount": 5}], mode="append")
+        assert [run.asset for run in project.run(at="2025-01-03", select=["daily"]).runs] == ["daily"]
+        assert project.table("daily").count() == 2
+        with pytest.raises(InputError, match="'daily' is computed by its runs: no rows of it can be given"):
+            project.give("daily", [])
+        with pytest.raises(InputError, match="'split' has no table yet"):
+            project.table("split")
+    assert not Path(folder, "state").exists()
