@@ -70,6 +70,7 @@ class Rehearsal(Driving, Announcing):
             explain_failure=lambda _, error: Explained(str(error)),
             volumes=_Volumes,
             feeds=_Feeds,
+            stored=lambda _: None,
         )
 
 
