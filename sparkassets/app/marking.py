@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sparkassets.app.backfilling import named_blocks
 from sparkassets.app.opened import Opened
 from sparkassets.core.instants import unix
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.errors import InputError
 from sparkassets.runtime.news import changed_specs, observe
@@ -39,18 +39,37 @@ class Marking(Opened):
         Raises:
             InputError: The asset is a source, its keys are wrong, some of them run, or the reason is missing.
         """
+        return self._mark(asset, kind, partitions, reason, verb="mark")
+
+    def accept(self, asset: str, *partitions: str, reason: str) -> Marked:
+        """Says that what is withheld is to be published although its validations fail; needs no Spark.
+
+        The next run computes it again and publishes it; once something new comes for it, it is judged anew.
+
+        Args:
+            asset: Its name.
+            partitions: Keys ``A..B`` or ``A``, inclusive; none for all that is withheld.
+            reason: Why, for people; without credentials.
+
+        Raises:
+            InputError: Some of them are not withheld, or run; the asset is a source, or the reason is missing.
+        """
+        return self._mark(asset, "accept", partitions, reason, verb="accept")
+
+    def _mark(self, asset: str, kind: MarkKind, partitions: Sequence[str], reason: str, *, verb: str) -> Marked:
         from sparkassets.core.journal.marks import Marked, MarkEntry
         from sparkassets.core.planner.marking import Marking as Asked
         from sparkassets.core.planner.marking import checked_reason, entries
         from sparkassets.core.planner.pending import meant
 
-        if self.runnable(asset, "mark").source is not None:
+        if self.runnable(asset, verb).source is not None:
             raise InputError(
-                f"asset {asset!r} is a source: others write it, so there is nothing to mark",
+                f"asset {asset!r} is a source: others write it, so there is nothing to {verb}",
                 hint="`sparkassets events add` tells of an update",
             )
-        spec = self._known("mark").assets[asset]
-        asked = Asked(spec, named_blocks(spec, partitions), kind, checked_reason(reason), self._adapters.user())
+        spec = self._known(verb).assets[asset]
+        blocks = EVERYTHING if kind == "accept" and not partitions else named_blocks(spec, partitions)
+        asked = Asked(spec, blocks, kind, checked_reason(reason), self._adapters.user())
         known: list[PartitionSet] = []
         asking: list[ClaimState] = []
 
@@ -61,7 +80,7 @@ class Marking(Opened):
             asking[:] = [link for each in own.asking for link in own.chains[each.slot] if link is not each]
             return entries(context, asked)
 
-        with self._opened("mark") as ledger:
+        with self._opened(verb) as ledger:
             ledger.commit(lambda state: changed_specs(self.spec, state))
             ledger.commit(lambda state: self._seen(state, asset))
             recorded = ledger.commit(decide)
@@ -69,7 +88,8 @@ class Marking(Opened):
         own = (each.entry for each in recorded if isinstance(each.entry, MarkEntry))
         made = PartitionSet.union(entry.blocks for entry in own if entry.asset == asset)
         settled = tuple(link.entry.run for link in asking if link.token not in left)
-        return Marked(asset, kind, asked.reason, asked.by, made, known[0] - made, settled)
+        rest = NOTHING if blocks.is_everything and kind == "accept" else known[0] - made
+        return Marked(asset, kind, asked.reason, asked.by, made, rest, settled)
 
     def _seen(self, state: State, asset: str) -> Sequence[Entry]:
         """What happened until now to the sources and to the tables of the asset and of what it reads.

@@ -31,6 +31,7 @@ COMMANDS = {
     "impact": "Show what follows, all the way down, if partitions change or are bad.",
     "lineage": "Show from what partitions were computed, back to the sources.",
     "mark": "Correct what is known of partitions without running them.",
+    "accept": "Publish what is withheld although its validations fail.",
     "pause": "Stop assets from running; what comes for them meanwhile is kept.",
     "resume": "Let paused assets run again.",
     "status": "Show what is known of every asset.",

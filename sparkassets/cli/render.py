@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import instant, unix, zoned
+from sparkassets.core.journal.withheld import told as withheld_by
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import few, series
 from sparkassets.core.planner.plan import Estimate, Note, Plan, PlannedRun, Waiting
-from sparkassets.core.planner.wording import labels, plural, unchanged_of
+from sparkassets.core.planner.wording import labels, plural, unchanged_of, withheld_of
 from sparkassets.core.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.preview import Preview
     from sparkassets.core.results import RunResult, Status, Summary
     from sparkassets.core.timetables import Slot
+    from sparkassets.core.validations import Verdict
 
 STATUS_STYLES = {
     "success": "green",
     "current": "green",
     "there": "green",
     "failed": "red",
+    "withheld": "red",
     "lost": "red",
     "cancelled": "yellow",
     "superseded": "yellow",
@@ -164,6 +167,10 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
     for result in summary.runs:
         if result.status == "failed":
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
+    for result in summary.withheld:
+        print_withheld(
+            f"{result.asset} {blocks_text(result.asset, result.withheld, project)}".rstrip(), result, terminal
+        )
     if summary.faults:
         terminal.print("", terminal.paint("sources and tables that could not be looked at:", "red"))
         rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
@@ -185,6 +192,23 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
             terminal.print(f"  {line}")
         if details:
             terminal.print(f"  the whole story: {details}")
+
+
+def print_withheld(name: str, run: RunResult | RunRecord, terminal: Terminal) -> None:
+    """Writes which rules withheld a run's blocks, and some of the rows."""
+    failed = [verdict for verdict in run.verdicts if verdict.outcome == "withheld"]
+    lines = wrap(f"{name} withheld: {clean(withheld_by(failed))}", terminal.width or sys.maxsize)
+    terminal.print("", *(terminal.paint(line, "red") for line in lines))
+    print_samples(failed, terminal)
+
+
+def print_samples(verdicts: Sequence[Verdict], terminal: Terminal) -> None:
+    """Writes some of the rows that fail, a line each."""
+    for verdict in verdicts:
+        for sample in verdict.samples:
+            values = ", ".join(f"{name}={value}" for name, value in sample.items())
+            for line in wrap(clean(f"{verdict.rule}: {values}"), (terminal.width or sys.maxsize) - 2):
+                terminal.print(f"  {line}")
 
 
 def print_preview(previews: Sequence[Preview], now: datetime, terminal: Terminal) -> None:
@@ -263,10 +287,13 @@ def blocks_text(asset: str, blocks: PartitionSet, project: ProjectSpec, *, whole
     return series(spec.partitioning.told(blocks)) if whole else labels(blocks, spec.partitioning)
 
 
-def unchanged_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
-    """How many of a run's blocks came out as they were; empty for none."""
+def came_out_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
+    """How many of a run's blocks are withheld, and came out as they were; empty for none."""
     spec = project.assets.get(run.asset)
-    return unchanged_of(run.unchanged, run.blocks, spec.partitioning) if spec is not None else ""
+    if spec is None:
+        return ""
+    withheld = withheld_of(run.withheld, run.blocks, spec.partitioning)
+    return ", ".join(filter(None, [withheld, unchanged_of(run.unchanged, run.blocks, spec.partitioning)]))
 
 
 def number(value: int | None) -> str:
@@ -293,11 +320,11 @@ def _waiting(item: Waiting, project: ProjectSpec, style: str, *, whole: bool) ->
 
 def _ended(result: RunResult, project: ProjectSpec) -> Row:
     status = "adopted" if result.adopted else _in_words(result.status)
-    told = ", ".join(filter(None, [status, unchanged_text(result, project)]))
+    told = ", ".join(filter(None, [status, came_out_text(result, project)]))
     return [
         result.asset,
         blocks_text(result.asset, result.blocks, project),
-        Cell(told, STATUS_STYLES.get(result.status, "")),
+        Cell(told, STATUS_STYLES.get("withheld" if result.withheld else result.status, "")),
         number(result.rows),
         f"{result.seconds:.1f}",
     ]

@@ -9,7 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
-from sparkassets.cli.render import STATUS_STYLES, blocks_text, unchanged_text
+from sparkassets.cli.render import STATUS_STYLES, blocks_text, came_out_text
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
@@ -187,7 +187,7 @@ def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> s
     facts = [f"{result.seconds:.1f} s"]
     if result.rows is not None:
         facts.insert(0, plural(result.rows, "row"))
-    if told := unchanged_text(result, project):
+    if told := came_out_text(result, project):
         facts.append(told)
     if result.adopted:
         facts.append(f"recorded {result.adopted}, which was found in the target")

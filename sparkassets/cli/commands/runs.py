@@ -14,11 +14,12 @@ from sparkassets.cli.options import json_option, last_option, open_project, proj
 from sparkassets.cli.render import (
     STATUS_STYLES,
     blocks_text,
+    came_out_text,
     clock,
     interval_text,
     number,
     print_failure,
-    unchanged_text,
+    print_withheld,
 )
 from sparkassets.cli.tables import Cell, Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
@@ -65,17 +66,19 @@ def command(folder: Path, asset: str | None, status: RunStatus | None, last: int
     for run in runs:
         if run.status == "failed":
             print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
+        if run.withheld:
+            print_withheld(run.run, run, terminal)
     return 0
 
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
-    told = ", ".join(filter(None, ["adopted" if run.adopted else run.status, unchanged_text(run, project)]))
+    told = ", ".join(filter(None, ["adopted" if run.adopted else run.status, came_out_text(run, project)]))
     return [
         clock(run.started, project, seconds=True),
         run.run,
         blocks_text(run.asset, run.blocks, project),
         "" if run.interval is None else interval_text(*map(instant, run.interval), timezone=project.timezone),
-        Cell(told, STATUS_STYLES[run.status]),
+        Cell(told, STATUS_STYLES["withheld" if run.withheld else run.status]),
         number(run.rows),
         "" if run.seconds is None else f"{run.seconds:.1f}",
     ]

@@ -10,14 +10,14 @@ import click
 
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, clock, in_words, print_failure
-from sparkassets.cli.tables import Cell, Column, Row, print_table
+from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, in_words, print_failure, print_samples
+from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.documents.status import standing, status_document
 from sparkassets.core.instants import unix
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.status import AssetStatus
+    from sparkassets.core.planner.status import AssetStatus, Judged
     from sparkassets.core.spec.model import ProjectSpec
 
 COLUMNS = [
@@ -45,11 +45,20 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
     print_table(terminal, COLUMNS, [_row(status, project.spec, now) for status in found])
     for status in found:
         print_failure(status.asset, status.error or "", terminal)
+        for judged in status.judged:
+            _print_judged(status, judged, project.spec, terminal)
         for mark in status.watermarks:
             terminal.print(f"{status.asset}: {mark.inlet}: {clean(mark.text)}")
         for note in status.notes:
             terminal.print(f"{terminal.paint(status.asset, 'yellow')}: {clean(note)}")
     return 0
+
+
+def _print_judged(status: AssetStatus, judged: Judged, project: ProjectSpec, terminal: Terminal) -> None:
+    name = " ".join(filter(None, [status.asset, blocks_text(status.asset, judged.blocks, project)]))
+    said = f"{name} withheld by {judged.run}: {clean(judged.text)}"
+    terminal.print("", *(terminal.paint(line, "red") for line in wrap(said, terminal.width or sys.maxsize)))
+    print_samples(judged.verdicts, terminal)
 
 
 def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:

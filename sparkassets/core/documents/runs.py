@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.documents.values import blocks_count, instant_text, interval_document, partitions_document
+from sparkassets.core.documents.verdicts import verdicts_document, withheld_document
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.runs import RunRecord
@@ -24,6 +25,8 @@ def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "partitions": partitions_document(run.blocks, project.assets.get(run.asset)),
         "rows": run.rows,
         "unchanged": blocks_count(run.unchanged, project.assets.get(run.asset)),
+        "withheld": withheld_document(run, project),
+        "validations": verdicts_document(run.verdicts, project.assets.get(run.asset)),
         "version": run.version,
         "attempts": run.attempts,
         "reason": run.reason,

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.documents.values import instant_text, spans
+from sparkassets.core.documents.verdicts import judged_document
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.status import AssetStatus
     from sparkassets.core.planner.watermarks import Watermark
     from sparkassets.core.spec.model import ProjectSpec
 
-COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "skipped")
+COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "withheld", "skipped")
 """Statuses of partitions that are counted."""
-FIRST = ("failed", "missing", "stale", "requested", "current", "skipped")
+FIRST = ("failed", "withheld", "missing", "stale", "requested", "current", "skipped")
 """Those of which an asset is a case, what asks for more first."""
 
 
@@ -35,6 +36,7 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "next_at": instant_text(status.next_at),
         "paused": status.paused,
         "notes": list(status.notes),
+        "withheld": [judged_document(each, project.assets[status.asset]) for each in status.judged],
         "watermarks": [_watermark(each) for each in status.watermarks],
     }
 
@@ -66,6 +68,8 @@ def standing(status: AssetStatus) -> tuple[str, str]:
         return ", ".join(filter(None, [state, told])), state
     if status.error:
         return told or "failed", "failed"
+    if status.judged and not told:
+        return "withheld", "withheld"
     if told:
         return told, next(name for name in FIRST if counted[name])
     if status.last_at is None:

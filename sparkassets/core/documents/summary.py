@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.documents.plan import note_document, waiting_document
 from sparkassets.core.documents.values import blocks_count, partitions_document
+from sparkassets.core.documents.verdicts import verdicts_document, withheld_document
 
 if TYPE_CHECKING:
     from sparkassets.core.results import RunResult, Summary
@@ -32,6 +33,8 @@ def _result(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
         "partitions": partitions_document(result.blocks, project.assets.get(result.asset)),
         "rows": result.rows,
         "unchanged": blocks_count(result.unchanged, project.assets.get(result.asset)),
+        "withheld": withheld_document(result, project),
+        "validations": verdicts_document(result.verdicts, project.assets.get(result.asset)),
         "version": result.version,
         "seconds": round(result.seconds, 3),
         "attempts": result.attempts,

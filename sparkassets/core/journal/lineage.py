@@ -255,7 +255,7 @@ def _as_shown(told: Iterable[Numbered], version: int | None) -> Iterator[Numbere
             others = PartitionSet.union(sought.values())
             sought[entry.restores] = sought.get(entry.restores, NOTHING) | (entry.blocks - others)
         elif left := _shown_of(entry, sought, version):
-            yield replace(numbered, entry=replace(entry, blocks=left))
+            yield replace(numbered, entry=replace(entry, blocks=left, withheld=NOTHING))
 
 
 def _shown_of(entry: SuccessEntry, sought: Mapping[str, PartitionSet], version: int | None) -> PartitionSet:
@@ -263,7 +263,7 @@ def _shown_of(entry: SuccessEntry, sought: Mapping[str, PartitionSet], version: 
     if entry.beside and entry.version != version and entry.run not in sought:
         return NOTHING
     hidden = PartitionSet.union(blocks for run, blocks in sought.items() if run != entry.run)
-    return entry.blocks - hidden if hidden else entry.blocks
+    return entry.published - hidden if hidden else entry.published
 
 
 def _origin(asset: str, numbered: Numbered, own: PartitionSet) -> Origin:
@@ -328,7 +328,7 @@ def _told_by(numbered: Numbered) -> PartitionSet:
     """The partitions of which an entry says where they came from."""
     match numbered.entry:
         case SuccessEntry() | OutletEntry() as entry:
-            return entry.blocks
+            return entry.published
         case MarkEntry() as entry:
             return entry.came
         case TargetEntry() as entry:

@@ -11,6 +11,7 @@ from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, Numbered,
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested
+from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
 
 RUN_KINDS = ("claim", "success", "failure", "unfenced")
@@ -29,6 +30,8 @@ class RunRecord(Requested):
         started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for
             one that runs or was lost.
         unchanged: Those of its blocks that came out as they were, and were no news to anybody.
+        withheld: Those of its blocks that are not published, as their validations failed.
+        verdicts: What its validations did.
         adopted: The older run that it found in the target and recorded instead of computing.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
@@ -47,6 +50,8 @@ class RunRecord(Requested):
     details: str = ""
     adopted: str | None = None
     unchanged: PartitionSet = NOTHING
+    withheld: PartitionSet = NOTHING
+    verdicts: tuple[Verdict, ...] = ()
     partitions: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -129,6 +134,8 @@ def _record(
                 version=success.version,
                 attempts=success.attempt,
                 unchanged=success.unchanged,
+                withheld=success.withheld,
+                verdicts=success.verdicts,
             )
         case (FailureEntry() as failure, end):
             return replace(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks, LastRun
+from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Newest, PartitionSet, Whole
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
@@ -21,6 +24,7 @@ from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.skipped import by_mark, without_all
 from sparkassets.core.planner.upcoming import upcoming
 from sparkassets.core.planner.watermarks import watermark
+from sparkassets.core.planner.withheld import held
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
@@ -67,7 +71,8 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     if asset.partitioning.is_partitioned:
         children.append(_partitions(context, asset, state, blocks))
     children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
-    children += [*_code(context, asset, state), *_failures(context, state), _history(context, state)]
+    children += [*_code(context, asset, state), *_failures(context, state), *_held_as_whole(context, asset, state)]
+    children.append(_history(context, state))
     return Node(asset.name, runs, tuple(children))
 
 
@@ -207,8 +212,8 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
     partitioning = asset.partitioning
     found, have = pending(context, asset, state), partitioning.inside(state.coverage)
     unlisted, again = partitioning.unknown(have), requested(context, asset, state) - found.due
-    current = have - unlisted - found.all_stale - found.skipped - again
-    shown = found.wanted | have if blocks.is_everything else blocks
+    current = have - unlisted - found.all_stale - found.skipped - found.held.resting - again
+    shown = found.wanted | have | found.held.resting if blocks.is_everything else blocks
     rows = [
         ("current", current, None),
         *(
@@ -232,12 +237,33 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
         for what, among, holds in rows
         if (parts := among & blocks)
     ]
+    children += _withheld_of(asset, found, blocks)
     children += [
         Node(f"failed {labels(item.blocks & shown, partitioning)} in {_failed(context, item)}", holds=False)
         for item in state.failed
         if item.blocks & shown and not item.blocks.is_everything
     ]
     return Node("partitions", None, tuple(children) or (Node("none is wanted yet"),))
+
+
+def _withheld(asset: AssetSpec, record: Withheld, parts: PartitionSet) -> Node:
+    """What is withheld, with the rules that failed, and some rows of each."""
+    rules = tuple(
+        Node(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples))) for verdict in record.verdicts
+    )
+    named = named_parts("withheld", parts, asset.partitioning)
+    said = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
+    return Node(said, holds=False, children=rules)
+
+
+def _withheld_of(asset: AssetSpec, found: Pending, blocks: PartitionSet) -> list[Node]:
+    """The same of all that is withheld of some blocks."""
+    among = [(record, parts & blocks) for record, parts in found.held.records]
+    return [_withheld(asset, record, parts) for record, parts in among if parts]
+
+
+def _sample(values: Mapping[str, str]) -> Node:
+    return Node(", ".join(f"{name}={value}" for name, value in values.items()))
 
 
 def _requested(
@@ -276,7 +302,7 @@ def _marked(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, current: PartitionSet
 ) -> list[tuple[str, PartitionSet, bool | None]]:
     """What somebody said of partitions, and when."""
-    among = {"done": current, "missing": found.missing, "skip": found.skipped}
+    among = {"done": current, "missing": found.missing, "skip": found.skipped, "accept": found.held.accepted}
     marks = by_mark(asset, state.marks)
     rows = [(f"{mark.text} (at {context.when(mark.at)})", own & among[mark.kind]) for mark, own in marks]
     if cut := cut_off(context, asset, state):
@@ -344,6 +370,12 @@ def _failures(context: PlanningContext, state: AssetState) -> list[Node]:
     """What failed of the whole asset and did not succeed since; of partitions it is told with these."""
     whole = (item for item in state.failed if item.blocks.is_everything)
     return [Node(f"failed last in {_failed(context, item)}", holds=False) for item in whole]
+
+
+def _held_as_whole(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Node]:
+    """What is withheld of an asset without partitions; of partitions it is told with these."""
+    records = () if asset.partitioning.is_partitioned else held(context, asset, state).records
+    return [_withheld(asset, record, parts) for record, parts in records]
 
 
 def _failed(context: PlanningContext, item: FailedBlocks) -> str:

@@ -19,6 +19,7 @@ from sparkassets.core.planner.pending import meant, pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.redefined import others
 from sparkassets.core.planner.timing import due_ticks
+from sparkassets.core.planner.withheld import held
 from sparkassets.core.planner.wording import labels, named_parts
 from sparkassets.core.runs import Consumption
 from sparkassets.core.spec.model import AssetSpec
@@ -68,7 +69,7 @@ def entries(context: PlanningContext, marking: Marking) -> list[MarkEntry]:
         InputError: As of `mark`.
     """
     own = mark(context, marking)
-    if own is None or own.only_answers or not marking.asset.outlets:
+    if own is None or own.kind == "accept" or own.only_answers or not marking.asset.outlets:
         return [] if own is None else [own]
     return [*(_of_outlet(context, name, own) for name in marking.asset.outlets), replace(own, came=NOTHING)]
 
@@ -90,6 +91,8 @@ def mark(context: PlanningContext, marking: Marking) -> MarkEntry | None:
     asset, state = marking.asset, context.state_of(marking.asset)
     if state.stuck is not None and not state.asking:
         raise InputError(f"{asset.name}: {advised(asset, state.stuck)}")
+    if marking.kind == "accept":
+        return _accepted(context, marking, state)
     if not asset.partitioning.is_partitioned:
         return _whole(context, marking, state)
     blocks = meant(context, asset, state, marking.blocks)
@@ -121,6 +124,36 @@ def _cannot_be_missing(asset: AssetSpec, blocks: PartitionSet) -> InputError:
     return InputError(f"{said}: {which}" if which else said)
 
 
+def _accepted(context: PlanningContext, marking: Marking, state: AssetState) -> MarkEntry | None:
+    """That what is withheld is to be published; everything is all that is."""
+    asset, found = marking.asset, held(context, marking.asset, state)
+    if state.asking:
+        raise InputError(
+            f"{asset.name}: a person has to tell first what became of {state.asking[0].entry.run}",
+            hint=f"`sparkassets explain {asset.name}` tells how",
+        )
+    _refuse_unsettled_or_running(context, marking, state)
+    blocks = marking.blocks if marking.blocks.is_everything else meant(context, asset, state, marking.blocks)
+    there = found.resting | found.accepted
+    other = NOTHING if blocks.is_everything else blocks - there
+    if other or not there:
+        hint = "`sparkassets status` shows what is withheld"
+        if found.again.overlaps(other or EVERYTHING):
+            hint = "it is computed again anyway, and judged anew"
+        raise InputError(f"{named_parts(asset.name, other, asset.partitioning)} is not withheld", hint=hint)
+    accepted = blocks & found.resting
+    if not accepted:
+        return None
+    return MarkEntry(asset.name, asset.uri, "accept", accepted, marking.reason, marking.by)
+
+
+def _refuse_unsettled_or_running(context: PlanningContext, marking: Marking, state: AssetState) -> None:
+    if not marking.asset.partitioning.is_partitioned:
+        _refuse_unsettled(context, state)
+    elif not marking.blocks.is_everything:
+        _refuse_running(context, marking.asset, state, marking.blocks)
+
+
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> None:
     for link in (each for newest in context.live(state) for each in state.chains[newest.slot]):
         if running := blocks & asset.partitioning.cover(link.entry.blocks):
@@ -138,13 +171,13 @@ def _changed(context: PlanningContext, marking: Marking, state: AssetState, bloc
         return blocks - state.skipped
     have, failed = inside(state.coverage), state.failed_blocks
     if marking.kind == "missing":
-        return blocks & (have | failed | state.skipped)
+        return blocks & (have | failed | state.skipped | pending(context, asset, state).held.resting)
     if later := blocks - context.over(asset.partitioning):
         raise InputError(f"{labels(later, asset.partitioning)} of {asset.name!r} is not over, so it cannot be done")
     touched = [each.blocks for each in state.foreign] + [each.blocks for each in others(asset, state)]
     touched += [each.parts() for each in state.kept.values()]
-    stale = pending(context, asset, state).all_stale
-    current = have - stale - failed - state.skipped - PartitionSet.union(touched)
+    found = pending(context, asset, state)
+    current = have - found.all_stale - found.held.resting - failed - state.skipped - PartitionSet.union(touched)
     return blocks - current
 
 
@@ -165,7 +198,7 @@ def _as_it_stands(context: PlanningContext, marking: Marking, state: AssetState,
     """The mark with what was due, which is used up; None where there is nothing to skip."""
     asset, kind = marking.asset, marking.kind
     used = _due(context, asset, state)
-    if used is None and kind == "skip" and not (state.failed or state.redone or state.asking):
+    if used is None and kind == "skip" and not (state.failed or state.redone or state.withheld or state.asking):
         return None
     consumption, events, cursor = used or (Consumption(), (), None)
     came = EVERYTHING if kind == "done" else NOTHING
@@ -175,7 +208,7 @@ def _as_it_stands(context: PlanningContext, marking: Marking, state: AssetState,
 
 def _is_missing(state: AssetState) -> bool:
     """Whether it is to run again by the newest mark, or nothing was ever made or said of it; without partitions."""
-    return bool(state.redone) or not (state.last or state.failed or state.marks)
+    return bool(state.redone) or not (state.last or state.failed or state.marks or state.withheld)
 
 
 def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 from sparkassets.core.conditions import Condition, alone
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld import told as told_of
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.context import PlanningContext
@@ -23,17 +24,54 @@ from sparkassets.core.planner.redo import requested
 from sparkassets.core.planner.timing import due_ticks
 from sparkassets.core.planner.upcoming import decision, upcoming
 from sparkassets.core.planner.watermarks import Watermark, watermarks
+from sparkassets.core.planner.withheld import held
 from sparkassets.core.planner.wording import prefixed
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
 
 PartitionStatus = Literal[
-    "current", "stale", "missing", "failed", "running", "there", "open", "kept", "unlisted", "skipped", "requested"
+    "current",
+    "stale",
+    "missing",
+    "failed",
+    "withheld",
+    "running",
+    "there",
+    "open",
+    "kept",
+    "unlisted",
+    "skipped",
+    "requested",
 ]
 
 
 SHOWN = 2
 """Labels of what is there that people are shown of an asset."""
+
+
+@frozen
+class Judged:
+    """What is withheld of an asset by one run, or by several of long ago.
+
+    Attributes:
+        run: The newest of them.
+        at: When that was recorded, Unix seconds.
+        blocks: Everything for an asset without partitions.
+        keys: ``A..B`` of these.
+        verdicts: Of the rules that failed.
+    """
+
+    run: str
+    at: int
+    blocks: PartitionSet
+    keys: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def text(self) -> str:
+        """Which rules failed, for people."""
+        return told_of(self.verdicts)
 
 
 @frozen
@@ -44,7 +82,7 @@ class AssetStatus:
         kind: ``source`` or its strategy.
         covered: Keys ``A..B`` of what is there; empty without partitions.
         told: The first of them for people, with ``*`` for all segments, without those that are not listed any more.
-        current, stale, missing, failed: Numbers of partitions; 0 without partitions.
+        current, stale, missing, failed, withheld: Numbers of partitions; 0 without partitions.
         kept: How many of the current ones keep rows whose input was removed.
         requested: How many somebody asked to be computed again (`backfill --force`), and no run has yet.
         skipped: How many are not wanted, as somebody said so.
@@ -54,6 +92,7 @@ class AssetStatus:
         next_at: From when its timetable, or a time in its condition, lets it run next, Unix seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
+        judged: What is withheld, and by which rules, the oldest first.
         watermarks: How far its inlets were read of which its runs read only what is new.
         notes: What its table lost, what others changed in it, or why it cannot be looked at; that what changed in an
             inlet is not told; of a source what of it is left out.
@@ -67,6 +106,7 @@ class AssetStatus:
     stale: int = 0
     missing: int = 0
     failed: int = 0
+    withheld: int = 0
     kept: int = 0
     skipped: int = 0
     requested: int = 0
@@ -79,10 +119,11 @@ class AssetStatus:
     paused: bool = False
     notes: tuple[str, ...] = ()
     watermarks: tuple[Watermark, ...] = ()
+    judged: tuple[Judged, ...] = ()
     told: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
-        names = ("current", "stale", "missing", "requested", "failed", "skipped")
+        names = ("current", "stale", "missing", "requested", "failed", "withheld", "skipped")
         numbers = {name: getattr(self, name) for name in names}
         counts = [f"{count} {name}" for name, count in numbers.items() if count]
         moments = {"last": self.last_at, "next": self.next_at}
@@ -119,12 +160,21 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
         watermarks=watermarks(context, asset),
+        judged=_judged(context, asset, state),
         notes=(
             *of_table(context, asset, state),
             *_of_code(context, asset, state),
             *_over_budget(context, asset),
             *_untold(context, asset, state),
         ),
+    )
+
+
+def _judged(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[Judged, ...]:
+    """What is withheld, and why."""
+    return tuple(
+        Judged(record.run, record.at, parts, tuple(asset.partitioning.labels(parts)), record.verdicts)
+        for record, parts in held(context, asset, state).records
     )
 
 
@@ -197,12 +247,14 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
     have = asset.partitioning.inside(state.coverage)
     again = requested(context, asset, state) - found.due
     failed = _failed(found, state, again)
-    current = have - asset.partitioning.unknown(have) - found.all_stale - found.skipped - again
+    gone = found.all_stale | found.skipped | found.held.resting | again
+    current = have - asset.partitioning.unknown(have) - gone
     return {
         "current": count(current),
         "stale": count(found.all_stale - state.failed_blocks),
         "missing": count((found.missing | upcoming(context, asset)) - state.failed_blocks),
         "failed": count(failed),
+        "withheld": count(found.held.resting),
         "kept": count(_kept(context, asset, current)),
         "skipped": count(found.skipped - again),
         "requested": count(again - failed),
@@ -251,6 +303,7 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     again = requested(context, asset, state) - found.due
     yield "failed", _failed(found, state, again)
     yield "requested", again
+    yield "withheld", found.held.resting
     yield "skipped", found.skipped
     yield "missing", found.missing | upcoming(context, asset)
     yield "stale", found.all_stale

@@ -31,6 +31,18 @@ def unchanged_of(unchanged: PartitionSet, blocks: PartitionSet, partitioning: Pa
     return f"unchanged: {partitioning.count(unchanged):,} of {plural(count, 'block')}"
 
 
+def withheld_of(withheld: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
+    """How many of a run's blocks are withheld: ``withheld: 2 of 3 blocks``; nothing for none.
+
+    >>> from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED
+    >>> withheld_of(EVERYTHING, EVERYTHING, UNPARTITIONED)
+    'withheld'
+    """
+    if not withheld or withheld == blocks:
+        return "withheld" if withheld else ""
+    return f"withheld: {partitioning.count(withheld):,} of {plural(partitioning.count(blocks), 'block')}"
+
+
 def named_parts(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:
     """An asset, with its partitions where they have names: ``sales 2013-01-05``."""
     return " ".join(filter(None, [name, labels(parts, partitioning)]))

@@ -43,7 +43,7 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
 def _answered(asset: AssetState, entry: MarkEntry) -> AssetState:
     """The asset without the claims of which a person has told now, for all of their blocks, what became of them."""
     chain = asset.chain
-    for link in asset.asking:
+    for link in asset.asking if entry.kind != "accept" else ():
         known = asset.spec.partitioning.known
         left = link.asks.without(entry.blocks, known=known) if link.asks is not None else None
         rest = [each for each in chain if each.slot != link.slot]

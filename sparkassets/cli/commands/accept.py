@@ -1,0 +1,43 @@
+"""``sparkassets accept``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from sparkassets.cli.completing import AssetName
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import json_option, open_project, partitions_option, project_option
+from sparkassets.cli.render import blocks_text
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.marks import mark_document
+
+
+@click.command("accept")
+@click.argument("asset", type=AssetName())
+@project_option
+@partitions_option
+@click.option("--reason", required=True, metavar="TEXT", help="Why, for whoever reads the plan later.")
+@json_option
+def command(folder: Path, asset: str, partitions: tuple[str, ...], reason: str, as_json: bool) -> int:
+    """Publish what is withheld of ASSET although its validations fail.
+
+    Without --partition that is all that is withheld of it. The next `run` computes it again and publishes it, whatever
+    its schedule, and its consumers go on; it counts as accepted until something new comes for it, and is judged anew
+    then.
+    """
+    project = open_project(folder)
+    found = project.accept(asset, *partitions, reason=reason)
+    if as_json:
+        print_json(mark_document(found, project.spec))
+        return 0
+    for blocks, said in (
+        (found.blocks, "accepted: the next run publishes it"),
+        (found.unchanged, "was accepted already"),
+    ):
+        if blocks:
+            told = [asset, blocks_text(asset, blocks, project.spec), said]
+            Terminal.of(sys.stdout).print("  ".join(filter(None, told)))
+    return 0

@@ -1,0 +1,53 @@
+"""What validations decided, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.documents.values import instant_text, partitions_document
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.runs import RunRecord
+    from sparkassets.core.planner.status import Judged
+    from sparkassets.core.results import RunResult
+    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+    from sparkassets.core.validations import Verdict
+
+
+def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
+    """What each rule did, and to which blocks: ``failing`` of ``checked`` rows, and some of those that fail.
+
+    ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted.
+    """
+    return [
+        {
+            "rule": each.rule,
+            "severity": each.severity,
+            "outcome": each.outcome,
+            "partitions": partitions_document(each.blocks, asset),
+            "checked": each.checked,
+            "failing": each.failing,
+            "observed": each.observed,
+            "samples": [dict(sample) for sample in each.samples],
+        }
+        for each in verdicts
+    ]
+
+
+def withheld_document(run: RunRecord | RunResult, project: ProjectSpec) -> dict[str, Any] | None:
+    """Which of a run's blocks are not published; null where all are. Of an asset without partitions ``count`` is 1."""
+    if not run.withheld:
+        return None
+    told = partitions_document(run.withheld, project.assets.get(run.asset))
+    return told or {"ranges": [], "count": 1}
+
+
+def judged_document(judged: Judged, asset: AssetSpec) -> dict[str, Any]:
+    """What is withheld since a run, and the rules that failed."""
+    return {
+        "run": judged.run,
+        "at": instant_text(judged.at),
+        "partitions": partitions_document(judged.blocks, asset),
+        "rules": verdicts_document(judged.verdicts, asset),
+    }
