@@ -248,7 +248,7 @@ class Story:
         """What the run left in one of its outlets."""
         uri, head = self.project.assets[name].uri, (made.asset, made.run, made.token, made.recorder, made.blocks)
         rest = (made.table_id, made.version, made.interval, made.pins, made.extra, made.definition, made.unchanged)
-        return OutletEntry(name, uri, *head, *rest)
+        return OutletEntry(name, uri, *head, *rest, made.withheld)
 
     def fail(self, name: str, claim: int, *, error: str = "boom", invocation: str = "i", fenced: bool = True) -> int:
         """The run of ``claim`` failed."""

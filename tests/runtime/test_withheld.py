@@ -1,16 +1,31 @@
 """What a run withholds rests until something is new, its consumers wait and say for what, and readers see old rows."""
 
+import re
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
 
-from sparkassets.core.partitions import NOTHING, PartitionSet
+import pytest
+
+from sparkassets.app.history import History
+from sparkassets.app.looking import Looking
+from sparkassets.app.marking import Marking
+from sparkassets.app.tracing import Tracing
+from sparkassets.core.definitions import Definition
+from sparkassets.core.documents.runs import run_document
+from sparkassets.core.documents.status import standing, status_document
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.results import Summary
-from sparkassets.core.validations import Judgement, NotNull, Rule, Verdict
+from sparkassets.core.spec.model import Schedule
+from sparkassets.core.validations import Change, Counted, Judgement, NotNull, RowCount, Rule, Verdict
+from sparkassets.errors import InputError
 from sparkassets.runtime.work import Backfill, Tick
 from sparkassets.state.memory import MemoryStore
-from tests.builders import asset, days, project, source
-from tests.runtime.fakes import World
+from tests.builders import asset, days, multi, project, source, timed
+from tests.runtime.fakes import World, raising
 
 RULE = Rule("not_null(n)", NotNull(("n",)))
 FIRST, SECOND = days("2025-01-01"), days("2025-01-02")
@@ -113,3 +128,198 @@ def test_other_rules_try_it_again():
     assert (only.blocks, only.reason) == (SECOND, "1 partition missing, 1 withheld by other rules or code")
     assert run(w).ok
     assert not planned(w).runs
+
+
+def judging(w: World, name: str, blocks: PartitionSet) -> None:
+    """The rules of the asset fail for these blocks, unless they are accepted, as `judge` has it."""
+
+    def judged(order):
+        held = (blocks & order.blocks) - order.accepted
+        w.engine.judged[name] = bad(held) if held else Judgement()
+
+    w.engine.hooks[name, "prepare"] = judged
+
+
+def test_what_is_accepted_is_published_at_once_and_judged_anew_with_new_data():
+    w = world(schedule=Schedule())
+    judging(w, "a", SECOND)
+    w.driver().run([Backfill(w.project.assets["a"], FIRST | SECOND), Tick()])
+    assert (published(w, "a"), published(w, "b")) == ([FIRST], [FIRST])
+    told = Marking(w.project, w.adapters()).accept("a", "2025-01-02", reason="looked at")
+    assert (told.blocks, told.unchanged) == (SECOND, NOTHING)
+    again = Marking(w.project, w.adapters()).accept("a", reason="looked at")
+    assert (again.blocks, again.unchanged) == (NOTHING, NOTHING)
+    (only,) = planned(w).runs
+    assert (only.blocks, only.request.accepted) == (SECOND, SECOND)
+    assert only.reason == "1 partition missing, 1 marked as accepted by ann: looked at"
+    assert run(w).ok
+    assert (published(w, "a")[1:], published(w, "b")[1:]) == ([SECOND], [SECOND])
+    assert (state(w, "a").withheld, state(w, "a").marks) == ((), ())
+    assert not planned(w).runs
+
+
+def test_news_after_the_acceptance_void_it():
+    w = world()
+    judging(w, "a", SECOND)
+    run(w)
+    Marking(w.project, w.adapters()).accept("a", reason="looked at")
+    w.tell("s", "2025-01-02")
+    assert not run(w).ok
+    assert published(w, "a") == [FIRST, NOTHING]
+    assert not planned(w).runs
+
+
+def test_an_accepted_block_that_was_stale_is_current_then():
+    w = world(schedule=timed("0 6 * * *"))
+    w.clock.instant = datetime.fromisoformat("2025-02-01T07:00:00+00:00")
+    run(w)
+    judging(w, "a", SECOND)
+    w.tell("s", "2025-01-02")
+    w.clock.instant = datetime.fromisoformat("2025-02-02T07:00:00+00:00")
+    run(w)
+    Marking(w.project, w.adapters()).accept("a", reason="looked at")
+    assert run(w).ok
+    w.clock.instant = datetime.fromisoformat("2025-02-03T07:00:00+00:00")
+    assert SECOND not in [each.blocks for each in planned(w).runs if each.asset == "a"]
+    assert state(w, "a").stale == {}
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        (("2025-01-01",), "a 2025-01-01 is not withheld"),
+        (("2025-01-01..2025-01-02",), "a 2025-01-01 is not withheld"),
+        ((), "a is not withheld"),
+    ],
+)
+def test_what_is_not_withheld_is_not_accepted(keys, told):
+    w = world()
+    if keys:
+        w.engine.judged["a"] = bad(SECOND)
+    run(w)
+    with pytest.raises(InputError, match=re.escape(told)):
+        Marking(w.project, w.adapters()).accept("a", *keys, reason="looked at")
+
+
+def whole(**more) -> World:
+    made = asset("a", "s", by=None, retries=0, rules=(RULE,), **more)
+    w = World(project(source("s", by=None), made, asset("b", "a", by=None, retries=0)), MemoryStore())
+    w.tell("s")
+    return w
+
+
+def test_an_asset_without_partitions_is_withheld_as_one():
+    w = whole()
+    w.engine.judged["a"] = bad(EVERYTHING)
+    summary = run(w)
+    assert [(result.asset, result.withheld) for result in summary.runs] == [("a", EVERYTHING)]
+    assert (published(w, "a"), published(w, "b")) == ([NOTHING], [])
+    said = {item.asset: item.reason for item in planned(w).waiting if not item.quiet}
+    assert said["a"] == "withheld by a-1: not_null(n): 12 of 900 rows; `sparkassets accept a` publishes it"
+    assert said["b"] == "waits for a, which is withheld (not_null(n): 12 of 900 rows)"
+    assert not run(w).runs
+    w.tell("s")
+    assert [result.asset for result in run(w).runs] == ["a"]
+    del w.engine.judged["a"]
+    w.tell("s")
+    assert [result.asset for result in run(w).runs] == ["a", "b"]
+    assert state(w, "a").withheld == ()
+
+
+def test_an_asset_without_partitions_is_accepted_and_tried_by_other_rules():
+    w = whole()
+    judging(w, "a", EVERYTHING)
+    run(w)
+    made = w.project.assets["a"]
+    w.project = project(source("s", by=None), replace(made, definition=Definition("other")), w.project.assets["b"])
+    assert [each.reason for each in planned(w).runs] == ["withheld by other rules or code"]
+    run(w)
+    assert not planned(w).runs
+    Marking(w.project, w.adapters()).accept("a", reason="looked at")
+    assert [each.reason for each in planned(w).runs] == ["marked as accepted by ann: looked at"]
+    assert [result.asset for result in run(w).runs] == ["a", "b"]
+    assert not planned(w).runs
+
+
+def test_a_continuous_asset_is_tried_once_an_invocation_and_one_that_runs_once_is_not_again():
+    for text, often in (("@continuous", 1), ("@once", 0)):
+        w = whole(schedule=timed(text))
+        w.engine.judged["a"] = bad(EVERYTHING)
+        assert len(run(w).runs) == 1
+        w.clock.instant += timedelta(hours=1)
+        assert len(run(w).runs) == often
+
+
+def test_outlets_withhold_alike_and_their_consumers_wait():
+    made, *written = multi(asset("m", "s", retries=0), "x", "y")
+    rules = [replace(written[0], rules=(RULE,)), written[1]]
+    w = World(project(source("s"), made, *rules, asset("b", "y", retries=0)), MemoryStore())
+    w.tell("s", "2025-01-01", "2025-01-02")
+    w.engine.judged["x"] = bad(SECOND)
+    summary = run(w)
+    assert [result.withheld for result in summary.runs] == [SECOND, NOTHING]
+    assert [state(w, name).coverage for name in ("m", "x", "y", "b")] == [FIRST] * 4
+    assert state(w, "m").withheld
+    said = {item.asset: item.reason for item in planned(w).waiting if not item.quiet}
+    assert said["b"] == "waits for m: 2025-01-02 is withheld (not_null(n): 12 of 900 rows)"
+    Marking(w.project, w.adapters()).accept("m", reason="looked at")
+    del w.engine.judged["x"]
+    assert run(w).ok
+    assert [state(w, name).coverage for name in ("m", "x", "y", "b")] == [FIRST | SECOND] * 4
+
+
+def test_who_takes_over_records_what_the_commit_withheld():
+    w = world()
+    w.engine.judged["a"] = bad(SECOND)
+    w.engine.hooks["a", "written"] = raising(KeyboardInterrupt())
+    lost = w.driver()
+    with suppress(BaseException):
+        lost.run([Tick()])
+    del w.engine.hooks["a", "written"]
+    summary = run(w)
+    assert state(w, "a").coverage == FIRST
+    assert [record.blocks for record in state(w, "a").withheld] == [SECOND]
+    assert not summary.ok or state(w, "a").withheld
+    assert len(w.engine.data("a")) == 1
+
+
+def test_rows_before_are_told_to_rules_that_compare():
+    counting = Rule("row_count(change)", RowCount(change=Change(Decimal("-0.5"), None)))
+    w = world(rules=(counting,))
+    w.engine.judged["a"] = Judgement(counts={counting.name: (Counted(FIRST, 7), Counted(SECOND, 9))})
+    run(w)
+    seen = []
+    w.engine.hooks["a", "compute"] = lambda order: seen.append(order.past)
+    w.tell("s", "2025-01-02")
+    run(w)
+    assert seen == [{counting.name: [Counted(FIRST, 7), Counted(SECOND, 9)]}]
+
+
+def test_status_counts_it_and_shows_rule_and_rows():
+    w = world()
+    w.engine.judged["a"] = bad(SECOND)
+    run(w)
+    (_, found, waiting) = Looking(w.project, w.adapters()).status()
+    assert (found.current, found.withheld, found.missing) == (1, 1, 0)
+    (judged,) = found.judged
+    assert (judged.keys, judged.text) == (("2025-01-02",), "not_null(n): 12 of 900 rows")
+    document = status_document(found, w.project)
+    assert document["withheld"][0]["rules"][0]["samples"] == [{"n": "NULL"}]
+    assert (document["partitions"]["withheld"], standing(found)) == (1, ("1 current, 1 withheld", "withheld"))
+    assert waiting.withheld == 0
+    assert Looking(w.project, w.adapters()).partitions("a") == [("2025-01-01", "current"), ("2025-01-02", "withheld")]
+    tree = repr(Looking(w.project, w.adapters()).explain("a"))
+    assert "- withheld 2025-01-02 by a-1; new data, other rules or `sparkassets accept` try it again" in tree
+    assert "n=NULL" in tree
+    (_, record) = History(w.project, w.adapters()).runs()[:1], History(w.project, w.adapters()).runs()[0]
+    assert (record.withheld, run_document(record, w.project)["withheld"]["count"]) == (SECOND, 1)
+
+
+def test_lineage_goes_past_what_was_withheld():
+    w = world()
+    run(w)
+    w.engine.judged["a"] = bad(SECOND)
+    w.tell("s", "2025-01-02")
+    run(w)
+    origins = Tracing(w.project, w.adapters()).lineage("a", "2025-01-02").origins
+    assert [origin.run for origin in origins] == ["a-1"]
