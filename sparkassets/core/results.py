@@ -95,8 +95,8 @@ class Summary:
     def withheld(self) -> tuple[RunResult, ...]:
         """The runs that withheld something which no later one has tried again."""
         tried: dict[str, PartitionSet] = {}
-        found = []
-        for run in reversed(self.runs):
+        found: list[RunResult] = []
+        for run in reversed(self.runs) if any(run.withheld for run in self.runs) else ():
             if run.status == "success":
                 later = tried.get(run.asset, NOTHING)
                 found += [run] if run.withheld - later else []

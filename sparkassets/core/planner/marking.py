@@ -68,7 +68,7 @@ def entries(context: PlanningContext, marking: Marking) -> list[MarkEntry]:
     Raises:
         InputError: As of `mark`.
     """
-    own = mark(context, marking)
+    own = (accepted if marking.kind == "accept" else mark)(context, marking)
     if own is None or own.kind == "accept" or own.only_answers or not marking.asset.outlets:
         return [] if own is None else [own]
     return [*(_of_outlet(context, name, own) for name in marking.asset.outlets), replace(own, came=NOTHING)]
@@ -91,8 +91,6 @@ def mark(context: PlanningContext, marking: Marking) -> MarkEntry | None:
     asset, state = marking.asset, context.state_of(marking.asset)
     if state.stuck is not None and not state.asking:
         raise InputError(f"{asset.name}: {advised(asset, state.stuck)}")
-    if marking.kind == "accept":
-        return _accepted(context, marking, state)
     if not asset.partitioning.is_partitioned:
         return _whole(context, marking, state)
     blocks = meant(context, asset, state, marking.blocks)
@@ -124,9 +122,14 @@ def _cannot_be_missing(asset: AssetSpec, blocks: PartitionSet) -> InputError:
     return InputError(f"{said}: {which}" if which else said)
 
 
-def _accepted(context: PlanningContext, marking: Marking, state: AssetState) -> MarkEntry | None:
-    """That what is withheld is to be published; everything is all that is."""
-    asset, found = marking.asset, held(context, marking.asset, state)
+def accepted(context: PlanningContext, marking: Marking) -> MarkEntry | None:
+    """The entry that what is withheld is to be published; of everything all that is. None where it is no news.
+
+    Raises:
+        InputError: Some of the blocks are not withheld, or they run.
+    """
+    asset, state = marking.asset, context.state_of(marking.asset)
+    found = held(context, asset, state)
     if state.asking:
         raise InputError(
             f"{asset.name}: a person has to tell first what became of {state.asking[0].entry.run}",
@@ -141,10 +144,8 @@ def _accepted(context: PlanningContext, marking: Marking, state: AssetState) -> 
         if found.again.overlaps(other or EVERYTHING):
             hint = "it is computed again anyway, and judged anew"
         raise InputError(f"{named_parts(asset.name, other, asset.partitioning)} is not withheld", hint=hint)
-    accepted = blocks & found.resting
-    if not accepted:
-        return None
-    return MarkEntry(asset.name, asset.uri, "accept", accepted, marking.reason, marking.by)
+    resting = blocks & found.resting
+    return MarkEntry(asset.name, asset.uri, "accept", resting, marking.reason, marking.by) if resting else None
 
 
 def _refuse_unsettled_or_running(context: PlanningContext, marking: Marking, state: AssetState) -> None:

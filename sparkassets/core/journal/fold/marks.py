@@ -21,7 +21,9 @@ from sparkassets.core.partitions import PartitionSet
 def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
     """The blocks are what a person says; what failed of them is forgotten."""
     work.marked(entry.asset)
-    asset = work.assets[entry.asset] = _answered(work.assets[entry.asset], entry)
+    asset = work.assets[entry.asset]
+    if entry.kind != "accept":
+        asset = work.assets[entry.asset] = _answered(asset, entry)
     if entry.only_answers:
         work.assets[entry.asset] = replace(asset, failed=without(asset.failed, entry.blocks))
         return
@@ -43,7 +45,7 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
 def _answered(asset: AssetState, entry: MarkEntry) -> AssetState:
     """The asset without the claims of which a person has told now, for all of their blocks, what became of them."""
     chain = asset.chain
-    for link in asset.asking if entry.kind != "accept" else ():
+    for link in asset.asking:
         known = asset.spec.partitioning.known
         left = link.asks.without(entry.blocks, known=known) if link.asks is not None else None
         rest = [each for each in chain if each.slot != link.slot]
