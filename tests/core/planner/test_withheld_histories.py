@@ -1,0 +1,216 @@
+"""Random histories in which rules withhold blocks, against a model that computes single blocks.
+
+Whatever arrives, fails, is accepted or judged by other rules, in any order: nobody computes from what waits for a
+withheld block, each block is tried once for each cause, and in the end every block holds what a full recomputation of
+the published blocks would give, but for those that are withheld, of which exactly this recomputation is bad.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
+from zlib import crc32
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.core.definitions import Definition
+from sparkassets.core.instants import Duration
+from sparkassets.core.journal.entries import SpecEntry
+from sparkassets.core.journal.requests import BackfillEntry
+from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.marking import Marking, entries
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.core.planner.status import told
+from sparkassets.core.planner.withheld import held
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange
+from sparkassets.core.validations import Verdict
+from sparkassets.errors import InputError
+from tests.core.planner.test_products import Block, History, blocks_of, inside, made
+from tests.depth import histories
+
+ASSETS = ("one", "two", "three")
+Contents = dict[str, dict[Block, int]]
+
+
+class Withholding(History):
+    """A history whose runs withhold what is bad of what they read.
+
+    Attributes:
+        contents: What each block holds that is there: of an asset a digest of what it was made of.
+        rules: By asset, what its definition is; it decides what is bad.
+        tried: How often a block was computed.
+        extra: How often more than by its causes it may be.
+    """
+
+    def __init__(self, random: Random) -> None:
+        super().__init__(random)
+        self.contents: Contents = {name: {} for name in self.story.project.assets}
+        self.rules = dict.fromkeys(ASSETS, "0")
+        self.judged = set(random.sample(ASSETS, random.randint(1, 3)))
+        self.read: dict[int, Contents] = {}
+        self.tried: Counter[tuple[str, Block]] = Counter()
+        self.extra: Counter[tuple[str, Block]] = Counter()
+        for name in ASSETS:
+            self.define(name, "0")
+
+    def another(self, name: str, *others: str) -> AssetSpec:
+        found = super().another(name, *others)
+        looks_back = self.random.choice([None, None, Duration.parse("1d")])
+        if looks_back is None or found.partitioning.time is None:
+            return found
+        assert isinstance(found.strategy, DateRange)
+        return replace(found, strategy=replace(found.strategy, lookback=looks_back))
+
+    def define(self, name: str, rules: str) -> None:
+        """The asset has these rules from now on."""
+        self.rules[name] = rules
+        spec = replace(self.story.project.assets[name], definition=Definition(rules))
+        self.story.project = replace(self.story.project, assets={**self.story.project.assets, name: spec})
+        self.story.add(SpecEntry(name, fold_spec(spec, self.story.project)))
+        self.planner = IncrementalPlanner(self.story.project)
+        for block in blocks_of(spec.partitioning):
+            self.extra[name, block] += 1
+
+    # ------------------------------------------------------------------ what happens
+
+    def step(self) -> None:
+        what = self.random.random()
+        name = self.random.choice(ASSETS)
+        if what < 0.15:
+            self.accept(name)
+        elif what < 0.2:
+            self.define(name, self.random.choice("0123"))
+        elif what < 0.28:
+            self.force(name)
+        else:
+            super().step()
+
+    def accept(self, name: str) -> None:
+        """Somebody accepts some of what is withheld."""
+        spec, context = self.story.project.assets[name], self.context()
+        resting = inside(spec.partitioning, held(context, spec, context.state_of(spec)).resting)
+        if resting:
+            some = self.random.sample(resting, self.random.randint(1, len(resting)))
+            blocks = PartitionSet.union(made(spec.partitioning, each) for each in some)
+            with suppress(InputError):  # of what runs
+                self.story.add(*entries(context, Marking(spec, blocks, "accept", "why", "ann")))
+            for block in some:
+                self.extra[name, block] += 1
+
+    def force(self, name: str) -> None:
+        """Somebody wants some blocks computed again."""
+        spec = self.story.project.assets[name]
+        state = self.story.state.assets[name]
+        there = PartitionSet.union([state.coverage, *(each.blocks for each in state.withheld)])
+        if some := inside(spec.partitioning, there):
+            block = self.random.choice(some)
+            blocks = made(spec.partitioning, block)
+            self.story.add(BackfillEntry(name, blocks, blocks))
+            self.extra[name, block] += 1
+
+    def event(self, name: str) -> None:
+        super().event(name)
+        changed = self.story.entries[-1].entry.changed
+        for block in inside(self.partitioning(name), changed):
+            self.contents[name][block] = self.story.state.seq
+
+    def claim(self, run: PlannedRun) -> int:
+        spec, context = self.story.project.assets[run.asset], self.context()
+        for name, inlet in spec.inlets.items():
+            up = self.story.project.assets[name]
+            resting = held(context, up, context.state_of(up)).resting if up.source is None else NOTHING
+            if inlet.on_update == "rerun" and run.kind == "scheduled":
+                for block in inside(spec.partitioning, run.blocks):
+                    needs = self.needed(spec, name, block)
+                    assert not any(resting.covers(made(up.partitioning, each)) for each in needs), "computed too soon"
+        token = super().claim(run)
+        self.read[token] = {name: dict(blocks) for name, blocks in self.contents.items()}
+        return token
+
+    def succeed(self, run: PlannedRun, claim: int) -> None:
+        spec, accepted = self.story.project.assets[run.asset], run.request.accepted
+        contents, bad, good = self.read[claim], [], []
+        for block in inside(spec.partitioning, run.blocks):
+            self.tried[run.asset, block] += 1
+            made_of = self.digest(spec, block, contents)
+            is_bad = self.is_bad(run.asset, block, made_of, run.request.definition)
+            if is_bad and not accepted.covers(made(spec.partitioning, block)):
+                bad.append(block)
+            else:
+                good.append(block)
+                self.contents[run.asset][block] = made_of
+        withheld = PartitionSet.union(made(spec.partitioning, block) for block in bad)
+        verdicts = (Verdict("rule", "fail", "withheld", withheld, 9, 1),) if bad else ()
+        self.story.succeed(run.asset, claim, withheld=withheld, verdicts=verdicts)
+        self.touch(run.asset, good)
+
+    def touch(self, name: str, changed: list[Block]) -> None:
+        """Also what an ignored inlet brings is a cause for what is withheld."""
+        super().touch(name, changed)
+        for each in self.story.project.assets.values():
+            if name in each.inlets and each.inlets[name].on_update != "rerun":
+                for block in blocks_of(each.partitioning):
+                    self.extra[each.name, block] += bool(set(changed) & set(self.needed(each, name, block)))
+
+    # ------------------------------------------------------------------ the model
+
+    def digest(self, spec: AssetSpec, block: Block, contents: Contents) -> int:
+        told = [
+            (name, each, contents[name].get(each)) for name in spec.inlets for each in self.needed(spec, name, block)
+        ]
+        return crc32(repr(told).encode())
+
+    def is_bad(self, name: str, block: Block, made_of: int, rules: str) -> bool:
+        return name in self.judged and crc32(repr((name, block, made_of, rules)).encode()) % 3 == 0
+
+    def has_all(self, spec: AssetSpec, block: Block) -> bool:
+        """Whether all that a block needs is there, or for one without time any."""
+        for name in spec.inlets:
+            some = [each in self.contents[name] for each in self.needed(spec, name, block)]
+            anything = spec.partitioning.time is None and self.partitioning(name).time
+            if not (any(some) if anything else all(some)):
+                return False
+        return spec.partitioning.time is None or any(self.partitioning(name).time for name in spec.inlets)
+
+
+@histories(30)
+@given(st.randoms(use_true_random=False), st.integers(5, 60))
+def test_in_the_end_all_but_what_is_withheld_is_as_a_full_recomputation_has_it(random: Random, steps: int):
+    history = Withholding(random)
+    for _ in range(steps):
+        history.step()
+    history.rest()
+    context, waits = history.context(), dict[str, set[Block]]()
+    for name, spec in history.story.project.assets.items():
+        waits[name] = set()
+        if spec.source is not None:
+            continue
+        state = history.story.state.assets[name]
+        resting = held(context, spec, state).resting
+        status = {block: word for parts, word in told(context, spec) for block in inside(spec.partitioning, parts)}
+        for block in blocks_of(spec.partitioning):
+            rests = resting.covers(made(spec.partitioning, block))
+            needs = {inlet: history.needed(spec, inlet, block) for inlet in spec.inlets}
+            causes = {inlet: some for inlet, some in needs.items() if spec.inlets[inlet].on_update == "rerun"}
+            behind = any(each in waits[inlet] for inlet, some in causes.items() for each in some)
+            made_of = history.digest(spec, block, history.contents)
+            is_bad = history.is_bad(name, block, made_of, history.rules[name])
+            there = block in history.contents[name]
+            assert state.coverage.covers(made(spec.partitioning, block)) == there
+            assert (status.get(block) == "withheld") == rests
+            most = max(1, history.asked[name, block]) + history.extra[name, block]
+            assert history.tried[name, block] <= most, f"{name} {block} is tried too often"
+            if rests or behind:
+                waits[name].add(block)
+            if rests and not behind and causes == needs:
+                assert is_bad, f"{name} {block} is withheld, and is good"
+            elif not behind and there and causes == needs:
+                assert history.contents[name][block] == made_of, f"{name} {block} is older than what it needs"
+            elif not behind and not there and not rests:
+                assert not history.has_all(spec, block), f"{name} {block} is not there, and nothing holds it"
