@@ -61,6 +61,11 @@ class Browser:
         self.until(f"document.getElementById('main')?.dataset.ready === {wanted}")
         assert path
 
+    def leave(self) -> None:
+        """Leaves the page, so that the next one is loaded anew."""
+        self._call("Page.navigate", url="about:blank")
+        self.until("location.href === 'about:blank'")
+
     def until(self, expression: str) -> None:
         """Waits until something holds in the page."""
         end = time.monotonic() + SECONDS
@@ -90,6 +95,12 @@ class Browser:
         """Writes what is seen to a file."""
         found = self._call("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(found["data"]))
+
+    def close(self) -> None:
+        """Lets the browser end, with all of its processes."""
+        self._session = None
+        self._call("Browser.close")
+        self._process.wait(timeout=SECONDS)
 
     def _call(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1
@@ -154,7 +165,9 @@ def browsing(folder: Path) -> Iterator[Browser]:
         os.close(theirs_in)
         os.close(theirs_out)
         try:
-            yield Browser(process, ours_out, ours_in)
+            browser = Browser(process, ours_out, ours_in)
+            yield browser
+            browser.close()
         finally:
             process.kill()
             os.close(ours_out)

@@ -16,6 +16,8 @@ PAGES = [
     "#/runs",
     "#/datasets",
     "#/nowhere",
+    "#/run/regional_sales-224",
+    "#/run/nobody",
     "#/asset/nobody",
     "#/asset/regional_sales/slices?slice=2025-03-08,it",
     "#/asset/regional_sales/lineage?slice=2025-03-07,it",
@@ -45,7 +47,9 @@ def browser(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _in_order(browser):
     """No test leaves an error, or asks for anything but files."""
+    browser.leave()
     browser.problems.clear()
+    browser.asked.clear()
     browser.size(1280, 900)
     browser.dark(on=False)
     yield
@@ -90,8 +94,8 @@ def test_a_slice_is_found_by_keys_alone(browser, place):
     browser.ask("document.querySelector('.grid').focus()")
     for key in ("ArrowLeft", "ArrowUp", "Enter"):
         browser.press(key)
-    browser.until("location.hash.includes('2025-03-07%2Ces')")
-    browser.until("document.querySelector('#slice h3')?.textContent === '2025-03-07,es'")
+    browser.until("location.hash.includes('2025-03-07%2Cfr')")
+    browser.until("document.querySelector('#slice h3')?.textContent === '2025-03-07,fr'")
     assert "regional_sales-" in browser.ask("document.querySelector('#slice dl').textContent")
 
 

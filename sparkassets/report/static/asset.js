@@ -32,7 +32,7 @@ async function aboutTab(row, page) {
       section("Last runs", h("a", { href: address(["asset", row.name, "runs"]) }, "All"), runTable(runs, { own: true, none: row.source ? "Others write it: it has no runs." : "It has not run yet." }))),
     h("aside", null,
       section("At a glance", null, facts([
-        ["State", [badge(assetState(row)), " ", row.words !== statusOf(assetState(row)).label ? quiet(row.words) : ""]],
+        ["State", badge(assetState(row))],
         ["Last success", row.last_at && moment(row.last_at)],
         ["Run", row.last_run && runLink(row.last_run)],
         ["Rows", row.rows !== undefined && number(row.rows)],
@@ -115,33 +115,61 @@ async function lineageTab(row, page, query) {
       section("Went into", null, h("ul", { class: "tree" }, await lineageNode(row.name, key, "down", 2)))));
 }
 
-/** A slice with what is above or below it, so many steps; the rest unfolds when it is asked for. */
-async function lineageNode(name, key, way, depth) {
+/** The slices that a text of keys means, such as "2025-02-01..2025-02-28,de; 2025-03-01,*": of a text that is cut the first. */
+function meant(map, slices, text) {
+  const found = [];
+  for (const label of text.replace(/ and [\d,]+ more$/, "").split(/; |, (?=\d{4}-)/)) {
+    const parts = label.split(",");
+    const span = map.timed ? parts.splice(slices.time_at, 1)[0].split("..") : [];
+    const [from, to] = map.timed ? [slices.times.indexOf(span[0]), slices.times.indexOf(span[1] || span[0])] : [0, 0];
+    if (from < 0 || to < 0) continue;
+    map.rows.forEach((row, place) => {
+      const own = row.segment.split(",");
+      if (parts.some((part, at) => part !== "*" && part !== own[at])) return;
+      for (let time = from; time <= to; time += 1) if (map.code(place, time) >= 0) found.push({ row: place, time });
+    });
+  }
+  return found;
+}
+
+const UNFOLDED = 62;
+
+/** One slice, or several of an asset together, with what is above or below: so many steps, the rest when it is asked for. */
+async function lineageNode(name, text, way, depth) {
   const page = await pageOf(name);
   const map = page?.slices && sliceMap(page.slices);
-  const first = key && map ? map.find(key) : null;
-  const told = first && page.slices.codes[map.code(first.row, first.time)];
-  const item = h("li", null, assetLink(name, key ? { tab: "slices", slice: key } : {}), " ", key && h("span", { class: "mono" }, key), " ", told && badge(told[0]), told && told[1] >= 0 && !["current", "there"].includes(told[0]) ? quiet(` ${page.slices.causes[told[1]]}`) : "");
-  const links = page ? page[way] : [];
-  if (!links.length) return item;
+  const spots = text && map ? meant(map, page.slices, text) : [];
+  const keys = spots.map((spot) => map.keyOf(map.rows[spot.row], spot.time));
+  const told = spots.map((spot) => page.slices.codes[map.code(spot.row, spot.time)]);
+  const one = keys.length === 1 && keys[0] === text;
+  const item = h("li", null, assetLink(name, keys.length ? { tab: "slices", slice: keys.at(-1) } : {}), " ", text && h("span", { class: "mono" }, text), " ");
+  if (one) item.append(badge(told[0][0]), told[0][1] >= 0 && !["current", "there"].includes(told[0][0]) ? quiet(` ${page.slices.causes[told[0][1]]}`) : "");
+  else if (told.length) {
+    const counts = {};
+    for (const [status] of told) counts[status] = (counts[status] || 0) + 1;
+    item.append(...Object.entries(counts).map(([status, count]) => h("span", { class: "tally" }, badge(status, `${number(count)} ${statusOf(status).label}`))));
+  }
+  const unfolded = one ? page[way].map((link) => [link.asset, way_(link, text)]) : keys.slice(0, UNFOLDED).map((key) => [name, [key, ""]]);
+  if (!unfolded.length) return item;
   const unfold = async () => {
     const list = h("ul");
-    for (const link of links) {
-      const [text, next] = link.kind === "same" ? [key, key] : (link.of?.[key] || ["", ""]);
-      if (link.kind === "same" || (next && text === next)) list.append(await lineageNode(link.asset, next, way, depth - 1));
-      else {
-        const words = { all: "all of it", newest: "its newest partition", some: text || "no slice that the report tells" }[link.kind];
-        list.append(h("li", null, assetLink(link.asset, next ? { tab: "lineage", slice: next } : { tab: "lineage" }), " ", h("span", { class: link.kind === "some" && text ? "mono" : "quiet" }, words)));
-      }
-    }
+    for (const [next, [below, words]] of unfolded) list.append(below ? await lineageNode(next, below, way, depth - 1) : h("li", null, assetLink(next, { tab: "lineage" }), " ", quiet(words)));
+    if (!one && keys.length > UNFOLDED) list.append(h("li", { class: "quiet" }, `and ${number(keys.length - UNFOLDED)} more`));
     return list;
   };
-  if (depth > 0) item.append(await unfold());
+  if (one && depth > 0) item.append(await unfold());
   else {
-    const button = h("button", { class: "unfold", onclick: async () => button.replaceWith(await unfold()) }, `${plural(links.length, "more")}…`);
+    const button = h("button", { class: "unfold", onclick: async () => button.replaceWith(await unfold()) }, one ? (way === "up" ? "made of…" : "went into…") : "each…");
     item.append(" ", button);
   }
   return item;
+}
+
+/** What a slice meets by a link: [keys, or words where no keys can be told]. */
+function way_(link, key) {
+  if (link.kind === "same") return [key, ""];
+  const [text] = link.of?.[key] || [""];
+  return text ? [text, ""] : ["", { all: "all of it", newest: "its newest partition", some: "no slice that the report tells" }[link.kind]];
 }
 
 function validationsTab() {

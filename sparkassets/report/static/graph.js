@@ -127,7 +127,7 @@ function nodeShape(node, focus) {
     svg("text", { x: x + 27, y: node.y + 4 }, cut(node.label, (node.width - 34) / NODE.letter)),
   ];
   const classes = `node ${node.kind}${node.id === focus ? " focus" : ""}`;
-  return asset ? svg("a", { href: address(["asset", node.id]), class: classes }, shape) : svg("g", { class: classes }, shape);
+  return asset ? svg("a", { href: address(["asset", node.id]), class: classes, data: { node: node.id } }, shape) : svg("g", { class: classes, data: { node: node.id } }, shape);
 }
 
 const cut = (text, letters) => (text.length <= letters + 1 ? text : `${text.slice(0, Math.max(1, Math.floor(letters) - 1))}…`);
@@ -140,9 +140,9 @@ function graphView(graph, { focus, depth, tall = 560 }) {
   const view = { x: 0, y: 0, zoom: 1 };
   const scene = svg("g");
   const arrows = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0,0L8,4L0,8Z" }));
-  const picture = svg("svg", { class: "graph", role: "group", "aria-label": "Asset graph", tabindex: "0" }, svg("defs", null, arrows), scene);
+  const picture = svg("svg", { class: made.nodes.length > CAREFULLY ? "graph crowded" : "graph", role: "group", "aria-label": "Asset graph", tabindex: "0" }, svg("defs", null, arrows), scene);
   scene.append(
-    ...made.edges.map((edge) => svg("path", { class: `edge ${edge.kind}`, d: pathOf(edge.points), "marker-end": "url(#arrow)" }, svg("title", null, `${edge.from} → ${edge.to}: ${edge.kind}${edge.gates.length ? ` (${edge.gates.join(", ")})` : ""}`))),
+    ...made.edges.map((edge) => svg("path", { class: `edge ${edge.kind}`, d: pathOf(edge.points), "marker-end": "url(#arrow)", data: { from: edge.from, to: edge.to } }, svg("title", null, `${edge.from} → ${edge.to}: ${edge.kind}${edge.gates.length ? ` (${edge.gates.join(", ")})` : ""}`))),
     ...made.edges.filter((edge) => edge.gates.length && made.nodes.length <= CAREFULLY).map((edge) => {
       const [from, to] = edge.points.slice(-2);
       return svg("text", { class: "gates", x: to.x - 10, y: to.y + (to.y < from.y ? -5 : -6), "text-anchor": "end" }, cut(edge.gates.join(", "), 30));
@@ -152,7 +152,7 @@ function graphView(graph, { focus, depth, tall = 560 }) {
   const place = () => scene.setAttribute("transform", `translate(${view.x},${view.y}) scale(${view.zoom})`);
   const wide = () => picture.clientWidth || 800;
   const high = () => picture.clientHeight || tall;
-  const fit = () => {
+  const fit = (all) => {
     view.zoom = Math.min(1.1, Math.max(0.12, Math.min(wide() / made.width, high() / made.height)));
     view.x = Math.max(0, (wide() - made.width * view.zoom) / 2);
     view.y = Math.max(0, (high() - made.height * view.zoom) / 2);
@@ -162,6 +162,7 @@ function graphView(graph, { focus, depth, tall = 560 }) {
       view.x = wide() / 2 - middle.x * view.zoom;
       view.y = high() / 2 - middle.y * view.zoom;
     }
+    if (!all && made.nodes.length > CAREFULLY) [view.zoom, view.x, view.y] = [0.75, 0, 0];
     place();
   };
   const zoom = (by, x = wide() / 2, y = high() / 2) => {
@@ -207,16 +208,21 @@ function graphView(graph, { focus, depth, tall = 560 }) {
     if (move) [view.x, view.y] = [view.x + move[0], view.y + move[1]];
     else if (event.key === "+" || event.key === "=") return zoom(1.2);
     else if (event.key === "-") return zoom(0.83);
-    else if (event.key === "0") return fit();
+    else if (event.key === "0") return fit(true);
     else return undefined;
     event.preventDefault();
     return place();
   });
-  requestAnimationFrame(fit);
+  const near = (event) => {
+    const id = event.target.closest?.("[data-node]")?.dataset.node;
+    for (const line of scene.querySelectorAll("path.edge")) line.classList.toggle("near", id !== undefined && (line.dataset.from === id || line.dataset.to === id));
+  };
+  for (const moved_ of ["pointerover", "focusin"]) picture.addEventListener(moved_, near);
+  requestAnimationFrame(() => fit(false));
   const tools = h("div", { class: "tools" },
     h("button", { onclick: () => zoom(1.25), "aria-label": "Zoom in", title: "Zoom in (+)" }, "+"),
     h("button", { onclick: () => zoom(0.8), "aria-label": "Zoom out", title: "Zoom out (-)" }, "−"),
-    h("button", { onclick: fit, title: "Show all of it (0)" }, "Fit"));
+    h("button", { onclick: () => fit(true), title: "Show all of it (0)" }, "Fit"));
   return h("div", { class: "drawn" }, picture, tools);
 }
 

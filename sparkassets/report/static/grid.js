@@ -13,6 +13,7 @@ function sliceMap(slices) {
     for (let i = 0; i < group.cells.length; i += 2) for (let n = 0; n < group.cells[i]; n += 1) codes.push(group.cells[i + 1]);
     for (const segment of group.segments) rows.push({ segment, codes });
   }
+  rows.sort((a, b) => (a.segment < b.segment ? -1 : 1));
   const timed = slices.time_at >= 0;
   const keyOf = (row, time) => {
     const parts = slices.columns.length ? row.segment.split(",") : [];
@@ -264,11 +265,12 @@ function grid(slices, { pick, chosen, label }) {
   box.addEventListener("scroll", redraw, { passive: true });
   spacer.style.width = `${left + place.columns * STEP}px`;
   spacer.style.height = `${top + place.rows * STEP}px`;
-  box.style.height = `${Math.min(top + place.rows * STEP + 22, 420)}px`;
   new ResizeObserver(redraw).observe(box);
   onTheme(redraw);
   tell(at);
   requestAnimationFrame(() => {
+    const wide = left + place.columns * STEP > box.clientWidth;
+    box.style.height = `${Math.min(top + place.rows * STEP + (wide ? 22 : 8), 420)}px`;
     if (at) choose(at, false);
     else {
       box.scrollLeft = slices.columns.length ? box.scrollWidth : 0;

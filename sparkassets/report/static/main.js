@@ -42,6 +42,7 @@ async function go() {
   }
   let made;
   listeners = [];
+  document.querySelector("dialog")?.close();
   try {
     made = page ? await page(asked) : notFound("There is no such page.", "#/", "Overview");
   } catch (error) {

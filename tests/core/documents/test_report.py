@@ -91,7 +91,7 @@ def test_what_is_not_as_it_should_be_says_why(pages):
     assert waits[:2] == (
         "missing",
         (
-            "waits: waits for regional_sales: 10 of 16 partitions, missing 2025-03-09..2025-03-10,pl; "
+            "waits for regional_sales: 10 of 16 partitions, missing 2025-03-09..2025-03-10,pl; "
             "2025-03-09..2025-03-10,pt; 2025-03-09..2025-03-10,se"
         ),
     )

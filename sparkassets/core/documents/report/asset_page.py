@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkassets.core.definitions.differences import difference
@@ -17,7 +17,7 @@ from sparkassets.core.journal.lineage import sources_of
 from sparkassets.core.partitions import EVERYTHING, Newest, Overlap, PartitionSet, Whole, WindowMapping
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.explain import Node, explained
-from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.preview import preview
 from sparkassets.core.planner.redefined import own_id, there_of
 from sparkassets.core.planner.watermarks import watermarks
@@ -38,8 +38,6 @@ def asset_document(
     asset: AssetSpec,
     *,
     found: Plan,
-    runs: Sequence[PlannedRun],
-    waiting: Sequence[Waiting],
     past: Past,
     links: Links,
     most: int,
@@ -49,9 +47,7 @@ def asset_document(
     Args:
         context: Of the plan.
         asset: Whose page.
-        found: The plan.
-        runs: Those of them that are of the asset, or of the one whose runs write it.
-        waiting: Likewise.
+        found: What is planned of it, or of the asset whose runs write it.
         past: What is known of the past.
         links: Of the project.
         most: How many of its slices are shown, about.
@@ -72,7 +68,7 @@ def asset_document(
     }
     if asset.partitioning.is_partitioned:
         origins = sources_of(context.project, context.state, past.told, asset=asset)
-        told = pieces(context, asset, runs, waiting)
+        told = pieces(context, asset, found.runs, found.waiting)
         document["slices"] = cells_document(asset.partitioning, told, origins, most=most)
     return document
 

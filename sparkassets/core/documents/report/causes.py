@@ -83,7 +83,7 @@ def _causes(
         yield run.blocks, f"runs with the next tick: {run.reason}"
     some = sorted(waiting, key=lambda each: each.blocks.is_everything)
     for item in some:
-        yield item.blocks, f"waits: {item.reason}{_until(context, item)}"
+        yield item.blocks, f"{item.reason}{_until(context, item)}"
     yield from _stale(state)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from sparkassets.core.documents.report.causes import Piece
 from sparkassets.core.journal.lineage import Origin
-from sparkassets.core.partitions import Partitioning, PartitionSet
+from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
 from sparkassets.core.partitions.across import NOTHING_TOLD, Grid, across
 
 MOST_TUPLES = 2_000
@@ -144,6 +145,12 @@ def _times(partitioning: Partitioning, grid: Grid) -> Iterator[str]:
     """The key of each time, oldest first."""
     if partitioning.time is None:
         return
-    alone = Partitioning(partitioning.time)
     for row in grid.rows:
-        yield from alone.keys(alone.parse(row.label, recorded=True)) if ".." in row.label else (row.label,)
+        yield from _keys(partitioning.time, row.label) if ".." in row.label else (row.label,)
+
+
+@lru_cache(maxsize=1024)
+def _keys(time: TimePartition, label: str) -> tuple[str, ...]:
+    """The keys that a label means; many assets have the same."""
+    alone = Partitioning(time)
+    return tuple(alone.keys(alone.parse(label, recorded=True)))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sparkassets.core.redaction import redact
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_.]{0,14}|\d{4}-[0-9T:.,-]{0,40}")
 """What surely needs no look: short words, and keys of time; most texts of a large report are these."""
+
+_KEYS_AND_NUMBERS = frozenset({"times", "cells", "codes"})
+"""What hundreds of thousands of slices are told by."""
 
 
 class Masks:
@@ -23,10 +26,10 @@ class Masks:
         """The same JSON without them, but for what stands as a key."""
         if isinstance(value, str):
             return self._text(value)
-        if isinstance(value, Mapping):
-            return {name: self.of(each) for name, each in value.items()}
-        if isinstance(value, Sequence):
-            return [self.of(each) for each in value] if not _only_numbers(value) else value
+        if isinstance(value, dict):
+            return {name: each if name in _KEYS_AND_NUMBERS else self.of(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.of(each) for each in value]
         return value
 
     def _text(self, text: str) -> str:
@@ -38,7 +41,3 @@ class Masks:
         if not self._variables and _HARMLESS.fullmatch(text):
             return text
         return redact(text, variables=self._variables)
-
-
-def _only_numbers(value: Sequence[Any]) -> bool:
-    return bool(value) and all(type(each) is int for each in value)

@@ -11,12 +11,15 @@ from sparkassets.core.journal.announce import partition_of
 from sparkassets.core.journal.entries import Numbered
 from sparkassets.core.journal.runs import RUN_KINDS, RunRecord, of_entries
 from sparkassets.core.journal.state import EventRef
+from sparkassets.core.partitions import Partitioning
+from sparkassets.core.phrases import few
+from sparkassets.core.planner.wording import labels
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.frozen import frozen
 
 KINDS = tuple(dict.fromkeys([*RUN_KINDS, *events.EVENT_KINDS, *events.USING_KINDS, *origins.KINDS]))
 """The kinds of entries that tell of runs, events, or where data came from."""
-MOST_ENTRIES = 20_000
+MOST_ENTRIES = 12_000
 """So many of the newest of them are read."""
 
 
@@ -59,9 +62,16 @@ class Past:
         uses = events.Uses([ref for _, ref in found], later)
         return [
             {
-                **events.of_entry(each, ref, partition_of(project, asset=ref.asset, uri=ref.uri)),
+                **_told(each, ref, partition_of(project, asset=ref.asset, uri=ref.uri)),
                 "triggered": uses.triggered[ref.seq],
                 "included_in": uses.included_in[ref.seq],
             }
             for each, ref in found
         ]
+
+
+def _told(entry: Numbered, ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
+    """One event, and its partitions by the first of their keys."""
+    listed = partitioning.is_partitioned and partitioning.can_list(ref.parts)
+    told = events.of_entry(entry, ref, partitioning)
+    return {**told, "slices": labels(ref.parts, partitioning) if listed else few(told["partitions"])}

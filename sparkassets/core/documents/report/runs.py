@@ -7,7 +7,6 @@ from typing import Any
 
 from sparkassets.core.journal.runs import RunRecord
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.phrases import few
 from sparkassets.core.planner.wording import labels
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
@@ -46,11 +45,16 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "definition": run.request.definition[:8],
         "events": list(run.request.events[-_SHOWN:]),
         "reads": [
-            {"asset": name, "slices": named(pin.parts, project.assets.get(name)), "version": pin.version}
+            known({"asset": name, "slices": named(pin.parts, project.assets.get(name)), "version": pin.version})
             for name, pin in run.request.pins.items()
         ],
     }
-    return {name: value for name, value in told.items() if value not in (None, "", [])}
+    return known(told)
+
+
+def known(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The same without what nobody knows, or is empty: most is."""
+    return {name: value for name, value in told.items() if value not in (None, "", [], {})}
 
 
 def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,13 +64,13 @@ def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
         "at": event["at"],
         "asset": event["asset"],
         "uri": event["uri"],
-        "slices": few(event["partitions"], _SHOWN),
+        "slices": event["slices"],
         "run": event["run"],
         "extra": {name: short(str(value)) for name, value in list(event["extra"].items())[:8]},
         "triggered": event["triggered"][:_SHOWN],
         "included_in": event["included_in"][:_SHOWN],
     }
-    return {name: value for name, value in told.items() if value not in (None, "", [], {})}
+    return known(told)
 
 
 def named(parts: PartitionSet, asset: AssetSpec | None) -> str:

@@ -10,7 +10,16 @@ from sparkassets.core.documents.report.asset_page import asset_document
 from sparkassets.core.documents.report.links import Links
 from sparkassets.core.documents.report.masking import Masks
 from sparkassets.core.documents.report.past import Past
-from sparkassets.core.documents.report.runs import MOST_EVENTS, MOST_RUNS, counted, event_row, named, run_row, short
+from sparkassets.core.documents.report.runs import (
+    MOST_EVENTS,
+    MOST_RUNS,
+    counted,
+    event_row,
+    known,
+    named,
+    run_row,
+    short,
+)
 from sparkassets.core.documents.status import COUNTS, standing
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
@@ -65,7 +74,7 @@ def report_of(context: PlanningContext, found: Plan, past: Past) -> Report:
         "project": project.name,
         "timezone": project.timezone,
         "assets": [*_rows(context, past)],
-        "waiting": [_waiting(context, item) for item in found.waiting if not item.quiet],
+        "waiting": [_waiting(context, item) for item in found.waiting if not (item.quiet or _runs(context, item))],
         "planned": [_planned(context, run) for run in found.runs],
         "notes": [{"asset": note.asset, "text": short(note.text)} for note in found.notes],
         "warnings": [short(problem.message) for problem in project.warnings],
@@ -89,9 +98,7 @@ def _pages(context: PlanningContext, found: Plan, past: Past) -> Iterator[Mappin
         yield asset_document(
             context,
             asset,
-            found=found,
-            runs=runs.get(name, ()),
-            waiting=waiting.get(name, ()),
+            found=Plan(found.at, tuple(runs.get(name, ())), tuple(waiting.get(name, ()))),
             past=past,
             links=links,
             most=most,
@@ -137,11 +144,17 @@ def _rows(context: PlanningContext, past: Past) -> Iterator[dict[str, Any]]:
             "inlets": [*asset.inlets],
             "maker": asset.maker,
         }
-        yield {name: value for name, value in told.items() if value not in (None, "", [], {}, False)}
+        yield {name: value for name, value in known(told).items() if value is not False}
 
 
 def _counts(status: AssetStatus) -> dict[str, int]:
     return {name: count for name in COUNTS if (count := getattr(status, name))}
+
+
+def _runs(context: PlanningContext, item: Waiting) -> bool:
+    """Whether it only waits as it is being computed."""
+    state = context.state.assets.get(item.asset)
+    return state is not None and any(link.entry.blocks == item.blocks for link in context.live(state))
 
 
 def _waiting(context: PlanningContext, item: Waiting) -> dict[str, Any]:
@@ -153,7 +166,7 @@ def _waiting(context: PlanningContext, item: Waiting) -> dict[str, Any]:
         "slices": named(item.blocks, asset),
         "count": counted(item.blocks, asset),
     }
-    return {name: value for name, value in told.items() if value not in (None, "")}
+    return known(told)
 
 
 def _planned(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
@@ -164,7 +177,7 @@ def _planned(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
         "slices": named(run.blocks, asset),
         "count": counted(run.blocks, asset),
     }
-    return {name: value for name, value in told.items() if value not in (None, "")}
+    return known(told)
 
 
 def _datasets(context: PlanningContext) -> Iterator[dict[str, Any]]:
