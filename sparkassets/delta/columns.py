@@ -91,6 +91,8 @@ def told_by(schema: str, partitioning: Partitioning) -> PartitionColumns | None:
     """The same columns, upper and lower case aside; None where one is not there or its type tells no partition."""
     fields = {entry["name"].lower(): entry for entry in json.loads(schema)["fields"]}
     time = partitioning.time
+    if not partitioning.has_columns:
+        return None
     timed = None if time is None else fields.get((time.column or "").lower())
     if time is not None and (timed is None or not _tells_time(timed, time)):
         return None

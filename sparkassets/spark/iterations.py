@@ -188,14 +188,14 @@ def _tells(schema: StructType) -> bool:
 
 def _types(asset: AssetSpec) -> dict[str, str]:
     """The columns that hold a partition of the asset, with their types."""
-    time, segments = asset.partitioning.time, asset.partitioning.segments
+    time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     types = {time.column: "DATE" if time.has_dates else "TIMESTAMP"} if time is not None and time.column else {}
     return {**types, **{each.column: "STRING" for each in segments}}
 
 
 def _partitions(asset: AssetSpec, blocks: Sequence[Block]) -> Iterator[tuple[Block | None, tuple[object, ...]]]:
     """Each partition of the run with what its columns hold; nothing of an asset without partitions, once."""
-    time, segments = asset.partitioning.time, asset.partitioning.segments
+    time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     if not blocks:
         yield None, ()
     for block in blocks:

@@ -47,18 +47,16 @@ class PartitionColumn:
 
 
 def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: str) -> tuple[PartitionColumn, ...]:
-    """The columns that tell a row's partition, that of time first; none where time has no column.
+    """The columns that tell a row's partition, that of time first; of dimensions without one there is none.
 
     Raises:
         RunError: One is not there, or its type cannot hold such a partition.
     """
     time, found = partitioning.time, []
-    if time is not None:
-        if time.column is None:
-            return ()
+    if time is not None and time.column is not None:
         found = [PartitionColumn(*column_type(schema, time.column, owner=owner), is_segment=False)]
         refuse_unfit_type(found[0].name, found[0].kind, partition=time, owner=owner)
-    for each in partitioning.segments:
+    for each in partitioning.by_columns.segments:
         column, kind = column_type(schema, each.column, owner=owner)
         if not holds_segments(kind):
             raise RunError(
@@ -75,13 +73,15 @@ def belonging(schema: StructType, parts: PartitionSet, *, partitioning: Partitio
     Tuples of segments with equal time are told together, their segments by lists, their time by ranges. Where time is
     always, rows without a time belong too; a row without a segment belongs to nothing but time that all tuples have.
 
-    None where ``parts`` is everything, or no column tells a row's partition.
+    None where ``parts`` is everything, or no column tells a row's partition; of what has a column for some dimensions
+    alone the rows are told by these.
 
     Raises:
         RunError: A column is not there, its type cannot hold such a partition, or it has no value for a segment.
     """
     if parts.is_everything:
         return None
+    partitioning, parts = partitioning.by_columns, partitioning.in_rows(parts)
     columns = partition_columns(schema, partitioning=partitioning, owner=owner)
     if not columns:
         return None

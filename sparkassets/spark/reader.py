@@ -126,12 +126,10 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
         return _iteration(session, asset, pin.iteration)
     table = _table(asset, pin)
     frame, exact = read_version(session, table, pin.version, path=path, parts=pin.parts, partitioning=partitioning)
-    predicate = belonging(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
-    if predicate is not None:
-        return frame if exact else frame.filter(predicate)
-    if not pin.parts.is_everything and partitioning.is_partitioned:
+    if not pin.parts.is_everything and not partitioning.has_columns:
         raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
-    return frame
+    predicate = belonging(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
+    return frame if predicate is None or exact else frame.filter(predicate)
 
 
 def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:

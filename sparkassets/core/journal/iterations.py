@@ -23,6 +23,7 @@ class Iteration:
         interval: Data interval of the run, Unix seconds.
         shown: Versions of the table by which it became what readers see, ascending: that of its own commit, unless it
             was of an earlier interval than the newest then, and those of rollbacks to it.
+        hides: What is seen of it where columns do not tell its blocks: all other iterations of that are hidden.
     """
 
     run: str
@@ -33,6 +34,12 @@ class Iteration:
     blocks: PartitionSet
     interval: tuple[int, int] | None = None
     shown: tuple[int, ...] = ()
+    hides: PartitionSet | None = None
+
+    @property
+    def takes(self) -> PartitionSet:
+        """What readers see it of, in place of the iterations before it."""
+        return self.blocks if self.hides is None else self.hides
 
 
 @frozen
@@ -57,9 +64,9 @@ def seen(iterations: Iterable[Iteration], version: int | None = None) -> tuple[I
     found: list[Iteration] = []
     covered = NOTHING
     for _, each in sorted(shown, key=lambda pair: pair[0], reverse=True):
-        if each.blocks - covered:
+        if each.takes - covered:
             found.append(each)
-            covered = covered | each.blocks
+            covered = covered | each.takes
     return tuple(found)
 
 
@@ -69,12 +76,12 @@ def whole(iterations: Iterable[Iteration], version: int | None) -> str:
     So it is not where the asset has partitions, or others changed the table since.
     """
     newest = next(iter(seen(iterations)), None)
-    return newest.name if newest is not None and newest.blocks.is_everything and newest.shown[-1] == version else ""
+    return newest.name if newest is not None and newest.takes.is_everything and newest.shown[-1] == version else ""
 
 
 def published_by(iterations: Iterable[Iteration], version: int | None) -> str:
     """The name of the iteration that a run published by that version of the table; empty where it published none."""
-    return next((each.name for each in iterations if each.version == version and each.blocks.is_everything), "")
+    return next((each.name for each in iterations if each.version == version and each.takes.is_everything), "")
 
 
 def superseded(iterations: Sequence[Iteration], *, keep: int, pinned: Collection[str]) -> tuple[str, ...]:

@@ -71,11 +71,62 @@ class Partitioning:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that hold the dimensions, in the order of a key; time may have none."""
-        found: list[str | None] = [each.column for each in self.segments]
+        """The columns that hold the dimensions, in the order of a key; one may have none."""
+        found: list[str | None] = [each.column if each.in_rows else None for each in self.segments]
         if self.time is not None:
             found.insert(self.time_at, self.time.column)
         return tuple(column for column in found if column is not None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the dimensions are called where a partition is told, in the order of a key: their columns, or a word.
+
+        >>> Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a",)),)).names
+        ('day', 'store')
+        """
+        found = [each.column for each in self.segments]
+        if self.time is not None:
+            found.insert(self.time_at, self.time.column or self.time.name)
+        return tuple(found)
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether a row tells its partition: each dimension has a column."""
+        return len(self.columns) == len(self.names)
+
+    @property
+    def by_columns(self) -> Partitioning:
+        """Of the dimensions that have a column alone: what rows can be told by.
+
+        >>> Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a",)),)).by_columns.names
+        ('store',)
+        """
+        if self.has_columns:
+            return self
+        time = self.time if self.time is not None and self.time.column is not None else None
+        before = sum(each.in_rows for each in self.segments[: self.time_at])
+        return Partitioning(time, tuple(each for each in self.segments if each.in_rows), before if time else 0)
+
+    def in_rows(self, parts: PartitionSet) -> PartitionSet:
+        """The partitions of `by_columns` that hold something of ``parts``.
+
+        >>> days = Partitioning(TimePartition("day", "UTC"))
+        >>> days.in_rows(PartitionSet.span(0, 86400)) == EVERYTHING
+        True
+        """
+        if self.has_columns:
+            return parts
+        if not parts:
+            return NOTHING
+        less, kept = self.by_columns, [i for i, each in enumerate(self.segments) if each.in_rows]
+        if less.time is None:
+            parts = parts.lift(lambda ranges: _ALWAYS if ranges else ranges)
+        if len(kept) == len(self.segments):
+            return parts
+        times = united(
+            (tuple(segment[i] for i in kept), ranges) for segment, ranges in self.by_tuple(self.cover(parts))
+        )
+        return PartitionSet.by_segment(times) if kept else PartitionSet(times.get((), _NEVER))
 
     @property
     def described(self) -> str:

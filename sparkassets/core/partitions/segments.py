@@ -34,11 +34,13 @@ class SegmentPartition:
         keys: The segments that are wanted, ascending, none of them twice; of an open one those that are known by now,
             or `WHOLE` alone.
         is_open: Whether segments come to be known as a project runs; else they are listed.
+        in_rows: Whether rows have the column; else it is the name of the dimension alone.
     """
 
     column: str
     keys: tuple[str, ...]
     is_open: bool = False
+    in_rows: bool = True
 
     def __hash__(self) -> int:
         """By what tells most dimensions apart: there may be very many keys."""

@@ -222,7 +222,7 @@ def _one(
         parts = upstream.partitioning.cover(PartitionSet.span(start, end))
         lacking = parts - context.dataset(inlet).coverage
         if not lacking:
-            return Aligned({inlet.name: context.pin(inlet, parts)}, (f"reads {inlet.name}'s {which}",))
+            return Aligned({inlet.name: _pin(context, upstream, inlet, parts)}, (f"reads {inlet.name}'s {which}",))
         which += f": missing {labels(lacking, upstream.partitioning)}"
         return Aligned(waiting=(_wait(context, asset, inlet, which, blocks, slot, ticks=ticks, lacking=lacking),))
     instance = _instance(context, inlet, end)
@@ -241,6 +241,18 @@ def _one(
             f"run of {context.when(instance.start)}..{context.when(end)}, which is for {which.removeprefix('run of ')}"
         )
     return Aligned({inlet.name: pin}, (f"reads {inlet.name}'s {which}",))
+
+
+def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> Pin:
+    """These partitions at the newest version; where no column tells them the newest iteration that is of them."""
+    if upstream.partitioning.has_columns:
+        return context.pin(inlet, parts)
+    known = context.state.assets[inlet.name]
+    newest = next((each for each in reversed(known.iterations) if each.blocks == parts), None)
+    seq = context.dataset(inlet).seq
+    if newest is None:
+        return Pin(inlet.uri, seq, known.table_id, known.version)
+    return Pin(inlet.uri, seq, known.table_id, newest.version, iteration=newest.name)
 
 
 def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> Instance | None:

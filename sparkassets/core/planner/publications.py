@@ -6,7 +6,7 @@ from typing import Any
 
 from sparkassets.core.journal.iterations import Iteration, seen
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.runs import FILES, ROWS, RunRequest, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
@@ -17,15 +17,26 @@ def is_beside(asset: AssetSpec, state: AssetState, request: RunRequest) -> bool:
     """Whether what the run publishes is of an earlier interval than what readers see, which stays the newest then.
 
     So it is with a backfill, and where each interval has a run of its own; a run of everything that is due now is
-    always the newest, whatever its interval. Of an asset with partitions readers see the newest of each.
+    always the newest, whatever its interval. Of an asset with partitions readers see the newest of each; where no
+    column tells them, that of the newest partition.
     """
-    if not isinstance(asset.write, Publish) or request.restores or not request.blocks.is_everything:
+    if not isinstance(asset.write, Publish) or request.restores:
         return False
+    if asset.partitioning.is_partitioned:
+        return _is_older(asset.partitioning, state, request.blocks)
     newest = next(iter(seen(state.iterations)), None)
     if newest is None or newest.interval is None or request.interval is None:
         return False
     by_interval = request.kind == "backfill" or isinstance(asset.strategy, EveryInstance)
     return by_interval and request.interval[1] < newest.interval[1]
+
+
+def _is_older(partitioning: Partitioning, state: AssetState, blocks: PartitionSet) -> bool:
+    """Whether readers would see partitions in place of newer ones, as no column tells their time."""
+    if partitioning.has_columns or partitioning.time is None or not blocks:
+        return False
+    place = partitioning.in_rows(blocks)
+    return any(each.takes.overlaps(place) and each.blocks.last > blocks.last for each in seen(state.iterations))
 
 
 def find(state: AssetState, run: str) -> Iteration | None:

@@ -84,5 +84,5 @@ def checked(asset: AssetSpec, state: AssetState, run: str) -> Iteration:
 
 def is_newest(state: AssetState, iteration: Iteration) -> bool:
     """Whether readers see it, in all of its partitions."""
-    first = next((each for each in seen(state.iterations) if each.blocks.overlaps(iteration.blocks)), None)
+    first = next((each for each in seen(state.iterations) if each.takes.overlaps(iteration.takes)), None)
     return first is iteration

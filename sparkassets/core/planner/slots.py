@@ -19,6 +19,7 @@ from sparkassets.core.planner.wording import listing
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.writes import Publish
 
 
 def side_by_side(asset: AssetSpec) -> bool:
@@ -32,6 +33,8 @@ def alone(asset: AssetSpec, state: AssetState) -> str:
         return "one at a time until its table is there"
     if asset.write is not None and not asset.write.side_by_side:
         return f"one at a time, as each of an {asset.write.name} goes by what the ones before it left"
+    if isinstance(asset.write, Publish) and not asset.partitioning.has_columns:
+        return "one at a time, as each takes the place of the one before it: the partition has no column"
     if asset.schema != "strict":
         return f"one at a time, as 'schema: {asset.schema}' lets each change the columns"
     return ""

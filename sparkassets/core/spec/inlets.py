@@ -134,6 +134,8 @@ class _Inlet:
         elif view is not None:
             need = Dependency(self._mapping(), down, view[0], view[1].matches)
         aligned = options.partitions == "aligned"
+        if not waits_only and not aligned and column is None:
+            self._check_columns(need, location)
         if options.window is not None and (aligned or isinstance(need.mapping, Whole | Newest)):
             beside = options.partitions if isinstance(options.partitions, str) else "…"
             (self.at / "window").key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
@@ -266,6 +268,20 @@ class _Inlet:
                 f"no partition of {self.draft.name!r} between its start and end maps to one of {self.other.name!r}"
             )
             self.at.key_problem(message, hint="compare start and end of the two assets")
+
+    def _check_columns(self, need: Dependency, location: Location) -> None:
+        """Refuses to read partitions that no column of the inlet tells; its own place is told where nothing is said."""
+        if self.other.source is not None or need.mapping is None or need.inlet.has_columns:
+            return
+        name = self.other.name
+        self.draft.at.document.problems.append(
+            self.draft.at.document.file.problem(
+                location.line,
+                location.column,
+                f"no partition of asset {name!r} can be read alone: they have no column that would tell their rows",
+                hint=f"give the partition of {name!r} a column, or write 'partition: none' in {self.draft.name!r}",
+            )
+        )
 
     def _check_dimensions(self, need: Dependency) -> None:
         """Refuses a window where no time is mapped; warns where segments are named unlike on both sides."""

@@ -25,6 +25,7 @@ from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.storage import overlaps, storage_uses
 from sparkassets.core.spec.strategy import compile_strategy
+from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.times import Bounds
 from sparkassets.core.spec.twins import warn_of_twins
 from sparkassets.core.spec.upserts import check_upsert
@@ -220,7 +221,7 @@ def _check_template(
         asset=draft.name,
         columns={name: _as_read(known, inlets.get(name)) for name, known in columns.items()},
         params=draft.param_names,
-        dimensions=draft.partitioning.columns,
+        dimensions=draft.partitioning.names,
         events=_awaited(inlets, schedule, files) if draft.sure("schedule", "inlets") else None,
         watermarked=any(inlet.read for inlet in inlets.values()),
     )
@@ -299,6 +300,8 @@ def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> 
     if asset.partitioning.is_ahead:
         at.problem("'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now")
     if isinstance(upstream.strategy, EveryInstance) and upstream.partitioning.is_partitioned:
+        if _is_one_iteration(upstream):
+            return
         hint = "leave 'partitions' out: the partitions that a block needs are waited for"
         message = f"'partitions: aligned' needs one run an interval, but asset {upstream.name!r} has several"
         at.problem(message, hint=hint)
@@ -312,6 +315,15 @@ def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> 
                 hint = f"it is {each.schedule.text!r}; write it as a cron or another timetable"
             at.problem(f"'partitions: aligned' needs a timetable as the schedule of asset {each.name!r}", hint=hint)
             return
+
+
+def _is_one_iteration(asset: AssetSpec) -> bool:
+    """Whether each interval of its schedule has an iteration of its own: so it is where its partitions are these."""
+    own = asset.partitioning.time
+    if not isinstance(asset.write, Publish) or own is None or asset.partitioning.names != (own.name,):
+        return False
+    timetable = asset.schedule.timetable
+    return own.column is None and timetable is not None and are_intervals(own, timetable)
 
 
 def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:

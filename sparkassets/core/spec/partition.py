@@ -8,10 +8,10 @@ from typing import Final
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.spec.document import At
-from sparkassets.core.spec.files import AssetFile, PartitionMap, SegmentsMap
+from sparkassets.core.spec.files import AssetFile, PartitionMap, SegmentsMap, WriteMap
 from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.segments import check_keys, check_types
-from sparkassets.core.spec.time_dimension import AUTO, automatic, time_dimension
+from sparkassets.core.spec.time_dimension import AUTO, automatic, own_interval, time_dimension
 from sparkassets.core.spec.times import Bounds
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
@@ -64,13 +64,16 @@ def compile_partition(
             _check_pattern(at, pattern, partitioning)
         for dimension in dimensions:
             if isinstance(dimension.found, TimePartition):
-                _check_time(dimension.at, dimension.found, source)
+                _check_time(dimension.at, dimension.found, keys, source)
             _check_declared(dimension, keys, fields=pattern.fields if pattern else ())
     return partitioning
 
 
 def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -> list[_Dimension]:
     written = keys.partition
+    if written is None and keys.strategy == "every_instance" and needs_no_column(keys):
+        assumed = own_interval(keys, within=within)
+        return [] if assumed is None else [_Dimension(at, assumed)]
     if written is None or written == "none":
         return []
     if written == AUTO:
@@ -82,6 +85,11 @@ def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -
     if isinstance(written, list):
         return [_dimension(at / index, each, keys, within=within, field=field) for index, each in enumerate(written)]
     return [_dimension(at, written, keys, within=within, field=field)]
+
+
+def needs_no_column(keys: AssetFile) -> bool:
+    """Whether its runs leave what is there as it is, so that no column has to tell its blocks."""
+    return keys.write == "append" or (isinstance(keys.write, WriteMap) and keys.write.publish is not None)
 
 
 def _dimension(
@@ -133,19 +141,22 @@ def _check_segment_columns(dimensions: Sequence[_Dimension]) -> None:
             )
 
 
-def _check_time(at: At, partition: TimePartition, source: SourceSpec | None) -> None:
-    """A partition belongs when it begins at ``start`` or after, and before ``end``; its rows are told by a column."""
+def _check_time(at: At, partition: TimePartition, keys: AssetFile, source: SourceSpec | None) -> None:
+    """A partition belongs when it begins at ``start`` or after, and before ``end``; a column tells its rows."""
     start, end = partition.start, partition.end
     if start is not None and end is not None and start < end and partition.ceil(start) >= end:
         at.problem(
             f"no partition by {partition.grain} begins between start and end, so that nothing is wanted",
             hint="a partition belongs when it begins at its start or after, and before its end",
         )
-    if partition.column is None and (source is None or source.kind == "delta"):
-        why = "reading a partition of a Delta table" if source else "'replace' works by block and"
-        message = f"the partition has no column: {why} needs the column that holds it"
-        by = AUTO if at.document.data.get("partition") == AUTO else partition.grain
-        at.problem(message, hint=f"write partition: {{by: {by}, column: <column>}}")
+    if partition.column is not None or (needs_no_column(keys) if source is None else source.kind != "delta"):
+        return
+    upserts = isinstance(keys.write, WriteMap) and keys.write.upsert is not None
+    works = f"'{'upsert' if upserts else 'replace'}' works by block and"
+    why = "reading a partition of a Delta table" if source else works
+    message = f"the partition has no column: {why} needs the column that holds it"
+    by = AUTO if at.document.data.get("partition") == AUTO else partition.grain
+    at.problem(message, hint=f"write partition: {{by: {by}, column: <column>}}")
 
 
 def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> None:

@@ -75,6 +75,26 @@ def automatic(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -> 
     return TimePartition(by, inner.timezone, field, inner.start, inner.end)
 
 
+def own_interval(keys: AssetFile, *, within: Bounds) -> TimePartition | None:
+    """The same where nobody asked for it: None, too, where no grain has its intervals, or one run spans them."""
+    if not is_timed(keys):
+        return None
+    try:
+        timetable = _timetable(keys, within)
+    except (TimetableError, InstantError):  # which is told where schedules are compiled
+        return None
+    grain = None if timetable is None or timetable.catchup == "rollup" else _grain_of(timetable)
+    if timetable is None or grain is None:
+        return None
+    return TimePartition(grain, timetable.timezone, None, timetable.start, timetable.end)
+
+
+def are_intervals(partition: TimePartition, timetable: Timetable) -> bool:
+    """Whether the slots of a dimension are the intervals of a timetable."""
+    grain = _grain_of(timetable)
+    return grain is not None and TimePartition(grain, timetable.timezone).same_grid(partition)
+
+
 def is_timed(keys: AssetFile) -> bool:
     """Whether the schedule is a timetable."""
     schedule = keys.schedule

@@ -122,7 +122,7 @@ def _first(frame: DataFrame, blocks: Blocks | None, *, remade: bool) -> Landing:
 
 def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
     """The columns of its partitions, that of time first, but for hours, and for segments that are no good folders."""
-    time, segments = asset.partitioning.time, asset.partitioning.segments
+    time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     fields = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in schema.fields}
     layout = []
     if time is not None and time.column is not None and time.has_dates:

@@ -108,8 +108,15 @@ def _partition_to(partitioning: Partitioning) -> dict[str, Any] | None:
     time = {key: value for key, value in time.items() if value or key not in _NEWER}
     if not partitioning.segments:
         return time
-    segments = [[each.column, each.keys, *([True] if each.is_open else [])] for each in partitioning.segments]
+    segments = [_segments_to(each) for each in partitioning.segments]
     return {**time, "segments": segments, "time_at": partitioning.time_at}
+
+
+def _segments_to(dimension: SegmentPartition) -> list[Any]:
+    told = [dimension.column, dimension.keys]
+    if not dimension.in_rows:
+        return [*told, dimension.is_open, False]
+    return [*told, True] if dimension.is_open else told
 
 
 def _partition_from(body: Mapping[str, Any] | None) -> Partitioning:

@@ -17,7 +17,9 @@ def published(asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> tup
     if not entry.iteration or entry.version is None:
         return asset.iterations
     shown = () if entry.beside else (entry.version,)
-    told = (entry.version, numbered.seq, unix(numbered.at), entry.published, entry.interval, shown)
+    own = asset.spec.partitioning
+    hides = None if own.has_columns else own.in_rows(entry.published)
+    told = (entry.version, numbered.seq, unix(numbered.at), entry.published, entry.interval, shown, hides)
     return (*asset.iterations, Iteration(entry.run, entry.iteration, *told))
 
 

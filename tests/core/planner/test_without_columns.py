@@ -1,0 +1,103 @@
+"""Partitions without a column: runs, claims and coverage are by block, and readers see the newest that is published."""
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.iterations import seen
+from sparkassets.core.journal.retiring import retire
+from sparkassets.core.partitions import Partitioning, TimePartition
+from sparkassets.core.planner.publications import is_beside
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.writes import Append, Publish
+from tests.builders import Story, asset, at, project, source, timed
+
+DAYS = Partitioning(TimePartition("day", "UTC", start=at("2025-01-01")))
+
+
+def of(write, **more):
+    made = asset("log", "s", by=None, schedule=timed("@daily"), strategy=EveryInstance(), write=write)
+    return replace(made, partitioning=DAYS, start=at("2025-01-01"), **more)
+
+
+def story(write, *others):
+    return Story(project(source("s", by="hour"), of(write), *others), now="2025-01-04T00:30")
+
+
+def filled(write, *others):
+    made = story(write, *others)
+    made.observed("s", "2025-01-01T00..2025-01-03T23")
+    return made
+
+
+def publish(made, run, version):
+    """Succeeds with a run, as a driver records what it published."""
+    item, state = made.project.assets["log"], made.state.assets["log"]
+    beside = is_beside(item, state, run.request)
+    made.succeed("log", made.claim(run), version=version, iteration=f"i{version}", beside=beside)
+
+
+def test_each_interval_is_a_run_of_what_it_maps_to():
+    made = filled(Append())
+    made.run("log")
+    runs = made.plan().runs
+    assert [made.keys("log", run.blocks) for run in runs] == [["2025-01-02"], ["2025-01-03"]]
+    assert [run.slot for run in runs] == [1, 2]
+    (pin,) = {made.keys("s", run.request.pins["s"].parts)[0] for run in runs[:1]}
+    assert pin == "2025-01-02T00..2025-01-02T23"
+    assert runs[0].interval == (at("2025-01-02"), at("2025-01-03"))
+    made.fail("log", made.claim(runs[0]))
+    made.succeed("log", made.claim(runs[1]))
+    assert made.keys("log", made.state.assets["log"].coverage) == ["2025-01-01", "2025-01-03"]
+    assert made.due(invocation="other") == {"log": ["2025-01-02"]}
+
+
+def test_what_is_published_takes_the_place_of_the_one_before_so_that_they_go_one_at_a_time():
+    made = filled(Publish(2))
+    for version, day in enumerate(("2025-01-01", "2025-01-02", "2025-01-03"), start=1):
+        (run,) = made.plan().runs
+        assert made.keys("log", run.blocks) == [day]
+        publish(made, run, version)
+    assert made.plan().runs == ()
+    iterations = made.state.assets["log"].iterations
+    assert [each.name for each in seen(iterations)] == ["i3"]
+    assert [made.keys("log", each.blocks) for each in iterations] == [["2025-01-01"], ["2025-01-02"], ["2025-01-03"]]
+    assert retire(made.state, "log", keep=2).runs == (iterations[0].run,)
+    assert decode(encode(made.state), journal_id="journal").assets["log"].iterations == iterations
+
+
+def test_one_of_an_earlier_interval_is_beside_the_newest():
+    made = filled(Publish(5))
+    for version in (1, 2, 3):
+        publish(made, made.plan().runs[0], version)
+    made.observed("s", "2025-01-02T05")
+    made.now = "2025-01-05T00:30"
+    made.observed("s", "2025-01-04T00..2025-01-04T23")
+    older, newer = sorted(_all(made), key=lambda run: run.blocks.first)
+    assert made.keys("log", older.blocks) == ["2025-01-02"]
+    assert made.keys("log", newer.blocks) == ["2025-01-04"]
+    assert [each.name for each in seen(made.state.assets["log"].iterations)] == ["i5"]
+    assert [each.shown for each in made.state.assets["log"].iterations] == [(1,), (2,), (3,), (), (5,)]
+
+
+def _all(made):
+    done = []
+    while runs := made.plan().runs:
+        publish(made, runs[0], 4 + len(done))
+        done.append(runs[0])
+    return done
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_readers_pin_the_newest_or_that_of_their_interval(whole):
+    aligned = InletSpec("log", "", None, aligned=not whole)
+    reader = asset("r", aligned, by=None, schedule=timed("0 12 * * *") if not whole else None)
+    made = filled(Publish(5), reader)
+    for version in (1, 2, 3):
+        publish(made, next(run for run in made.plan().runs if run.asset == "log"), version)
+    made.now = "2025-01-02T13:00" if not whole else made.now
+    (run,) = (run for run in made.plan().runs if run.asset == "r")
+    pin = run.request.pins["log"]
+    assert (pin.iteration, pin.parts.is_everything) == ("i3" if whole else "i1", True)

@@ -1,0 +1,75 @@
+"""Partitions without a column on Spark: what is appended or published by interval, and what rows are not asked for."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets import Project
+from tests.e2e.projects import write
+
+pytestmark = pytest.mark.spark
+
+FILES = {
+    "project.yml": "project: shop\nstate: state\nwarehouse: warehouse\nassets: [assets]\npython: [jobs]\n",
+    "assets/loads.yml": "asset: loads\nsource: delta\npath: lake/loads\npartition: {by: hour, column: hour}\n",
+    "assets/log.yml": """
+asset: log
+schedule: "@daily"
+strategy: every_instance
+write: append
+start: 2025-03-01
+""",
+    "assets/log.sql": "SELECT count(*) AS n, '{{ ds }}' AS of, '{{ partition.day }}' AS day FROM {{ inlets.loads }}",
+    "assets/model.yml": """
+asset: model
+inlets: [loads]
+schedule: "@daily"
+strategy: every_instance
+write: {publish: {keep: 2}}
+start: 2025-03-01
+python: jobs.work:train
+""",
+    "assets/newest.yml": "asset: newest\n",
+    "assets/newest.sql": "SELECT key FROM {{ inlets.model }}",
+    "jobs/__init__.py": "",
+    "jobs/work.py": """
+from pathlib import Path
+
+
+def train(context, loads):
+    Path(context.outlets.model.path, "n").write_text(str(loads.count()))
+""",
+}
+
+
+def load(root: Path, day: int, *hours: int) -> None:
+    at = [datetime(2025, 3, day, hour, tzinfo=UTC) for hour in hours]
+    write_deltalake(root / "lake/loads", pa.table({"hour": pa.array(at, pa.timestamp("us", "UTC"))}), mode="append")
+
+
+def held(root: Path, asset: str) -> list[dict]:
+    return pa.table(DeltaTable(root / "warehouse" / asset).scan()).to_pylist()
+
+
+def test_each_interval_is_appended_once_and_published_beside_the_others(spark, tmp_path):
+    write(tmp_path, FILES)
+    for day in (1, 2, 3):
+        load(tmp_path, day, *range(24))
+    load(tmp_path, 2, 5, 6)
+    project = Project.load(tmp_path)
+    summary = project.run(spark, at="2025-03-04T00:30Z")
+    assert sorted(run.asset for run in summary.runs) == ["log"] * 3 + ["model"] * 3 + ["newest"]
+    assert sorted(tuple(row.values()) for row in held(tmp_path, "log")) == [
+        (24, "2025-03-01", "2025-03-01"),
+        (24, "2025-03-03", "2025-03-03"),
+        (26, "2025-03-02", "2025-03-02"),
+    ]
+    (row,) = held(tmp_path, "model")
+    assert (row["key"], list(row)) == ("2025-03-03", ["run", "key", "path", "folder", "extra", "published_at"])
+    assert held(tmp_path, "newest") == [{"key": "2025-03-03"}]
+    kept = [each.partitions for each in project.iterations("model")]
+    assert [each["ranges"] for each in kept] == [["2025-03-03..2025-03-03"], ["2025-03-02..2025-03-02"]]
+    assert project.run(spark, at="2025-03-04T00:30Z").runs == ()
