@@ -32,6 +32,26 @@ write: {publish: {keep: 2}}
 start: 2025-03-01
 python: jobs.work:train
 """,
+    "assets/scores.yml": """
+asset: scores
+schedule: "@daily"
+strategy: every_instance
+write: append
+start: 2025-03-02
+params: [{model: a, factor: 2}, {model: b, factor: 3}]
+""",
+    "assets/scores.sql": """
+SELECT '{{ params.model }}' AS of, {{ params.factor }} * count(*) AS n FROM {{ inlets.loads }}
+""",
+    "assets/trained.yml": """
+asset: trained
+inlets: [loads]
+strategy: every_instance
+write: {publish: {keep: 1}}
+schedule: manual
+params: [{model: a}, {model: b}]
+python: jobs.work:name
+""",
     "assets/newest.yml": "asset: newest\n",
     "assets/newest.sql": "SELECT key FROM {{ inlets.model }}",
     "jobs/__init__.py": "",
@@ -41,6 +61,10 @@ from pathlib import Path
 
 def train(context, loads):
     Path(context.outlets.model.path, "n").write_text(str(loads.count()))
+
+
+def name(context):
+    Path(context.outlets.trained.path, "name").write_text(context.params["model"])
 """,
 }
 
@@ -61,7 +85,13 @@ def test_each_interval_is_appended_once_and_published_beside_the_others(spark, t
     load(tmp_path, 2, 5, 6)
     project = Project.load(tmp_path)
     summary = project.run(spark, at="2025-03-04T00:30Z")
-    assert sorted(run.asset for run in summary.runs) == ["log"] * 3 + ["model"] * 3 + ["newest"]
+    assert sorted(run.asset for run in summary.runs) == ["log"] * 3 + ["model"] * 3 + ["newest"] + ["scores"] * 4
+    assert sorted(tuple(row.values()) for row in held(tmp_path, "scores")) == [
+        ("a", 48),
+        ("a", 52),
+        ("b", 72),
+        ("b", 78),
+    ]
     assert sorted(tuple(row.values()) for row in held(tmp_path, "log")) == [
         (24, "2025-03-01", "2025-03-01"),
         (24, "2025-03-03", "2025-03-03"),
@@ -73,3 +103,9 @@ def test_each_interval_is_appended_once_and_published_beside_the_others(spark, t
     kept = [each.partitions for each in project.iterations("model")]
     assert [each["ranges"] for each in kept] == [["2025-03-03..2025-03-03"], ["2025-03-02..2025-03-02"]]
     assert project.run(spark, at="2025-03-04T00:30Z").runs == ()
+    assert project.backfill(BackfillRequest("trained", segments=["b"]), spark).runs[0].status == "success"
+    project.backfill(BackfillRequest("trained", segments=["a"]), spark)
+    found = {
+        row["model"]: (tmp_path / "warehouse/trained" / row["folder"] / "name") for row in held(tmp_path, "trained")
+    }
+    assert {model: file.read_text() for model, file in found.items()} == {"a": "a", "b": "b"}

@@ -463,6 +463,11 @@ class WriteMap(_Map):
     )
 
 
+def needs_no_column(keys: AssetFile) -> bool:
+    """Whether its runs leave what is there as it is, so that no column has to tell the partitions of a run."""
+    return keys.write == "append" or (isinstance(keys.write, WriteMap) and keys.write.publish is not None)
+
+
 def partition_map(value: object) -> type[BaseModel]:
     """What describes a dimension of partitions, by its keys."""
     if not isinstance(value, dict) or "by" in value:
@@ -632,7 +637,7 @@ class AssetFile(_Map):
         default={},
         description=(
             "What `params` holds in a template or function; a list has a map for each segment of a column that it "
-            "names, under every_instance."
+            "names, or makes these, under every_instance."
         ),
     )
     on_code_change: Literal["warn", "backfill", "ignore"] = Field(

@@ -24,6 +24,7 @@ from sparkassets.core.phrases import listing
 from sparkassets.core.spec.bodies import Mention
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
+from sparkassets.core.spec.fanned import is_alone
 from sparkassets.core.spec.files import InletMap, ReadMap, RequireMap
 from sparkassets.core.spec.mappings import Said, Side, said
 from sparkassets.core.spec.model import InletSpec, OnRemoved, Read, ReadAfter, ReadChanges, Require
@@ -143,7 +144,7 @@ class _Inlet:
             (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
         timeless = up.time is None or need.goes_by_newest
         bare = down.is_partitioned and (not up.is_partitioned or (down.time is not None and timeless))
-        bare = bare and column is None
+        bare = bare and column is None and not is_alone(self.draft.keys, down)
         return InletSpec(
             name=self.other.name,
             uri=self.other.uri if view is None else identity(self.other.name, view[0]),

@@ -1,4 +1,4 @@
-"""A list of params: one map for each segment of the columns that it names, so that each run has its own."""
+"""A list of params: one map for each segment that it names or makes, so that each run has its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from sparkassets.core.partitions import SegmentPartition
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.fanned import telling
+from sparkassets.core.spec.files import needs_no_column
 from sparkassets.core.spec.model import Fan
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.time_dimension import is_timed
@@ -40,6 +42,9 @@ def _fan(draft: AssetDraft, at: At, given: list[dict[str, Any]]) -> Fan | None:
     listed = [i for i, each in enumerate(segments) if not each.is_open]
     places = tuple(i for i in listed if all(segments[i].column in one for one in given))
     if not places:
+        if not segments and needs_no_column(draft.keys):
+            _refuse_unlike(draft, at, given)
+            return None
         message = "no listed segment tells which of these params a run has: none has its column's name in all"
         beside = not draft.partitioning.is_partitioned and is_timed(draft.keys)
         at.problem(message, hint=f"write partition: [{{by: auto, column: <column>}}, {_SEGMENTS}]" if beside else _HINT)
@@ -58,6 +63,18 @@ def _fan(draft: AssetDraft, at: At, given: list[dict[str, Any]]) -> Fan | None:
     if lacking is not None:
         at.problem(f"there are no params of {_told(named, lacking)}", hint="write a map for each of the segments")
     return Fan(places, found)
+
+
+def _refuse_unlike(draft: AssetDraft, at: At, given: list[dict[str, Any]]) -> None:
+    """Says what a list of params lacks that needs no segments written."""
+    if telling(given, draft.partitioning) is None:
+        message = "nothing tells which of these params a run has: no name has another value in each of them"
+        at.problem(message, hint="give each a name of its own, such as {name: a}")
+        return
+    at.problem(
+        "each of these params would be appended once and never again: there is no interval to append them for",
+        hint="write schedule: '@daily', or another cron, or partition: {by: day}",
+    )
 
 
 def _told(named: list[SegmentPartition], key: tuple[str, ...]) -> str:

@@ -8,7 +8,8 @@ from typing import Final
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.spec.document import At
-from sparkassets.core.spec.files import AssetFile, PartitionMap, SegmentsMap, WriteMap
+from sparkassets.core.spec.fanned import of_params
+from sparkassets.core.spec.files import AssetFile, PartitionMap, SegmentsMap, WriteMap, needs_no_column
 from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.segments import check_keys, check_types
 from sparkassets.core.spec.time_dimension import AUTO, automatic, own_interval, time_dimension
@@ -55,6 +56,8 @@ def compile_partition(
     """
     field = pattern.field.name if pattern and pattern.field else None
     dimensions = _dimensions(at / "partition", keys, within=within, field=field)
+    if source is None and (fanned := of_params(keys, _product(dimensions))) is not None:
+        dimensions = [*dimensions, _Dimension(at / "params", fanned)]
     _check_product(at / "partition", keys, dimensions)
     partitioning = _product(dimensions)
     if source is None and partitioning.time is not None:
@@ -85,11 +88,6 @@ def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -
     if isinstance(written, list):
         return [_dimension(at / index, each, keys, within=within, field=field) for index, each in enumerate(written)]
     return [_dimension(at, written, keys, within=within, field=field)]
-
-
-def needs_no_column(keys: AssetFile) -> bool:
-    """Whether its runs leave what is there as it is, so that no column has to tell its blocks."""
-    return keys.write == "append" or (isinstance(keys.write, WriteMap) and keys.write.publish is not None)
 
 
 def _dimension(
@@ -170,7 +168,7 @@ def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> 
 def _check_declared(dimension: _Dimension, keys: AssetFile, *, fields: Collection[str]) -> None:
     """Refuses a column that is neither declared nor a field of the path, and segments that it cannot hold."""
     column = dimension.found.column
-    if column is None or not keys.columns:
+    if column is None or not keys.columns or column not in _product([dimension]).columns:
         return
     same = next((each for each in keys.columns if each.lower() == column.lower()), None)
     if same is not None and same != column:

@@ -7,7 +7,7 @@ import pytest
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.iterations import seen
 from sparkassets.core.journal.retiring import retire
-from sparkassets.core.partitions import Partitioning, TimePartition
+from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.planner.publications import is_beside
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import EveryInstance
@@ -101,3 +101,15 @@ def test_readers_pin_the_newest_or_that_of_their_interval(whole):
     (run,) = (run for run in made.plan().runs if run.asset == "r")
     pin = run.request.pins["log"]
     assert (pin.iteration, pin.parts.is_everything) == ("i3" if whole else "i1", True)
+
+
+def test_params_are_runs_of_their_own_in_each_interval():
+    models = SegmentPartition("model", ("a", "b"), in_rows=False)
+    both = Partitioning(DAYS.time, (models,))
+    made = Story(project(source("s", by="hour"), replace(of(Append()), partitioning=both)), now="2025-01-03T00:30")
+    made.observed("s", "2025-01-01T00..2025-01-02T23")
+    made.run("log")
+    runs = made.plan().runs
+    assert [made.keys("log", run.blocks) for run in runs] == [["2025-01-01,b"], ["2025-01-02,a"], ["2025-01-02,b"]]
+    assert [run.slot for run in runs] == [1, 2, 3]
+    assert decode(encode(made.state), journal_id="journal") == made.state

@@ -140,11 +140,9 @@ def test_by_a_timetable_the_partition_of_its_intervals_is_told():
     assert hint("strategy: date_range\nschedule: '@daily'\n") == by_auto
 
 
-def test_params_of_each_interval_need_a_segment_beside_it():
-    text = "strategy: every_instance\nwrite: append\nparams: [{model: a}, {model: b}]\n"
-    segments = "{segments: [<key>, …], column: <a name among the params>}"
-    assert hint(text) == f"write partition: {segments}"
-    assert hint(f"{text}schedule: '@daily'\n") == f"write partition: [{{by: auto, column: <column>}}, {segments}]"
+def test_params_of_what_is_replaced_need_a_segment():
+    text = "strategy: every_instance\nparams: [{model: a}, {model: b}]\npartition: {by: day, column: day}\n"
+    assert hint(text) == "write partition: {segments: [<key>, …], column: <a name among the params>}"
 
 
 def test_params_of_each_interval():
