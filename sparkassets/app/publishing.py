@@ -26,16 +26,17 @@ class Publishing(Driving):
         """
         from sparkassets.core.documents.iterations import published
         from sparkassets.core.journal.codec import from_row
-        from sparkassets.core.journal.entries import SuccessEntry
+        from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
 
         spec = self._publishing(asset)
         known = self._state("iterations").assets.get(asset)
         if known is None or not known.iterations:
             return []
         first = min(each.seq for each in known.iterations) - 1
-        rows = self._adapters.store.history(kinds=("success",), asset=asset, after_seq=first)
+        rows = self._adapters.store.history(kinds=("success", "outlet"), asset=asset, after_seq=first)
         entries = (each.entry for each in map(from_row, rows))
-        extras = {each.run: each.extra for each in entries if isinstance(each, SuccessEntry) and each.iteration}
+        told = (each for each in entries if isinstance(each, SuccessEntry | OutletEntry) and each.iteration)
+        extras = {each.run: each.extra for each in told}
         return published(spec, known.iterations, extras)
 
     def rollback(self, asset: str, run: str, spark: SparkSession | None = None, *, check: bool = True) -> Summary:
@@ -51,6 +52,12 @@ class Publishing(Driving):
         from sparkassets.runtime.work import Rollback
 
         spec = self._publishing(asset)
+        if spec.maker:
+            message = (
+                f"{asset!r} is published together with the other outlets of {spec.maker!r}: it cannot go back alone"
+            )
+            hint = f"older iterations stay where they are; `sparkassets backfill {spec.maker} --force` makes new ones"
+            raise InputError(message, hint=hint)
         context = self._context()
         plan = plan_rollback(context, context.asset(asset), run)
         if not plan.runs:
@@ -61,9 +68,13 @@ class Publishing(Driving):
         )
 
     def _publishing(self, asset: str) -> AssetSpec:
+        from sparkassets.core.spec.outlets import told
         from sparkassets.core.writes import Publish
 
         spec = self.asset(asset)
+        if spec.outlets:
+            message = f"{asset!r} is a multi-asset, which holds no data: its outlets have iterations"
+            raise InputError(message, hint=f"name {told(spec.outlets)}")
         if not isinstance(spec.write, Publish):
             raise InputError(f"asset {asset!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
         return spec

@@ -26,7 +26,7 @@ from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.context import PlanningContext, Told, Weigh
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Status, Summary
-from sparkassets.core.runs import app_id
+from sparkassets.core.runs import RunRequest, app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import RunError, said
 from sparkassets.frozen import frozen
@@ -349,9 +349,7 @@ class Driver:
             files=files,
             gone=others(files, request.pins),
         )
-        outlets = (
-            replace(order, asset=project.assets[name], told=_told_up_to(state.assets[name])) for name in asset.outlets
-        )
+        outlets = (_of_outlet(order, project.assets[name], state, request) for name in asset.outlets)
         return replace(order, outlets=tuple(outlets))
 
     def _triggering(self, refs: Sequence[EventRef]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -636,6 +634,12 @@ def _keys(outcome: Done, added: Mapping[str, Sequence[str]]) -> dict[str, tuple[
     columns = sorted({*outcome.keys, *added})
     found = {column: tuple(sorted({*outcome.keys.get(column, ()), *added.get(column, ())})) for column in columns}
     return {column: keys for column, keys in found.items() if keys}
+
+
+def _of_outlet(order: RunOrder, outlet: AssetSpec, state: State, request: RunRequest) -> RunOrder:
+    """What the run writes of one of its outlets."""
+    own: dict[str, Any] = {**of_order(outlet, state, request), "told": _told_up_to(state.assets[outlet.name])}
+    return replace(order, asset=outlet, **own)
 
 
 def _told_up_to(asset: AssetState) -> tuple[str, int] | None:

@@ -175,9 +175,14 @@ class Execution:
         self._superseded = True
         self._interrupt()
 
-    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
-        """Removes what the outlets have of iterations that nobody reads any more, where the storage lets it."""
-        for target in self._targets:
+    def remove_iterations(self, *, kept: Sequence[tuple[Collection[str], range]], unsettled: Collection[int]) -> None:
+        """Removes what the outlets have of iterations that nobody reads any more, where the storage lets it.
+
+        Args:
+            kept: Of each outlet the names of those that stay, and the tokens of the claims whose others may go.
+            unsettled: Of the chain's claims.
+        """
+        for target, (keep, tokens) in zip(self._targets, kept, strict=True):
             with suppress(Exception):
                 target.remove_iterations(keep=keep, unsettled=unsettled, tokens=tokens)
 

@@ -12,14 +12,17 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.ports import Committed
 from sparkassets.runtime.execution import Done
+from sparkassets.runtime.publishing import outlet_with_iteration
 
 
 def outlet_entries(project: ProjectSpec, state: State, entry: SuccessEntry, done: Done) -> Iterator[OutletEntry]:
     """What a run of a multi-asset left in each of its outlets, by the commit that is in it; nothing of any other."""
     shared = done.committed.measures.get("extra", {})
+    claim = state.assets[entry.asset].claim(entry.token)
+    request = claim.request if claim is not None else None
     for name, committed in zip(entry.outlets, done.commits, strict=True) if entry.outlets else ():
         own = committed.measures.get("outlets", {}).get(name, {})
-        yield OutletEntry(
+        told = OutletEntry(
             asset=name,
             uri=project.assets[name].uri,
             maker=entry.asset,
@@ -36,6 +39,7 @@ def outlet_entries(project: ProjectSpec, state: State, entry: SuccessEntry, done
             withheld=entry.withheld,
             unchanged=entry.published & no_news(state.assets[name], committed.unchanged, table_id=committed.table_id),
         )
+        yield told if request is None else outlet_with_iteration(told, project.assets[name], state, request, committed)
 
 
 def unchanged(state: State, asset: AssetSpec, done: Done, blocks: PartitionSet) -> PartitionSet:

@@ -7,13 +7,13 @@ thread of their own. So a driver that dies in between leaves folders that nobody
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sparkassets.core.journal.entries import Entry, SuccessEntry
+from sparkassets.core.journal.entries import Entry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.retiring import retire
-from sparkassets.core.journal.state import State
+from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.planner.publications import find, is_beside, told
 from sparkassets.core.runs import RunRequest, iteration_name
 from sparkassets.core.spec.model import AssetSpec
@@ -38,16 +38,40 @@ def with_iteration(
     entry: SuccessEntry, asset: AssetSpec, state: State, request: RunRequest, committed: Committed
 ) -> SuccessEntry:
     """The record of a run with the iteration that is in its target, where the asset publishes any."""
-    if not isinstance(asset.write, Publish) or not entry.published:
+    if not isinstance(asset.write, Publish) or asset.outlets or not entry.published:
         return entry
     known, run = state.assets[asset.name], request.restores or entry.run
     found = find(known, run) if request.restores else None
-    name = found.name if found is not None else iteration_name(committed.run, committed.token, committed.attempt)
-    files = committed.measures.get("writes") == "files"
-    more = told(asset, name, run=run, blocks=entry.published, files=files)
+    name = found.name if found is not None else _name(committed)
+    more = told(asset, name, run=run, blocks=entry.published, files=_are_files(committed))
     if request.restores:
         return replace(entry, restores=run, extra={**entry.extra, **more, "rollback": True})
     return replace(entry, iteration=name, beside=is_beside(asset, known, request), extra={**entry.extra, **more})
+
+
+def outlet_with_iteration(
+    entry: OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: Committed
+) -> OutletEntry:
+    """The same of an outlet: each has the iteration of its own commit, by whoever made that."""
+    if not isinstance(asset.write, Publish) or not entry.published:
+        return entry
+    name = _name(committed)
+    more = told(asset, name, run=entry.run, blocks=entry.published, files=_are_files(committed))
+    beside = is_beside(asset, state.assets[asset.name], request)
+    return replace(entry, iteration=name, beside=beside, extra={**entry.extra, **more})
+
+
+def _name(committed: Committed) -> str:
+    return iteration_name(committed.run, committed.token, committed.attempt)
+
+
+def _are_files(committed: Committed) -> bool:
+    return committed.measures.get("writes") == "files"
+
+
+def _kept(known: AssetState) -> tuple[Collection[str], range]:
+    """The names of the iterations that stay, and the tokens of the runs whose others may go."""
+    return {each.name for each in known.iterations}, range(known.placed, known.done + 1)
 
 
 class Removals:
@@ -63,16 +87,16 @@ class Removals:
         keep = asset.write.keep
 
         def decide(state: State) -> Sequence[Entry]:
-            entry = retire(state, asset.name, keep=keep)
-            return [] if entry is None else [entry]
+            entries = (retire(state, name, keep=keep) for name in asset.written)
+            return [entry for entry in entries if entry is not None]
 
         ledger.commit(decide)
-        known = ledger.state.assets[asset.name]
-        names = {each.name for each in known.iterations}
-        unsettled = {link.token for link in known.chain}
+        states = ledger.state.assets
+        unsettled = {link.token for link in states[asset.name].chain}
+        kept = [_kept(states[name]) for name in asset.written]
         job = threading.Thread(
             target=execution.remove_iterations,
-            kwargs={"keep": names, "unsettled": unsettled, "tokens": range(known.placed, known.done + 1)},
+            kwargs={"kept": kept, "unsettled": unsettled},
             name=f"{asset.name}-iterations",
             daemon=True,
         )

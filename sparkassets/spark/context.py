@@ -173,9 +173,9 @@ class Context:
 
 
 def context_of(
-    order: RunOrder, *, watermark: Watermark | None, project: ProjectSpec, folder: str | None = None
+    order: RunOrder, *, watermark: Watermark | None, project: ProjectSpec, folders: Mapping[str, str] | None = None
 ) -> Context:
-    """The context of one attempt of a run; in the ``folder`` its function may write files, where there is one."""
+    """The context of one attempt of a run; in the ``folders`` of what it writes its function may write files."""
     asset = order.asset
     local = zone(asset.local_zone)
     extra: dict[str, Any] = {}
@@ -201,15 +201,15 @@ def context_of(
         triggering_events=local_events(order.events, local),
         extra=extra,
         _outbox=Outbox(project, asset),
-        _outlets=_outlets(order, extra, folder),
+        _outlets=_outlets(order, extra, folders or {}),
     )
 
 
-def _outlets(order: RunOrder, extra: dict[str, Any], folder: str | None) -> Outlets:
+def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str]) -> Outlets:
     """What the run writes; of an asset that is written itself the extra is that of the run."""
     places = ((each.asset.name, each.asset.storage) for each in order.written)
     own = {} if order.outlets else {"extra": extra}
-    found = ((name, folder or (place.path if place is not None else "")) for name, place in places)
+    found = ((name, folders.get(name) or (place.path if place is not None else "")) for name, place in places)
     return Outlets({name: Outlet(name, path, **own) for name, path in found})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
 from sparkassets.spark.interrupts import InterruptibleWork
-from sparkassets.spark.iterations import Iteration, OwnFolder, own_folder, restoring, told_of
+from sparkassets.spark.iterations import Iteration, OwnFolder, own_folders, restoring, told_of
 from sparkassets.spark.libraries import as_spark, is_frame
 from sparkassets.spark.own_session import of_one_run, require_utc
 from sparkassets.spark.processes import jvms
@@ -79,8 +79,10 @@ class SparkEngine:
         """
         if order.restores:
             return restoring(order)
-        folder = own_folder(order, attempt)
-        with self.workplace.work(order) as (shared, work), folder.kept_if_it_ends_well() if folder else nullcontext():
+        folders = own_folders(order, attempt)
+        with self.workplace.work(order) as (shared, work), ExitStack() as kept:
+            for folder in folders.values():
+                kept.enter_context(folder.kept_if_it_ends_well())
             try:
                 session = of_one_run(shared) if isinstance(order.asset.body, PythonBody) else shared
                 inlets = self._opening(session, order)
@@ -90,9 +92,9 @@ class SparkEngine:
                     order,
                     watermark=marks[0] if len(marks) == 1 else None,
                     project=self._project,
-                    folder=folder.path if folder else None,
+                    folders={name: folder.path for name, folder in folders.items()},
                 )
-                return self._of_outlets(session, order, inlets, context, folder, work)
+                return self._of_outlets(session, order, inlets, context, folders, work)
             except SparkAssetsError:
                 raise
             except Exception as error:
@@ -113,18 +115,21 @@ class SparkEngine:
         order: RunOrder,
         inlets: ReadInlets,
         context: Context,
-        folder: OwnFolder | None,
+        folders: Mapping[str, OwnFolder],
         work: InterruptibleWork,
     ) -> SparkComputation | SparkComputations:
         """What each table gets that the run writes; nothing of any where another does not fit."""
         frames = list(self._frames(session, order, inlets, context, work))
-        if folder is not None and not frames:
-            rows = folder.rows(session, context)
-            made = _described(session, order, rows, _Before(session, order.asset), inlets, context)
-            return replace(made, writes_files=True)
-        if folder is not None:
-            folder.discard_if_empty()
-        parts = [_described(session, *each, inlets, context) for each in frames]
+        if folders and not frames:
+            told = (
+                (each, folders[each.asset.name].rows(session, context), _Before(session, each.asset))
+                for each in order.written
+            )
+            parts = [replace(_described(session, *each, inlets, context), writes_files=True) for each in told]
+        else:
+            for folder in folders.values():
+                folder.discard_if_empty()
+            parts = [_described(session, *each, inlets, context) for each in frames]
         if not order.outlets:
             return parts[0]
         return SparkComputations({each.order.asset.name: each for each in parts})

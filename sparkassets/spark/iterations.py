@@ -122,9 +122,10 @@ class OwnFolder:
                 f"{name}: its function returned nothing, and wrote no file into context.outlets.{name}.path",
                 hint="write the files there, or return the rows",
             )
+        own = {**context.extra, **(context.outlets[name].extra if name in context.outlets else {})}
         rows = list(_partitions(self._order.asset, context.partitions))
         types = {**_types(self._order.asset), **dict.fromkeys(_TOLD_OF_EACH, "STRING")}
-        extra = json.dumps(dict(context.extra), sort_keys=True, ensure_ascii=False)
+        extra = json.dumps(own, sort_keys=True, ensure_ascii=False)
         said = [
             (*partition, context.run_id, block.key if block else context.run_id, self.path, self._folder, extra)
             for block, partition in rows
@@ -147,10 +148,10 @@ class OwnFolder:
         return any(each.is_file for each in opened(self._root).get_file_info(selector))
 
 
-def own_folder(order: RunOrder, attempt: int) -> OwnFolder | None:
-    """The folder for the run's function, where its asset publishes and has one."""
+def own_folders(order: RunOrder, attempt: int) -> Mapping[str, OwnFolder]:
+    """The folders for the run's function, by what it writes; none where its asset does not publish or has none."""
     publishes = isinstance(order.asset.write, Publish) and isinstance(order.asset.body, PythonBody)
-    return OwnFolder(order, attempt) if publishes else None
+    return {each.asset.name: OwnFolder(each, attempt) for each in order.written} if publishes else {}
 
 
 def told_of(asset: AssetSpec, frame: DataFrame) -> Iteration | None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets import Project
+from sparkassets import BackfillRequest, Project
 from tests.e2e.projects import write
 
 pytestmark = pytest.mark.spark
@@ -103,8 +103,8 @@ def test_each_interval_is_appended_once_and_published_beside_the_others(spark, t
     kept = [each.partitions for each in project.iterations("model")]
     assert [each["ranges"] for each in kept] == [["2025-03-03..2025-03-03"], ["2025-03-02..2025-03-02"]]
     assert project.run(spark, at="2025-03-04T00:30Z").runs == ()
-    assert project.backfill(BackfillRequest("trained", segments=["b"]), spark).runs[0].status == "success"
-    project.backfill(BackfillRequest("trained", segments=["a"]), spark)
+    assert project.backfill(BackfillRequest("trained", segments=("b",)), spark).runs[0].status == "success"
+    project.backfill(BackfillRequest("trained", segments=("a",)), spark)
     found = {
         row["model"]: (tmp_path / "warehouse/trained" / row["folder"] / "name") for row in held(tmp_path, "trained")
     }

@@ -201,8 +201,8 @@ class OutletEntry:
     Attributes:
         asset, uri: The outlet.
         maker: The multi-asset.
-        run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld: As in
-            `SuccessEntry`, of this outlet.
+        run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld,
+            iteration, beside: As in `SuccessEntry`, of this outlet.
     """
 
     asset: str
@@ -220,6 +220,8 @@ class OutletEntry:
     definition: str = ""
     unchanged: PartitionSet = NOTHING
     withheld: PartitionSet = NOTHING
+    iteration: str = ""
+    beside: bool = False
 
     @property
     def published(self) -> PartitionSet:

@@ -21,8 +21,6 @@ def compile_write(draft: AssetDraft) -> Write:
         if given.upsert is not None:
             return _upsert(draft, given.upsert, at / "upsert")
         if given.publish is not None:
-            if draft.keys.outlets is not None:
-                (at / "publish").key_problem("a multi-asset that publishes is not supported yet")
             return Publish(given.publish.keep)
         if draft.sure("write"):
             expected = "{upsert: {keys: [<column>]}} or {publish: {keep: 10}}"

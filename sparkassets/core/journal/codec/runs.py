@@ -192,6 +192,8 @@ def outlet_to(entry: OutletEntry) -> dict[str, Any]:
             "definition": entry.definition,
             **({"unchanged": parts_to(entry.unchanged)} if entry.unchanged else {}),
             **({"withheld": parts_to(entry.withheld)} if entry.withheld else {}),
+            **({"iteration": entry.iteration} if entry.iteration else {}),
+            **({"beside": True} if entry.beside else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -215,6 +217,8 @@ def outlet_from(row: JournalRow, body: Mapping[str, Any]) -> OutletEntry:
         definition=body["definition"],
         unchanged=parts_from(body["unchanged"]) if "unchanged" in body else NOTHING,
         withheld=parts_from(body["withheld"]) if "withheld" in body else NOTHING,
+        iteration=body.get("iteration", ""),
+        beside=body.get("beside", False),
     )
 
 

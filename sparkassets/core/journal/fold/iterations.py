@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.instants import unix
-from sparkassets.core.journal.entries import Numbered, SuccessEntry
+from sparkassets.core.journal.entries import Numbered, OutletEntry, SuccessEntry
 from sparkassets.core.journal.fold.losses import after_success
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.iterations import Iteration, RetiredEntry, restored
 from sparkassets.core.journal.state import AssetState
 
 
-def published(asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> tuple[Iteration, ...]:
+def published(asset: AssetState, entry: SuccessEntry | OutletEntry, numbered: Numbered) -> tuple[Iteration, ...]:
     """What the asset has published once that success is known."""
     if not entry.iteration or entry.version is None:
         return asset.iterations

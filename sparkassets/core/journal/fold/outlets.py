@@ -7,7 +7,7 @@ from dataclasses import replace
 from sparkassets.core.instants import unix
 from sparkassets.core.journal import marks
 from sparkassets.core.journal.entries import Numbered, OutletEntry
-from sparkassets.core.journal.fold import datasets, keys
+from sparkassets.core.journal.fold import datasets, iterations, keys
 from sparkassets.core.journal.fold.losses import after_success, replaced_under
 from sparkassets.core.journal.fold.runs import last_run, with_instance
 from sparkassets.core.journal.fold.workspace import Workspace
@@ -32,6 +32,7 @@ def written(work: Workspace, entry: OutletEntry, numbered: Numbered) -> None:
         done=max(asset.done, entry.token),
         last=last_run(asset, entry, claim, numbered),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
+        iterations=iterations.published(after, entry, numbered),
     )
     datasets.publish(work, numbered)
     if entry.unchanged:

@@ -1,0 +1,81 @@
+"""Train and test that are published together: rows or files, an iteration in each outlet, and what is kept of them."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets import InputError, Project
+from tests.e2e.projects import write
+
+pytestmark = pytest.mark.spark
+
+FILES = {
+    "project.yml": "project: shop\nstate: state\nwarehouse: warehouse\nassets: [assets]\npython: [jobs]\n",
+    "assets/numbers.yml": "asset: numbers\nsource: delta\npath: lake/numbers\n",
+    "assets/split.yml": """
+asset: split
+inlets: [numbers]
+write: {publish: {keep: 1}}
+outlets: {train: {}, test: {}}
+python: jobs.work:split
+""",
+    "assets/models.yml": """
+asset: models
+inlets: [train]
+write: {publish: {keep: 2}}
+outlets: {small: {}, large: {}}
+python: jobs.work:fit
+""",
+    "assets/used.yml": "asset: used\ninlets: [large]\nschedule: large\npython: jobs.work:use\n",
+    "jobs/__init__.py": "",
+    "jobs/work.py": """
+from pathlib import Path
+
+
+def split(numbers):
+    return {"train": numbers.where("n % 5 > 0"), "test": numbers.where("n % 5 = 0")}
+
+
+def fit(context, train):
+    for size in ("small", "large"):
+        Path(context.outlets[size].path, "model").write_text(f"{size} of {train.count()}")
+    context.outlets.large.extra["layers"] = 9
+    context.extra["rows"] = train.count()
+
+
+def use(large, spark):
+    told = Path(large.path, "model").read_text()
+    return spark.createDataFrame([(told, large.extra["layers"])], "told string, layers int")
+""",
+}
+
+
+def held(root: Path, asset: str) -> list[dict]:
+    return pa.table(DeltaTable(root / "warehouse" / asset).scan()).to_pylist()
+
+
+def test_train_and_test_are_of_one_run(spark, tmp_path):
+    write(tmp_path, FILES)
+    project = Project.load(tmp_path)
+    for first in (0, 10):
+        write_deltalake(tmp_path / "lake/numbers", pa.table({"n": list(range(first, first + 10))}), mode="append")
+        assert [run.asset for run in project.run(spark).runs] == ["split", "models", "used"]
+    assert sorted(row["n"] for row in held(tmp_path, "test")) == [0, 5, 10, 15]
+    assert len(held(tmp_path, "train")) == 16
+    (train,), (test,) = (project.iterations(name) for name in ("train", "test"))
+    assert train.iteration.run == test.iteration.run
+    rows = pa.table(DeltaTable(test.path).scan())
+    assert sorted(rows["n"].to_pylist()) == [0, 5, 10, 15]
+    assert held(tmp_path, "used") == [{"told": "large of 16", "layers": 9}]
+    newest, older = project.iterations("large")
+    assert (newest.extra, older.extra) == ({"rows": 16, "layers": 9}, {"rows": 8, "layers": 9})
+    assert [each.extra for each in project.iterations("small")] == [{"rows": 16}, {"rows": 8}]
+    with pytest.raises(
+        InputError, match="published together with the other outlets of 'models': it cannot go back alone"
+    ):
+        project.rollback("large", older.iteration.run)
+    with pytest.raises(InputError, match="'models' is a multi-asset, which holds no data: its outlets have iterations"):
+        project.iterations("models")
+    assert project.run(spark).runs == ()
