@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ from sparkassets.core.partitions import (
     segment_of,
     segment_value,
 )
+from sparkassets.core.partitions.excluding import hours_apart
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
@@ -202,12 +204,26 @@ def inside(column: str, kind: str, *, partition: TimePartition, ranges: RangeSet
         keys = ", ".join(sqltext.text(partition.key(start)) for start, _ in partition.slots(ranges))
         return f"{quoted} IN ({keys})"
     exact = list(partition.exact(ranges).pairs())
-    if len(exact) > _MOST_RANGES and (days := _days_between(exact, ranges, partition)):
-        outer = [(exact[first][0], exact[last][1]) for first, last, _ in days]
-        without = ", ".join(sqltext.day(each) for _, _, some in days for each in some)
-        within = _between(quoted, _bounds(kind, partition, outer))
-        return _all([within, f"{_day_of(quoted, kind, partition)} NOT IN ({without})"]) if without else within
-    return _between(quoted, _bounds(kind, partition, exact))
+    told = _without(quoted, kind, partition, ranges) if len(exact) > _MOST_RANGES else None
+    return told or _between(quoted, _bounds(kind, partition, exact))
+
+
+def _without(quoted: str, kind: str, partition: TimePartition, ranges: RangeSet) -> str | None:
+    """The rows of ``ranges`` but for the hours of each day, and the whole days, that are left out; None of others."""
+    hours, rest = hours_apart(partition.exclude) if partition.by == "hour" else (frozenset[int](), partition.exclude)
+    of_days = replace(partition, exclude=rest)
+    exact = list(of_days.exact(ranges).pairs())
+    days = _days_between(exact, ranges, of_days) if rest else [(at, at, list[date]()) for at in range(len(exact))]
+    if not days:
+        return None
+    outer = [(exact[first][0], exact[last][1]) for first, last, _ in days]
+    terms = [_between(quoted, _bounds(kind, of_days, outer))]
+    if without := ", ".join(sqltext.day(each) for _, _, some in days for each in some):
+        day = quoted if kind == "date" else f"CAST({_local(quoted, kind, partition)} AS DATE)"
+        terms.append(f"{day} NOT IN ({without})")
+    if hours:
+        terms.append(f"hour({_local(quoted, kind, partition)}) NOT IN ({', '.join(map(str, sorted(hours)))})")
+    return _all(terms)
 
 
 def _between(quoted: str, bounds: Iterable[tuple[str, str]]) -> str:
@@ -245,11 +261,11 @@ def _day(unix: int, partition: TimePartition) -> date | None:
     return None if seconds else local_date(days)
 
 
-def _day_of(quoted: str, kind: str, partition: TimePartition) -> str:
-    """The local day of a value."""
+def _local(quoted: str, kind: str, partition: TimePartition) -> str:
+    """What the wall clock shows at a value."""
     if kind == "timestamp" and partition.timezone != "UTC":
-        quoted = f"from_utc_timestamp({quoted}, {sqltext.text(partition.timezone)})"
-    return quoted if kind == "date" else f"CAST({quoted} AS DATE)"
+        return f"from_utc_timestamp({quoted}, {sqltext.text(partition.timezone)})"
+    return quoted
 
 
 def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner: str) -> None:

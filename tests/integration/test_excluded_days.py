@@ -23,7 +23,8 @@ VALUES = {
         *(("day", WEEKENDS, kind, 1) for kind in VALUES),
         ("hour", WEEKENDS, "timestamp", 1),
         ("day", "* * * * SAT", "date", 1),
-        ("hour", "* 0-7 * * *", "timestamp", 1000),
+        ("hour", "* 0-7 * * *", "timestamp", 1),
+        ("hour", "* 0-7,22 * * *; * * * * SUN; 2024-12-25", "timestamp", 1),
     ],
 )
 def test_years_of_working_days_are_a_short_predicate_of_the_same_rows(spark, by, exclude, kind, most):

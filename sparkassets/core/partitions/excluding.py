@@ -36,6 +36,7 @@ _FAR: Final = 9 * 366 * DAY
 """So long there may be nothing but slots that are left out."""
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _SEPARATOR: Final = "; "
+_HOUR: Final = 3600
 
 
 @frozen
@@ -83,6 +84,22 @@ def excluded(text: str) -> Excluded:
             fields = expand(part)
             crons.append((part, fields, frozenset(fields.times)))
     return Excluded(tuple(crons), frozenset(days))
+
+
+def hours_apart(text: str) -> tuple[frozenset[int], str]:
+    """Of a text of `excluded_text` the hours that are left out on every day, and what else it says; of a grid of hours.
+
+    >>> sorted(hours_apart("* 0-2 * * *; * * * * SAT")[0]), hours_apart("* 0-2 * * *; * * * * SAT")[1]
+    ([0, 1, 2], '* * * * SAT')
+    """
+    hours, rest = set[int](), list[str]()
+    for part in text.split(_SEPARATOR) if text else ():
+        fields = None if _DATE.match(part) else expand(part)
+        if fields is None or not fields.days.every_day:
+            rest.append(part)
+            continue
+        hours |= {time // _HOUR for time in fields.times if not time % _HOUR}
+    return frozenset(hours), _SEPARATOR.join(rest)
 
 
 class ExcludingGrid:
