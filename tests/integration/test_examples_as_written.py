@@ -1,0 +1,165 @@
+"""Examples that read changes, publish or write several tables, run as they stand over paths: their comments hold."""
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets import Project
+from tests.examples_over_paths import over_paths
+
+pytestmark = pytest.mark.spark
+
+
+def held(folder: Path, asset: str) -> list[dict]:
+    return pa.table(DeltaTable(folder / "warehouse" / asset).scan()).to_pylist()
+
+
+def add(folder: Path, name: str, rows: list[dict], **more) -> None:
+    write_deltalake(folder / "lake" / name, pa.Table.from_pylist(rows), mode="append", **more)
+
+
+def test_a_feed_of_changes_is_a_table_of_customers(spark, tmp_path):
+    """03: columns that begin with _ are not stored; lsn orders what comes, whenever it comes."""
+    folder = over_paths("03_cdc_upsert", tmp_path)
+
+    def feed(*changes: tuple) -> None:
+        names = ("customer_id", "name", "city", "lsn", "op")
+        add(folder, "customers_cdc", [dict(zip(names, change, strict=True)) for change in changes])
+
+    feed((1, "Ann", "Ulm", 1, "c"), (2, "Bob", "Bonn", 2, "c"), (3, "Cy", "Jena", 3, "c"), (1, "Ann", "Bern", 5, "u"))
+    project = Project.load(folder, env={})
+    (run,) = project.run(spark).runs
+    assert (run.asset, run.strategy) == ("customers", "latest_only")
+    feed((2, "Bob", "Bonn", 6, "d"), (1, "Ann", "Rome", 4, "u"), (3, "Cy", "Köln", 7, "u"))
+    assert project.run(spark).ok
+    feed((2, "Bob", "Oslo", 3, "u"))  # late, and raises nobody
+    assert project.run(spark).ok
+    rows = sorted(tuple(row.items()) for row in held(folder, "customers"))
+    assert rows == [
+        (("customer_id", 1), ("name", "Ann"), ("city", "Bern")),
+        (("customer_id", 3), ("name", "Cy"), ("city", "Köln")),
+    ]
+    assert project.run(spark).runs == ()
+
+
+CHURN = """
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Model:
+    rate: float
+    auc: float
+
+    def save(self, folder):
+        Path(folder, "model.json").write_text(json.dumps({"rate": self.rate, "auc": self.auc}))
+
+
+def fit(features):
+    return Model(float(features.count()), 0.75)
+
+
+def load(path):
+    return json.loads(Path(path, "model.json").read_text())
+
+
+def apply_model(model, features):
+    return features.selectExpr("hour", "customer", f"{model['rate']} AS rate")
+
+
+"""
+
+
+def test_scores_are_of_the_newest_model_which_is_a_gate_and_no_trigger(spark, tmp_path):
+    """04: with the user's own code in front of the functions."""
+    folder = over_paths("04_model_scoring", tmp_path)
+    file = folder / "jobs" / "churn.py"
+    file.write_text(CHURN + file.read_text())
+
+    def features(*hours: datetime) -> None:
+        stamps = pa.array(hours, pa.timestamp("us", "UTC"))
+        table = pa.table({"hour": stamps, "customer": [f"c{number}" for number in range(len(hours))]})
+        write_deltalake(folder / "lake/features", table, mode="append")
+
+    sunday = datetime(2025, 3, 9, tzinfo=UTC)
+    features(sunday - timedelta(hours=1), sunday)
+    project = Project.load(folder, env={})
+    summary = project.run(spark, at="2025-03-09T01:05Z")
+    assert {run.asset for run in summary.runs} == {"churn_model", "churn_scores"}
+    assert {row["rate"] for row in held(folder, "churn_scores")} == {2.0}
+    (published,) = project.iterations("churn_model")
+    assert published.extra == {"auc": 0.75}
+    features(sunday + timedelta(hours=1))
+    assert [run.asset for run in project.run(spark, at="2025-03-09T02:05Z").runs] == ["churn_scores"]
+    features(sunday + timedelta(days=34))
+    late = "2025-04-12T01:05Z"
+    (wait,) = (each for each in project.plan(at=late).waiting if "churn_model" in each.reason)
+    assert wait.reason.endswith("(fresh_within)")
+    retrained = project.run(spark, at=late, select=["churn_model"])
+    assert [run.asset for run in retrained.runs] == ["churn_model"]
+
+
+def test_the_month_is_published_by_its_day_with_what_is_there(spark, tmp_path):
+    """06: the 15th or the last working day before it; waits until 15:00 at most, then takes what is there."""
+    folder = over_paths("06_regulatory_report", tmp_path)
+    days = [date(2025, 2, 1) + timedelta(days=n) for n in range(28)]
+    trades = [{"trade_date": day, "instrument": "X", "quantity": 2} for day in days if day.weekday() < 5]
+    add(folder, "trades", trades)
+    project = Project.load(folder, env={})
+    assert project.plan(at="2025-03-14T07:59Z").runs == ()
+    wait = project.plan(at="2025-03-14T08:30Z").waiting[0]
+    assert "20 of 29 partitions" in wait.reason  # the days of trades are of UTC, the month is of Berlin
+    assert wait.reason.endswith("at most until 2025-03-14T14:00Z (tolerance)")
+    (run,) = project.run(spark, at="2025-03-14T14:01Z").runs
+    assert run.request.reason.endswith("the tolerance of 6h is over")
+    (row,) = held(folder, "mifid_monthly")
+    assert (row["month"], row["quantity"]) == (date(2025, 2, 1), 40)
+    (iteration,) = project.iterations("mifid_monthly")
+    add(folder, "trades", [{"trade_date": days[0], "instrument": "X", "quantity": 9}])
+    assert project.run(spark, at="2025-03-14T14:30Z").runs == ()  # on_update: ignore
+    again = project.iterations("mifid_monthly")
+    assert [each.iteration.run for each in again] == [iteration.iteration.run]
+
+
+def test_every_change_is_in_the_log_once(spark, tmp_path):
+    """11: inserts, updates as they became, deletions."""
+    folder = over_paths("11_audit_log", tmp_path)
+
+    def sql(text: str) -> None:
+        spark.sql(text.replace("orders", f"delta.`{folder}/lake/orders`"))
+
+    feed = "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    sql(f"CREATE TABLE orders (order_id INT, status STRING) USING DELTA {feed}")
+    sql("INSERT INTO orders VALUES (1, 'new'), (2, 'new')")
+    project = Project.load(folder, env={})
+    assert project.run(spark).ok
+    sql("UPDATE orders SET status = 'paid' WHERE order_id = 1")
+    sql("DELETE FROM orders WHERE order_id = 2")
+    (run,) = project.run(spark).runs
+    assert project.run(spark).runs == ()
+    log = held(folder, "audit_log")
+    assert sorted((row["version"], row["order_id"], row["status"], row["change"]) for row in log) == [
+        (1, 1, "new", "insert"),
+        (1, 2, "new", "insert"),
+        (2, 1, "paid", "update_postimage"),
+        (3, 2, "new", "delete"),
+    ]
+    assert {row["run_id"] for row in log if row["version"] > 1} == {run.run}
+
+
+def test_train_and_test_are_split_together(spark, tmp_path):
+    """14: both or neither are published; what others read is train and test."""
+    folder = over_paths("14_multi_asset", tmp_path)
+    (folder / "sizes.yml").write_text("asset: sizes\ninlets: [train, test]\nschedule: train & test\n")
+    (folder / "sizes.sql").write_text("SELECT * FROM {{ inlets.train }} UNION ALL SELECT * FROM {{ inlets.test }}")
+    add(folder, "examples", [{"id": number} for number in range(200)])
+    project = Project.load(folder, env={})
+    assert [run.asset for run in project.run(spark).runs] == ["split", "sizes"]
+    assert sorted(row["id"] for row in held(folder, "sizes")) == list(range(200))
+    share = pa.table(DeltaTable(folder / "lake/test").scan()).num_rows
+    assert 10 < share < 80
