@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,6 +48,8 @@ def _import_all(modules: list[tuple[str, str]]) -> dict[str, Any]:
         "variables": sorted(seen.variables),
         "files": sorted(seen.all_files()),
         "folders": sorted(seen.folders_listed),
+        "modules": sorted(seen.modules_elsewhere()),
+        "installed": any(_is_installed(file) for file in seen.all_modules()),
     }
 
 
@@ -87,12 +90,14 @@ class _Seen:
 
     Attributes:
         folders: Of the project's packages.
+        known: The modules that were there before.
         variables: Of the environment.
         folders_listed: The project's own, whose names were asked for.
     """
 
     def __init__(self, folders: set[str]) -> None:
         self.folders = tuple(sorted({os.path.realpath(each) + os.sep for each in folders}))
+        self.known = frozenset(sys.modules)
         self.variables: set[str] = set()
         self.folders_listed: set[str] = set()
         self._opened: set[str] = set()
@@ -121,8 +126,20 @@ class _Seen:
 
     def all_files(self) -> Iterator[str]:
         """The project's own files that were read, and those of the modules that were imported."""
-        imported = {str(file) for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))}
-        yield from (each for each in self._opened | imported if self.is_own(each))
+        yield from (each for each in self._opened | self.all_modules(new=False) if self.is_own(each))
+
+    def all_modules(self, *, new: bool = True) -> set[str]:
+        """The files of the modules that were imported, or of all that are there."""
+        modules = (each for name, each in list(sys.modules.items()) if not new or name not in self.known)
+        return {str(file) for each in modules if (file := getattr(each, "__file__", None))}
+
+    def modules_elsewhere(self) -> Iterator[str]:
+        """Those that are neither the project's, nor installed, nor Python's own."""
+        own = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib"))
+        for file in self.all_modules():
+            path = os.path.realpath(file)
+            if not (self.is_own(path) or _is_installed(path) or path.startswith(own)):
+                yield path
 
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(args[0], str) and isinstance(args[1], str) and "r" in args[1]:
@@ -135,6 +152,11 @@ class _Seen:
             raise RuntimeError(
                 "Spark is started where the module is imported; start it in a function, which is given `spark`"
             )
+
+
+def _is_installed(file: str) -> bool:
+    """Whether a module is of an installed package, which is another one when that is installed anew."""
+    return "site-packages" in file or "dist-packages" in file
 
 
 def _is_import(frame: FrameType) -> bool:

@@ -84,6 +84,10 @@ def _declared(project: ProjectDraft, reader: Reader, env: Mapping[str, str]) -> 
             reader.python(Path(file))
         for folder in result.folders:
             reader.names(Path(folder))
+        for module in result.modules:
+            reader.trace.module(module)
+        if result.installed:
+            reader.trace.installed()
         return result
 
     files = _python_files(project, reader)

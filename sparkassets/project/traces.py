@@ -32,8 +32,8 @@ class Trace:
         files: Path to a digest of the content; empty for a file that is not there.
         folders: Path to a digest of the names; empty for a folder that is not there.
         variables: Names of the variables that were asked for.
-        packages: A digest of what is installed; empty where no timetable of another package was asked for.
-        modules: Path of a module that such a timetable is from to its time and size.
+        packages: A digest of what is installed; empty where nothing of another package was asked for.
+        modules: Path of a module that a timetable is from, or that one of the project's imports, to its time and size.
         seen: How many names the folders have held.
     """
 

@@ -194,6 +194,32 @@ def test_what_it_was_made_of_is_known_to_the_cache(write, tmp_path, monkeypatch)
     assert b"/lake/2" not in kept.read_bytes()
 
 
+@pytest.mark.parametrize("place", ["elsewhere", "lib/site-packages"])
+def test_a_module_from_elsewhere_is_known_to_the_cache(write, tmp_path, monkeypatch, place):
+    made = """
+        from sparkassets import asset
+        from regions_of_others import REGIONS
+
+        for region in REGIONS:
+            @asset(f"sales_{region}")
+            def sales(orders): ...
+    """
+    module = tmp_path / place / "regions_of_others.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("REGIONS = ['de']\n")
+    monkeypatch.syspath_prepend(module.parent)
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", _counted(started, subprocess.Popen))
+    folder, cache = write({"made.py": made}), tmp_path / "cache"
+    for _ in range(2):
+        assert [*load(folder, {}, cache=cache).assets] == ["orders", "sales_de"]
+    assert len(started) == 1
+    module.write_text("REGIONS = ['de', 'nl']\n")
+    if place != "elsewhere":  # as when it is installed anew
+        (module.parent / "regions_of_others-2.dist-info").mkdir()
+    assert [*load(folder, {}, cache=cache).assets] == ["orders", "sales_de", "sales_nl"]
+
+
 def _counted(started, popen):
     def counted(*args, **kwargs):
         started.append(args)

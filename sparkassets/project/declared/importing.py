@@ -35,6 +35,8 @@ class Imported:
         variables: Of the environment that they read.
         files: Absolute, of the project's own, that they read.
         folders: Likewise, whose names they asked for.
+        modules: Files of modules from elsewhere that they import, absolute; not of installed packages.
+        installed: Whether they import any of these.
     """
 
     assets: Sequence[Mapping[str, Any]] = ()
@@ -42,6 +44,8 @@ class Imported:
     variables: Sequence[str] = ()
     files: Sequence[str] = ()
     folders: Sequence[str] = ()
+    modules: Sequence[str] = ()
+    installed: bool = False
 
 
 def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> Imported:
