@@ -193,3 +193,25 @@ def test_a_run_for_each_that_is_known(spark, folder, mode):
     changed = 1.0 if mode == "append" else 3.0
     assert rows(folder, "energy_model") == [("a", changed), ("b", 5.0), ("c", 1.0), ("d", 1.0)]
     assert project.run(spark).runs == ()
+
+
+def test_outlets_know_what_came_out_of_any_of_them(spark, folder):
+    write(folder, [("a", 1), ("b", 5)])
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(
+        "asset: split\ninlets: {readings: {on_update: rerun}}\npartition: {segments: runtime, column: customer_id}\n"
+        "outlets:\n"
+        "  small: {sql: 'SELECT customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} WHERE kwh < 3 GROUP BY ALL'}\n"
+        "  large: {sql: 'SELECT customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} WHERE kwh >= 3 GROUP BY ALL'}\n"
+        "---\nasset: counted\npartition: {segments: runtime, column: customer_id}\n"
+        "sql: 'SELECT customer_id, count(*) AS n FROM {{ inlets.large }} GROUP BY ALL'\n"
+    )
+    project = Project.load(folder, env={})
+    assert ran(project.run(spark)) == [("split", ("*",), "success"), ("counted", ("a", "b"), "success")]
+    assert (rows(folder, "small"), rows(folder, "large")) == ([("a", 1.0)], [("b", 5.0)])
+    assert project.add_partitions("split", "c") == ["c"]
+    write(folder, [("a", 4)])
+    (split, counted) = project.run(spark).runs
+    assert (split.partitions, counted.partitions) == (("a", "b", "c"), ("a", "b", "c"))
+    assert project.partitions("large") == [(key, "current") for key in "abc"]
+    assert rows(folder, "counted") == [("a", 1), ("b", 1)]

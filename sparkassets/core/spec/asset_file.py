@@ -77,10 +77,6 @@ def _kept(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
 
 def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
     """What a multi-asset writes, each as an asset of its own."""
-    if draft.keys.outlets is not None and draft.partitioning.is_open:
-        hint = "list them: {segments: [<key>, …], column: <column>}"
-        message = "outlets with segments that come to be known at run time are not supported yet"
-        (draft.at / "partition").problem(message, hint=hint)
     for name, own in outlets_of(draft.keys).items():
         at, keys = draft.at / "outlets" / name, keys_of(draft.keys, name, own)
         _check_extra(at, keys)

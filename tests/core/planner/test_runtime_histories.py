@@ -18,7 +18,7 @@ from sparkassets.core.partitions import PartitionSet, RangeSet
 from sparkassets.core.planner.incremental import IncrementalPlanner
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.strategies import DateRange
-from tests.builders import Story, asset, at, project, source
+from tests.builders import Story, asset, at, multi, project, source
 from tests.depth import histories
 
 ZERO = at("2025-01-01")
@@ -89,7 +89,12 @@ class History:
         by = None if days is None else "day"
         most = DateRange(max_partitions_per_run=random.choice([1, 3, 1000]))
         more = {"by": by, "segments": {"customer": "runtime"}}
-        assets = [asset(name, inlet, strategy=most, **more) for name, inlet in INLETS.items()]
+        one, two = (asset(name, inlet, strategy=most, **more) for name, inlet in INLETS.items())
+        self.outlets = random.choice([(), ("left", "right")])
+        if self.outlets:
+            assets = (*multi(one, *self.outlets), asset("two", "left", strategy=most, **more))
+        else:
+            assets = (one, two)
         self.story = Story(project(source("s", **more), *assets), now="2025-01-06")
         self.planner, self.model, self.invocation = IncrementalPlanner(self.story.project), Model(days), 0
 
@@ -117,6 +122,7 @@ class History:
                     self.story.add(SegmentEntry(name, "customer", removed=(key,)))
                     model.remove(name, key)
             case "spec":
+                name = random.choice(["s", "one", "two", *self.outlets])
                 self.story.add(SpecEntry(name, fold_spec(self.story.project.assets[name], self.story.project)))
             case _:
                 self.run(what)
@@ -156,7 +162,8 @@ class History:
         assert again == found
         for note in found.notes:
             left = self.blocks_in(note.blocks)
-            assert all(key not in self.model.known(note.asset) for key, _ in left)
+            name = "one" if note.asset in self.outlets else note.asset
+            assert all(key not in self.model.known(name) for key, _ in left)
         return list({run.asset: run for run in reversed(found.runs)}.values())
 
     def check(self) -> None:
@@ -166,6 +173,9 @@ class History:
             (dimension,) = self.story.context().asset(name).partitioning.segments
             assert set(dimension.keys) == self.model.known(name)
             assert state.assets[name].spec.partitioning.segments == (dimension,)
+        for name in self.outlets:
+            assert state.assets[name].spec.partitioning == state.assets["one"].spec.partitioning
+            assert self.blocks_in(state.dataset(name).coverage) == self.model.there["one"]
 
     def settle(self) -> None:
         for _ in range(200):

@@ -149,9 +149,10 @@ def test_nobody_reads_or_awaits_the_asset_itself():
     )
 
 
-def test_segments_that_come_to_be_known_are_refused_still():
+def test_segments_may_come_to_be_known():
     text = f"{SPLIT}partition: {{segments: runtime, column: id}}\n"
-    assert "outlets with segments that come to be known at run time are not supported yet" in refused(text)
+    made = compiled({"split.yml": text, "flights.yml": FLIGHTS, **SQL}).assets
+    assert all(made[name].partitioning.is_open for name in ("split", "train", "test"))
 
 
 def test_a_cycle_through_an_outlet_is_told():

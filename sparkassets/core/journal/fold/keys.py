@@ -74,13 +74,17 @@ def respecified(work: Workspace, name: str, spec: FoldSpec) -> tuple[FoldSpec, d
         same = known is not None and known.spec.partitioning.declared == inlet.needs.inlet
         inlets.append(inlet.reading(known.spec.partitioning) if known is not None and same else inlet)
     spec, old = replace(spec, inlets=tuple(inlets)), work.marked(name)
+    if spec.maker:
+        return spec.partitioned(_as_made(work, spec)), {}
     keys = {each.column.lower(): _before(work, old, spec, each) for each in spec.partitioning.segments if each.is_open}
     return spec.partitioned(_partitioning(spec, keys)), keys
 
 
-def spread(work: Workspace, name: str, seq: int) -> None:
-    """All that reads the asset goes by the partitions that it has now."""
+def spread(work: Workspace, name: str, seq: int, *, computed: bool = False) -> None:
+    """All that reads the asset goes by the partitions that it has now, and its outlets do."""
     asset = work.assets[name]
+    for outlet, _ in asset.spec.outlets:
+        _follow(work, outlet, seq, computed=computed)
     for reader, inlet in list(work.readers(asset.spec.uri)):
         same = inlet.needs.inlet.declared == asset.spec.partitioning.declared
         if inlet.name == name and same and inlet.needs.inlet is not asset.spec.partitioning:
@@ -172,7 +176,31 @@ def _derive(work: Workspace, name: str, seq: int, *, computed: bool) -> None:
         for fresh in _fresh(before, after):
             listed_again(work, name, fresh.known, seq)
     work.assets[name] = of_known(work.assets[name])
+    spread(work, name, seq, computed=computed)
+
+
+def _follow(work: Workspace, name: str, seq: int, *, computed: bool) -> None:
+    """An outlet goes by the segments that its maker knows; what of it is to be computed anew is the maker's matter."""
+    asset = work.marked(name)
+    if asset is None:
+        return
+    before, after = asset.spec.partitioning, _as_made(work, asset.spec)
+    if after is before:
+        return
+    known = work.assets[name] = replace(asset, spec=asset.spec.partitioned(after))
+    if before.has_whole and not after.has_whole:
+        work.assets[name] = _came_out(known, computed=computed)
+        _there(work, known, work.assets[name])
     spread(work, name, seq)
+
+
+def _as_made(work: Workspace, spec: FoldSpec) -> Partitioning:
+    """The partitions of an outlet, with the segments that its maker knows."""
+    maker = work.assets.get(spec.maker)
+    if maker is None or not spec.partitioning.is_open or not spec.partitioning.same_grid(maker.spec.partitioning):
+        return spec.partitioning
+    known = {each.column: each.keys for each in maker.spec.partitioning.segments}
+    return spec.partitioning.with_keys({each: known[each] for each in spec.partitioning.open_columns if each in known})
 
 
 def _partitioning(spec: FoldSpec, keys: Mapping[str, LearnedKeys]) -> Partitioning:
