@@ -52,6 +52,10 @@ class Looking(Opened):
         """
         context = self._context(at=at, select=select)
         found = self._told(plan(context), context, estimate=estimate)
+        if any(asset.expect is not None for asset in context.project.assets.values()):
+            from sparkassets.core.planner.lateness import all_late
+
+            found = replace(found, late=all_late(context))
         if not any(others(asset, context.state_of(asset)) for asset in context.project.assets.values()):
             return found
         from sparkassets.core.planner.changes import code_changes

@@ -65,6 +65,8 @@ class AssetKeys(TypedDict, total=False):
     settle: Span
     paused: bool
     budget: Mapping[str, Any]
+    expect: Mapping[str, Any]
+    notify: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     retries: int
     retry_delay: Span
     timeout: Span

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from errno import ENOSPC
 from importlib import import_module
 from io import TextIOWrapper
@@ -43,6 +44,8 @@ COMMANDS = {
     "completion": "Print what lets a shell complete commands and assets.",
 }
 """Verb to its one line of help, which stands here so that ``--help`` loads no command."""
+
+_PACKAGE = Path(__file__).parents[1]
 
 BROKEN_PIPE = 141
 """What a shell reports when whoever reads the output goes away (128 + SIGPIPE)."""
@@ -101,7 +104,8 @@ def run_command(args: Sequence[str]) -> int:
     os.environ.setdefault("RUST_LOG", "error")  # deltalake's warnings tell of how it looks for credentials
     arguments = without_separator(args)
     try:
-        code = _invoke(arguments)
+        with _plain_warnings():
+            code = _invoke(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
@@ -114,6 +118,24 @@ def run_command(args: Sequence[str]) -> int:
         with suppress(OSError):  # where nobody can be told
             report(known, as_json="--json" in arguments)
     return code
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """What the program itself warns of is a line for people, without the place in its code."""
+    usual = warnings.formatwarning
+
+    def plain(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        own = category is RuntimeWarning and Path(filename).is_relative_to(_PACKAGE)
+        return f"warning: {message}\n" if own else usual(message, category, filename, lineno, line)
+
+    warnings.formatwarning = plain
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _make_streams_safe() -> None:

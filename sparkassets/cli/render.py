@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sparkassets.cli.lateness import print_late
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import instant, unix, zoned
@@ -68,6 +69,9 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         terminal.print("", "nothing is due")
     print_waiting(plan.waiting, project, terminal, quiet=True, whole=terminal.width is None)
     _print_notes(plan.notes, project, terminal, whole=terminal.width is None)
+    if plan.late:
+        terminal.print("")
+        print_late(plan.late, project, terminal)
     if plan.changes:
         from sparkassets.cli.changes import print_changes
 
@@ -181,6 +185,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
     waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
     print_waiting(waiting, project, terminal, quiet=False)
     _print_notes(summary.notes, project, terminal)
+    print_late(summary.late, project, terminal)
 
 
 def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:

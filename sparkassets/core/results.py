@@ -9,6 +9,7 @@ from typing import Literal
 from sparkassets.core.journal.withheld import told
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
+from sparkassets.core.planner.lateness import Lateness
 from sparkassets.core.planner.plan import Note, Waiting
 from sparkassets.core.runs import Requested
 from sparkassets.core.validations import Verdict
@@ -77,6 +78,7 @@ class Summary:
         interrupted: Stopped by a person or a signal.
         lost: Spark's JVM ended under it: this process can run nothing more.
         notes: Of the last plan: what is to be known of the tables that it wrote to.
+        late: What people expect and was not there in the end.
     """
 
     runs: tuple[RunResult, ...]
@@ -85,6 +87,7 @@ class Summary:
     interrupted: bool = False
     lost: bool = False
     notes: tuple[Note, ...] = ()
+    late: tuple[Lateness, ...] = ()
 
     @property
     def ok(self) -> bool:

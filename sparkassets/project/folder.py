@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -16,6 +16,7 @@ from sparkassets.core.spec.document import SourceFile
 from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
 from sparkassets.core.spec.load import compile_project
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.notify import maps_of
 from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.errors import Location, Problem, SpecError
 from sparkassets.project.calls import Calls
@@ -245,6 +246,7 @@ def _code(
                 functions.append((name, (draft.keys.python or "").partition(":")[2]))
                 if name not in modules and (module := _module(name, reader)):
                     modules[name] = module
+    modules |= _hook_modules(project, assets, reader, known=modules)
     calls = Calls(lambda name: _source(name, project, reader))
     for name, function in functions:
         if name in modules:
@@ -256,6 +258,16 @@ def _code(
             parts = {name: told for code in each.code for name, told in calls.of(*code).items()}
             own[asset] = replace(each.function, parts=parts)
     return sql, modules, own
+
+
+def _hook_modules(
+    project: ProjectDraft, assets: AssetFiles, reader: Reader, *, known: Collection[str]
+) -> dict[str, Module]:
+    """The modules of the functions that are given messages, but for those that are ``known``."""
+    written = [project.keys.notify, *(draft.keys.notify for draft in assets.drafts.values())]
+    hooks = [rule.python.partition(":")[0] for keys in written for rule in maps_of(keys) if rule.python is not None]
+    wanted = (name for name in dict.fromkeys(hooks) if name not in known and is_allowed(name, project))
+    return {name: module for name in wanted if (module := _module(name, reader)) is not None}
 
 
 def _with_parts(module: Module, function: str, parts: Mapping[str, str]) -> Module:

@@ -24,6 +24,7 @@ from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.context import PlanningContext, Told, Weigh
+from sparkassets.core.planner.lateness import Lateness
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id
@@ -173,13 +174,28 @@ class Driver:
                     plan = self._until_idle(work)
         finally:
             self._shut_down()
+        late = self._look_for_lateness()
         self.ledger.tidy(ending=True)
         self._removals.finish()
         interrupted = self._stopping.is_set()
         waiting = () if interrupted else plan.waiting  # what was planned before says nothing about afterwards
         ran = {result.asset for result in self._results}
         notes = () if interrupted else tuple(note for note in plan.notes if note.asset in ran)
-        return Summary(settled(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken, notes)
+        return Summary(
+            settled(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken, notes, late
+        )
+
+    def _look_for_lateness(self) -> tuple[Lateness, ...]:
+        """What is late in the end; what people are to be told of that for the first time is recorded."""
+        if all(asset.expect is None for asset in self.project.assets.values()) and not any(
+            known.late for known in self.ledger.state.assets.values()
+        ):
+            return ()
+        from sparkassets.core.planner.lateness import all_late, changed
+
+        self.ledger.refresh()
+        self.ledger.commit(lambda state: [*changed(self._context(None, state))])
+        return all_late(self._context(None, self.ledger.state))
 
     # ------------------------------------------------------------------ the loop
 
@@ -207,7 +223,7 @@ class Driver:
     def _plan(self, work: Work, state: State) -> Plan:
         return work.plan(self._context(work, state))
 
-    def _context(self, work: Work, state: State) -> PlanningContext:
+    def _context(self, work: Work | None, state: State) -> PlanningContext:
         return PlanningContext(
             project=self.project,
             state=state,
@@ -215,7 +231,7 @@ class Driver:
             clock=unix(self.clock.now()),
             invocation=self.identity.invocation,
             gone=self.leases.over(state, mine=frozenset(self._active)),
-            select=work.select,
+            select=work.select if work is not None else None,
             faults=self._faults,
             notes=self._notes,
             weigh=self.weigh,

@@ -1,9 +1,9 @@
-"""Who follows the journal of every project here, by what the environment says."""
+"""Who follows a project's journal here, by what its files and the environment say."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 OPENLINEAGE_FILE: Final = "openlineage.yml"
 
 
-def followers(spec: ProjectSpec) -> tuple[Sink, ...]:
-    """The sinks that are set up outside of the project; nothing is imported for those that are not."""
-    return (_openlineage(spec),) if spec.openlineage is not False and is_openlineage_here() else ()
+def followers(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) -> tuple[Sink, ...]:
+    """The sinks that are set up; nothing is imported for those that are not."""
+    found: list[Sink] = []
+    if spec.openlineage is not False and is_openlineage_here():
+        found.append(_openlineage(spec))
+    if any(asset.notify for asset in spec.assets.values()):
+        from sparkassets.emit.notifications import Notifications
+
+        found.append(Notifications(environment))
+    return tuple(found)
 
 
 def is_openlineage_here() -> bool:

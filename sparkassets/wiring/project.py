@@ -45,8 +45,8 @@ class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing
     >>> Project.load("conf").run(spark)  # doctest: +SKIP
     """
 
-    def __init__(self, spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> None:
-        super().__init__(spec, adapters_of(spec, sinks=sinks))
+    def __init__(self, spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> None:
+        super().__init__(spec, adapters_of(spec, sinks=sinks, env=env))
 
     @classmethod
     def load(
@@ -71,7 +71,7 @@ class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing
         """
         variables = os.environ if env is None else env
         spec = load(Path(folder), variables, cache=kept())
-        return cls(_told_by_tables(spec, Path(folder), variables) if tables else spec, sinks=sinks)
+        return cls(_told_by_tables(spec, Path(folder), variables) if tables else spec, sinks=sinks, env=env)
 
 
 def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
@@ -85,7 +85,7 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
     return replace(spec, warnings=(*spec.warnings, *missing)) if missing else spec
 
 
-def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
+def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:
     """What this machine reaches the project's state, sources and tables by; nothing is opened yet."""
     clock = SystemClock()
     return Adapters(
@@ -103,7 +103,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = ()) -> Adapters:
         volumes=_volumes,
         feeds=_feeds,
         stored=_stored,
-        sinks=(*sinks, *followers(spec)),
+        sinks=(*sinks, *followers(spec, os.environ if env is None else env)),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.json_output import print_json
+from sparkassets.cli.lateness import print_late
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
 from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, in_words, print_failure, print_samples
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
@@ -49,6 +50,8 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
             _print_judged(status, judged, project.spec, terminal)
         for mark in status.watermarks:
             terminal.print(f"{status.asset}: {mark.inlet}: {clean(mark.text)}")
+        if status.late is not None:
+            print_late([status.late], project.spec, terminal)
         for note in status.notes:
             terminal.print(f"{terminal.paint(status.asset, 'yellow')}: {clean(note)}")
     return 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.documents.changes import change_document
 from sparkassets.core.documents.events import event_document
+from sparkassets.core.documents.late import late_document
 from sparkassets.core.documents.values import instant_text, interval_document, partitions_document, seconds_figure
 from sparkassets.core.journal import events
 from sparkassets.core.journal.announce import partition_of
@@ -26,6 +27,7 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
         "runs": [_planned(run, project) for run in plan.runs],
         "waiting": [waiting_document(item, project) for item in plan.waiting],
         "notes": [note_document(note, project) for note in plan.notes],
+        "late": [late_document(each, project) for each in plan.late],
         "code_changes": [change_document(change, project) for change in plan.changes],
         **told,
     }

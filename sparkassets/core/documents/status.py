@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.documents.late import late_document
 from sparkassets.core.documents.values import instant_text, spans
 from sparkassets.core.documents.verdicts import judged_document
 
@@ -37,6 +38,7 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "paused": status.paused,
         "notes": list(status.notes),
         "withheld": [judged_document(each, project.assets[status.asset]) for each in status.judged],
+        "late": late_document(status.late, project) if status.late is not None else None,
         "watermarks": [_watermark(each) for each in status.watermarks],
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.documents.late import late_document
 from sparkassets.core.documents.plan import note_document, waiting_document
 from sparkassets.core.documents.values import blocks_count, partitions_document
 from sparkassets.core.documents.verdicts import verdicts_document, withheld_document
@@ -19,6 +20,7 @@ def summary_document(summary: Summary, project: ProjectSpec) -> dict[str, Any]:
         "runs": [_result(result, project) for result in summary.runs],
         "waiting": [waiting_document(item, project) for item in summary.waiting],
         "notes": [note_document(note, project) for note in summary.notes],
+        "late": [late_document(each, project) for each in summary.late],
         "faults": [{"asset": asset, "reason": reason} for asset, reason in summary.faults],
         "interrupted": summary.interrupted,
     }

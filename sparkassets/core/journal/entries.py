@@ -288,6 +288,21 @@ class PauseEntry:
     paused: bool
 
 
+@frozen
+class LateEntry:
+    """People are told that an asset is late, or (``over``) that it is no more.
+
+    Attributes:
+        by: The deadline that it missed, Unix seconds.
+        blocks: Which partitions were to be there by then; everything for a run of the asset.
+    """
+
+    asset: str
+    by: int
+    blocks: PartitionSet = EVERYTHING
+    over: bool = False
+
+
 Entry = (
     SpecEntry
     | EventEntry
@@ -303,6 +318,7 @@ Entry = (
     | BackfillEntry
     | TargetEntry
     | RetiredEntry
+    | LateEntry
 )
 
 

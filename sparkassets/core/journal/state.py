@@ -281,6 +281,7 @@ class AssetState:
         chain: Claims that are not settled, oldest first; those of each slot are a chain of their own.
         withheld: What was computed and is not published, in the order of the runs; no block is in two.
         paused: Stopped by `pause`; what its YAML says of pausing is not here.
+        late: The deadline that people were told it missed, Unix seconds; 0 where it is not late, as far as they know.
         placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
         costs: What its newest successes took, ascending.
         made: By what it was computed, by the order in which the definitions came.
@@ -324,6 +325,7 @@ class AssetState:
     redo: tuple[RedoRequest, ...] = ()
     marks: tuple[Mark, ...] = ()
     iterations: tuple[Iteration, ...] = ()
+    late: int = 0
 
     @property
     def skips(self) -> tuple[Mark, ...]:

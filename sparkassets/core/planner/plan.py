@@ -16,6 +16,7 @@ from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.changes import CodeChange
+    from sparkassets.core.planner.lateness import Lateness
 
 
 @frozen
@@ -143,6 +144,7 @@ class Plan:
     Attributes:
         totals: What the runs are to cost in all, where somebody asked.
         changes: What other code has made of assets, where a `Project` gave it.
+        late: What people expect and is not there, where a `Project` gave it.
     """
 
     at: int
@@ -151,6 +153,7 @@ class Plan:
     notes: tuple[Note, ...] = ()
     totals: Totals | None = field(default=None, compare=False)
     changes: tuple[CodeChange, ...] = field(default=(), compare=False)
+    late: tuple[Lateness, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         return "\n".join(

@@ -15,6 +15,7 @@ from sparkassets.core.phrases import few
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.increments import refusals
 from sparkassets.core.planner.kept import kept
+from sparkassets.core.planner.lateness import Lateness, lateness
 from sparkassets.core.planner.losses import of_table
 from sparkassets.core.planner.news import passed
 from sparkassets.core.planner.pending import Pending, pending
@@ -94,6 +95,7 @@ class AssetStatus:
         paused: Its YAML or `pause` keeps it from running.
         judged: What is withheld, and by which rules, the oldest first.
         watermarks: How far its inlets were read of which its runs read only what is new.
+        late: What people expect of it and is not there.
         notes: What its table lost, what others changed in it, or why it cannot be looked at; that what changed in an
             inlet is not told; of a source what of it is left out.
     """
@@ -120,6 +122,7 @@ class AssetStatus:
     notes: tuple[str, ...] = ()
     watermarks: tuple[Watermark, ...] = ()
     judged: tuple[Judged, ...] = ()
+    late: Lateness | None = None
     told: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
@@ -129,7 +132,7 @@ class AssetStatus:
         moments = {"last": self.last_at, "next": self.next_at}
         times = [f"{word} {zoned(instant(at), 'UTC')}" for word, at in moments.items() if at is not None]
         error, paused = f"failed: {self.error}" if self.error else "", "paused" if self.paused else ""
-        facts = [few(self.covered), *counts, *times, error, paused]
+        facts = [few(self.covered), *counts, *times, error, paused, "late" if self.late else ""]
         return f"<status of {self.asset}: {', '.join(filter(None, facts)) or 'never ran'}>"
 
 
@@ -161,6 +164,7 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         paused=paused,
         watermarks=watermarks(context, asset),
         judged=_judged(context, asset, state),
+        late=lateness(context, asset),
         notes=(
             *of_table(context, asset, state),
             *_of_code(context, asset, state),
@@ -220,6 +224,7 @@ def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         last_run=state.last.run if state.last else None,
         last_at=state.last.at if state.last else None,
         rows=state.last.rows if state.last else None,
+        late=None,
         notes=of_table(context, asset, state),
     )
 
@@ -235,6 +240,7 @@ def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetSt
         told=_told(asset, dataset.coverage),
         last_at=dataset.at or None,
         error=context.faults.get(asset.name),
+        late=lateness(context, asset),
         notes=(note,) if note else (),
     )
 

@@ -270,8 +270,35 @@ def _python(
     modules: Mapping[str, Module],
     declared: Function | None,
 ) -> Body:
+    found = _found(draft.at / "python", written, project, modules, declared)
+    if found is None:
+        return Body()
     name, _, function_name = written.partition(":")
-    at = draft.at / "python"
+    return _function(draft, name, function_name, *found)
+
+
+def compile_function(at: At, written: str, project: ProjectDraft, modules: Mapping[str, Module]) -> PythonBody | None:
+    """A function that is no asset's, written as ``package.module:function``; what is wrong becomes a problem."""
+    found = _found(at, written, project, modules, None)
+    if found is None:
+        return None
+    module, function = found
+    name, _, function_name = written.partition(":")
+    file = function.file or module.file
+    return PythonBody(
+        module=name,
+        function=function_name,
+        arguments=tuple(argument.name for argument in function.arguments),
+        search_path=module.search_path,
+        location=Location(file.label, function.line, function.column),
+    )
+
+
+def _found(
+    at: At, written: str, project: ProjectDraft, modules: Mapping[str, Module], declared: Function | None
+) -> tuple[Module, Function] | None:
+    """A function and its module; None where one is not there or not allowed, which becomes a problem."""
+    name, _, function_name = written.partition(":")
     if not is_allowed(name, project):
         package = name.partition(".")[0]
         hint = meant_by(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
@@ -281,27 +308,27 @@ def _python(
             width=len(name),
             hint=hint,
         )
-        return Body()
+        return None
     module = modules.get(name)
     if module is None:
         path = name.replace(".", "/")
         message = f"there is no module {name!r}: neither {path}.py nor {path}/__init__.py"
         at.text_problem(0, message, width=len(name), hint="it must be in the project's folder or beside that folder")
-        return Body()
+        return None
     if not module.is_readable:
-        return Body()
+        return None
     if module.broken:
         line, column, message = module.broken
-        draft.at.document.problems.append(module.file.problem(line, column, f"this is not Python: {message}"))
-        return Body()
+        at.document.problems.append(module.file.problem(line, column, f"this is not Python: {message}"))
+        return None
     function = declared or module.functions.get(function_name)
     if function is None or function.is_async:
         what = "has no function" if function is None else "must not declare as 'async' the function"
         hint = meant_by(function_name, module.functions) or "it must be a 'def' at the module's top level"
         message = f"the module {name!r} {what} {function_name!r}"
         at.text_problem(len(name) + 1, message, width=len(function_name), hint=hint if function is None else None)
-        return Body()
-    return _function(draft, name, function_name, module, function)
+        return None
+    return module, function
 
 
 def _function(draft: AssetDraft, module_name: str, name: str, module: Module, function: Function) -> Body:

@@ -78,6 +78,57 @@ class OpenLineageMap(_Map):
     namespace: Text = Field(description="Of the project's jobs; `OPENLINEAGE_NAMESPACE` goes before it.")
 
 
+NotifyOn = Literal["failure", "withheld", "late", "recovery"]
+
+
+class NotifyMap(_Map):
+    """Who is told what."""
+
+    on: Annotated[
+        Annotated[NotifyOn, Tag("<text>")]
+        | Annotated[list[NotifyOn], Field(min_length=1, json_schema_extra={"uniqueItems": True}), Tag("<list>")],
+        by_kind("failure, withheld, late, recovery, or a list of these"),
+    ] = Field(
+        default=["failure", "withheld", "late", "recovery"],
+        description=(
+            "failure: a run failed. withheld: rows did not pass their validations. late: not there when it was "
+            "expected. recovery: one of these is over."
+        ),
+    )
+    to: Maybe[
+        Annotated[
+            Annotated[Text, Tag("<text>")] | Annotated[list[Text], Field(min_length=1), Tag("<list>")],
+            by_kind("the name of a variable of the environment, or a list of names"),
+        ]
+    ] = Field(
+        default=None,
+        description=(
+            "Variables of the environment that hold URLs as Apprise has them, such as ALERTS_URL; where NAME is not "
+            "set, the file that NAME_FILE names is read. Never a URL itself."
+        ),
+    )
+    python: Maybe[FunctionText] = Field(
+        default=None, description="A function that is given the message, as package.module:function."
+    )
+    title: Maybe[Text] = Field(default=None, description="The message's title, a Jinja template.")
+    template: Maybe[Text] = Field(default=None, description="The message's text, a Jinja template.")
+
+
+_Notify = Annotated[
+    Annotated[NotifyMap, Tag("<map>")] | Annotated[list[NotifyMap], Tag("<list>")],
+    by_kind("{to: ALERTS_URL}, or a list of such maps"),
+]
+
+
+class DeadlineMap(_Map):
+    """When the newest of an asset has to be there."""
+
+    by: Text = Field(description="By this time of day, such as 08:00, on the asset's clock; or by each tick of a cron.")
+    every: Maybe[DurationText] = Field(
+        default=None, description="How often it has to be there by a time of day; 1d by default."
+    )
+
+
 class ProjectFile(_Map):
     """project.yml."""
 
@@ -104,6 +155,9 @@ class ProjectFile(_Map):
             by_kind("false or {namespace: <name>}", off_or_kind),
         ]
     ] = Field(default=None, description="False tells OpenLineage nothing, wherever it is set up.")
+    notify: Maybe[_Notify] = Field(
+        default=None, description="Who is told of failures, and of what is withheld or late, of assets that do not say."
+    )
     defaults: DefaultsMap = Field(default=DefaultsMap(), description="What assets do that do not say otherwise.")
 
 
@@ -662,6 +716,12 @@ class AssetFile(_Map):
     paused: bool = Field(default=False, description="Stops runs, not events.")
     budget: Maybe[Annotated[BudgetMap, a_map("{bytes: 10GB, seconds: 3600}")]] = Field(
         default=None, description="A run that is to cost more waits until it is run with `--over-budget`."
+    )
+    expect: Maybe[Annotated[DeadlineMap, a_map('{by: "08:00"}')]] = Field(
+        default=None, description="By when its newest partition, or its newest run, has to be there; else it is late."
+    )
+    notify: Maybe[_Notify] = Field(
+        default=None, description="Who is told of it, instead of those of the project; [] is nobody."
     )
     retries: Maybe[Natural] = Field(default=None, description="As in the project's `defaults`; so the next three.")
     retry_delay: Maybe[DurationText] = Field(default=None, description="Pause before a failed run is tried again.")

@@ -15,10 +15,21 @@ from sparkassets.core.spec.bodies import Body, Function, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
+from sparkassets.core.spec.expect import compile_expect
 from sparkassets.core.spec.files import BudgetMap, OpenLineageMap
 from sparkassets.core.spec.graph import cycles, ordered, upstream
 from sparkassets.core.spec.inlets import compile_inlets
-from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, Budget, InletSpec, ProjectSpec, ReadChanges, Schedule
+from sparkassets.core.spec.model import (
+    CHANGE_COLUMNS,
+    AssetSpec,
+    Budget,
+    InletSpec,
+    NotifyRule,
+    ProjectSpec,
+    ReadChanges,
+    Schedule,
+)
+from sparkassets.core.spec.notify import compile_notify
 from sparkassets.core.spec.params import compile_fan
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.schedule import compile_schedule
@@ -70,6 +81,7 @@ def compile_project(
     }
     bodies |= {name: outlets.joined(own) for name, own in _in_sql(files, bodies).items()}
     assets = _with_views(_compile_all(project, files, bodies, timetables, known_columns(drafts, bodies, tables)))
+    assets = _with_notify(project, files, assets, modules)
     edges = upstream(assets)
     _judge_together(project, files, assets, edges)
     problems = [*project.problems, *files.problems]
@@ -168,6 +180,7 @@ def _compile(
         end=within.end,
         paused=keys.paused,
         budget=None if keys.source else _budget(keys.budget or project.keys.budget),
+        expect=compile_expect(draft.at / "expect", keys.expect, within=own),
         retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
         retry_delay_seconds=draft.seconds["retry_delay"],
         timeout_seconds=draft.seconds["timeout"],
@@ -197,6 +210,21 @@ def _outlet(
     check_own(draft, body)
     check_upsert(draft, body, maker.write)
     return outlets.compiled(draft, maker, body)
+
+
+def _with_notify(
+    project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], modules: Mapping[str, Module]
+) -> dict[str, AssetSpec]:
+    """The assets, each with who is told of it: those of the project where it does not say; of an outlet its maker's."""
+    usual = compile_notify(project.at / "notify", project.keys.notify, project=project, modules=modules)
+    found: dict[str, tuple[NotifyRule, ...]] = {}
+    for name, draft in files.drafts.items():
+        own = draft.keys.notify
+        if not draft.maker:
+            said = compile_notify(draft.at / "notify", own, project=project, modules=modules)
+            found[name] = usual if own is None else said
+    rules = {name: found[draft.maker or name] for name, draft in files.drafts.items()}
+    return {name: replace(asset, notify=rules[name]) if rules[name] else asset for name, asset in assets.items()}
 
 
 def _budget(keys: BudgetMap | None) -> Budget | None:

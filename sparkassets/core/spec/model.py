@@ -31,6 +31,7 @@ OnCodeChange = Literal["warn", "backfill", "ignore"]
 SchemaChange = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
 Unchanged = Literal["skip", "publish"]
+NotifyOn = Literal["failure", "withheld", "late", "recovery"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
 
 NOWHERE = Location("")
@@ -228,6 +229,36 @@ class Budget:
 
 
 @frozen
+class Expectation:
+    """By when the newest of an asset has to be there.
+
+    Attributes:
+        deadlines: A slot's ``run_after`` is one.
+        text: As it was written, for people.
+    """
+
+    deadlines: Timetable
+    text: str
+
+
+@frozen
+class NotifyRule:
+    """Who is told what.
+
+    Attributes:
+        to: Variables of the environment that hold the receivers' URLs, which no spec does.
+        hook: A function that is given the message.
+        title, template: Jinja templates; empty for the usual ones.
+    """
+
+    on: tuple[NotifyOn, ...]
+    to: tuple[str, ...] = ()
+    hook: PythonBody | None = None
+    title: str = ""
+    template: str = ""
+
+
+@frozen
 class AssetSpec:
     """One asset, compiled.
 
@@ -247,6 +278,8 @@ class AssetSpec:
         definition: What a change of its code is told by; None for a source.
         on_code_change: What becomes of what was computed by other code.
         budget: What one run may cost before it waits for a person.
+        expect: By when its newest has to be there.
+        notify: Who is told of it.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         views: Of a source, what others ask of the values in its rows: identity to the partitions that these make.
         outlets: Of a multi-asset the assets that its runs write, all of them or none; it has no data of its own then.
@@ -284,6 +317,8 @@ class AssetSpec:
     end: int | None = None
     paused: bool = False
     budget: Budget | None = None
+    expect: Expectation | None = None
+    notify: tuple[NotifyRule, ...] = ()
     retries: int = 1
     retry_delay_seconds: int = 30
     timeout_seconds: int = 7200
@@ -382,7 +417,10 @@ __all__ = [
     "Budget",
     "Committer",
     "Duration",
+    "Expectation",
     "InletSpec",
+    "NotifyOn",
+    "NotifyRule",
     "OnCodeChange",
     "OnRemoved",
     "OnUpdate",

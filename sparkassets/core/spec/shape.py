@@ -24,6 +24,8 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[o
     files.AssetFile: {
         "": files.AssetFile,
         "budget": files.BudgetMap,
+        "expect": files.DeadlineMap,
+        "notify": files.NotifyMap,
         "inlets.*": files.InletMap,
         "inlets.*.require": files.RequireMap,
         "inlets.*.read": files.ReadMap,
@@ -45,7 +47,12 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[o
         "steps": case_files.StepMap,
         "steps.events": case_files.EventMap,
     },
-    files.ProjectFile: {"": files.ProjectFile, "defaults": files.DefaultsMap, "budget": files.BudgetMap},
+    files.ProjectFile: {
+        "": files.ProjectFile,
+        "defaults": files.DefaultsMap,
+        "budget": files.BudgetMap,
+        "notify": files.NotifyMap,
+    },
 }
 """Which model describes the map at a path, or which function tells by its keys."""
 
@@ -226,12 +233,12 @@ def _general(path: Path) -> str:
     ('inlets.*.read.after', 'partition.by')
     """
     match path:
-        case ("partition", int(), *rest):
-            path = ("partition", *rest)
         case ("steps", int(), "events", int(), *rest):
             path = ("steps", "events", *rest)
         case ("steps", int(), *rest):
             path = ("steps", *rest)
+        case ("partition" | "notify" as key, int(), *rest):
+            path = (key, *rest)
     steps = [str(step) for step in path]
     if len(steps) > 1 and steps[0] in ("inlets", "outlets", "given"):
         steps[1] = "*"

@@ -137,6 +137,7 @@ def test_a_summary(story):
         ],
         "waiting": [],
         "notes": [],
+        "late": [],
         "faults": [{"asset": "flights", "reason": "vanished"}],
         "interrupted": True,
     }

@@ -25,6 +25,7 @@ from sparkassets.core.journal.entries import (
     Entry,
     EventEntry,
     FailureEntry,
+    LateEntry,
     Numbered,
     ObservedEntry,
     OutletEntry,
@@ -180,6 +181,15 @@ def _backfill_from(row: JournalRow, body: Body) -> BackfillEntry:
     return BackfillEntry(row.asset or "", asked, blocks, body["newest_first"], body["limited"])
 
 
+def _late_to(entry: LateEntry) -> dict[str, Any]:
+    body = {"by": entry.by, "over": entry.over, **segments_to(entry.blocks)}
+    return {"kind": "late", "asset": entry.asset, **columns_to(entry.blocks), "body": body}
+
+
+def _late_from(row: JournalRow, body: Body) -> LateEntry:
+    return LateEntry(row.asset or "", body["by"], columns_from(row, body) or EVERYTHING, body["over"])
+
+
 def _unknown(row: JournalRow, _: Body) -> Entry:
     raise ValueError(f"unknown kind {row.kind!r}")
 
@@ -199,6 +209,7 @@ _WRITTEN: Mapping[type[Entry], Callable[[Any], dict[str, Any]]] = {
     SegmentEntry: _segment_to,
     BackfillEntry: _backfill_to,
     RetiredEntry: iterations.retired_to,
+    LateEntry: _late_to,
 }
 """By kind of entry: the columns of its row, and the body as an object."""
 
@@ -219,4 +230,5 @@ _READ: Mapping[str, Callable[[JournalRow, Body], Entry]] = {
     "segment": _segment_from,
     "backfill": _backfill_from,
     "retired": iterations.retired_from,
+    "late": _late_from,
 }

@@ -10,6 +10,7 @@ from sparkassets.core.journal.entries import (
     Entry,
     EventEntry,
     FailureEntry,
+    LateEntry,
     Numbered,
     ObservedEntry,
     OutletEntry,
@@ -52,4 +53,5 @@ _FOLDED: Mapping[type[Entry], Callable[[Workspace, Any, Numbered], None]] = {
     SegmentEntry: keys.told,
     BackfillEntry: requests.asked,
     RetiredEntry: iterations.retired,
+    LateEntry: runs.late,
 }

@@ -11,6 +11,7 @@ from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
     FailureEntry,
+    LateEntry,
     Numbered,
     OutletEntry,
     PauseEntry,
@@ -59,6 +60,11 @@ def _renewed(link: ClaimState, entry: RenewEntry, numbered: Numbered) -> ClaimSt
 def paused(work: Workspace, entry: PauseEntry, _: Numbered) -> None:
     """The asset stops running, or goes on."""
     work.assets[entry.asset] = replace(work.assets[entry.asset], paused=entry.paused)
+
+
+def late(work: Workspace, entry: LateEntry, _: Numbered) -> None:
+    """People know that the asset is late, or that it is no more."""
+    work.assets[entry.asset] = replace(work.assets[entry.asset], late=0 if entry.over else entry.by)
 
 
 def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:

@@ -1,0 +1,18 @@
+"""What is late, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.core.planner.lateness import Lateness, sentence
+
+if TYPE_CHECKING:
+    from sparkassets.cli.terminal import Terminal
+    from sparkassets.core.spec.model import ProjectSpec
+
+
+def print_late(late: Sequence[Lateness], project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes a line for each asset that is late."""
+    for each in late:
+        terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {sentence(each, project.assets[each.asset])}")

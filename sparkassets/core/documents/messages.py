@@ -1,0 +1,127 @@
+"""What people are told of an invocation as messages: one for each receiver and template, however much there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from sparkassets.core.documents.notices import Notice
+from sparkassets.core.planner.wording import listing, plural
+from sparkassets.core.redaction import redact
+from sparkassets.core.spec.model import NotifyOn, NotifyRule, ProjectSpec
+from sparkassets.frozen import frozen
+
+MOST_TOLD: Final = 20
+"""Notices of a kind that a message has; of the rest it has the number."""
+
+_KINDS: Final[Mapping[NotifyOn, tuple[str, str]]] = {
+    "failure": ("failures", "failed"),
+    "withheld": ("withheld", "withheld"),
+    "late": ("late", "late"),
+    "recovery": ("recovered", "recovered"),
+}
+"""By kind, what a template calls those, and how people are told."""
+
+
+@frozen
+class Message:
+    """What receivers are told.
+
+    Attributes:
+        project: Its name.
+        notices: What it is about, in the order of the project.
+        problem: Why it is not as its template says; empty where it is.
+    """
+
+    project: str
+    title: str
+    text: str
+    notices: tuple[Notice, ...]
+    problem: str = ""
+
+    @property
+    def severity(self) -> NotifyOn:
+        """The worst of what it tells."""
+        kinds = {notice.kind for notice in self.notices}
+        return next((kind for kind in _KINDS if kind in kinds), "recovery")
+
+
+def messages(notices: Sequence[Notice], project: ProjectSpec) -> Iterator[tuple[NotifyRule, Message]]:
+    """What is to be told, with the rule that says whom: rules that differ in ``on`` alone are one.
+
+    A notice is in a message once, whichever of these rules take it.
+    """
+    found: list[tuple[NotifyRule, dict[Notice, None]]] = []
+    for notice in notices:
+        for rule in project.assets[notice.asset].notify:
+            if notice.kind in rule.on:
+                _of_rule(replace(rule, on=()), found)[notice] = None
+    for rule, told in found:
+        yield rule, _message(rule, tuple(told), project)
+
+
+def _of_rule(rule: NotifyRule, found: list[tuple[NotifyRule, dict[Notice, None]]]) -> dict[Notice, None]:
+    """What that rule's message is about, which it begins where there is none; a project has few rules."""
+    for other, told in found:
+        if other == rule:
+            return told
+    found.append((rule, {}))
+    return found[-1][1]
+
+
+def _message(rule: NotifyRule, notices: tuple[Notice, ...], project: ProjectSpec) -> Message:
+    usual = _title(notices, project)
+    try:
+        title = _rendered(rule.title, notices, project, usual) if rule.title else usual
+        text = _rendered(rule.template, notices, project, title) if rule.template else _text(notices)
+    except Exception as error:  # noqa: BLE001  whatever a template does, people are told
+        from sparkassets.errors import said
+
+        return Message(project.name, usual, _text(notices), notices, f"the template of 'notify' failed: {said(error)}")
+    title, text = (redact(each, variables=project.variables) for each in (title, text))
+    return Message(project.name, " ".join(title.split()), text, notices)
+
+
+def _rendered(template: str, notices: Sequence[Notice], project: ProjectSpec, title: str) -> str:
+    from sparkassets.core.sandbox import render
+
+    names: dict[str, Any] = {"project": project.name, "title": title, "notices": [*map(_plain, notices)]}
+    for kind, (name, _) in _KINDS.items():
+        names[name] = [_plain(notice) for notice in notices if notice.kind == kind]
+    return render(template, names)
+
+
+def _plain(notice: Notice) -> dict[str, str]:
+    return {
+        "kind": notice.kind,
+        "asset": notice.asset,
+        "partitions": notice.partitions,
+        "text": notice.text,
+        "hint": notice.hint,
+        "run": notice.run,
+        "owner": notice.owner,
+    }
+
+
+def _title(notices: Sequence[Notice], project: ProjectSpec) -> str:
+    """``flights: 2 assets failed, 1 asset late``."""
+    assets = {kind: {notice.asset for notice in notices if notice.kind == kind} for kind in _KINDS}
+    told = [f"{plural(len(assets[kind]), 'asset')} {word}" for kind, (_, word) in _KINDS.items() if assets[kind]]
+    return f"{project.name}: {listing(told)}"
+
+
+def _text(notices: Sequence[Notice]) -> str:
+    return "\n".join(line for kind in _KINDS for line in _lines([each for each in notices if each.kind == kind]))
+
+
+def _lines(notices: Sequence[Notice]) -> Iterator[str]:
+    for notice in notices[:MOST_TOLD]:
+        which = " ".join(filter(None, [notice.asset, notice.partitions]))
+        yield f"{_KINDS[notice.kind][1]}: {which}: {notice.text}"
+        if notice.hint:
+            yield f"  hint: {notice.hint}"
+        if notice.run:
+            yield f"  run: {notice.run}"
+    if len(notices) > MOST_TOLD:
+        yield f"and {len(notices) - MOST_TOLD} more {_KINDS[notices[0].kind][1]}"

@@ -1,0 +1,212 @@
+"""Tells people what failed and what is late: one message for each receiver when an invocation is over.
+
+URLs come from the environment when something is to be sent, and go nowhere but to Apprise.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.authoring.packages import import_from
+from sparkassets.core.documents.notices import Following
+from sparkassets.errors import SparkAssetsError, said
+
+if TYPE_CHECKING:
+    from sparkassets.core.documents.messages import Message
+    from sparkassets.core.spec.model import NotifyRule, ProjectSpec, PythonBody
+    from sparkassets.ports import JournalCommit
+
+SEND_SECONDS: Final = 4.0
+"""How long all receivers of an invocation together are waited for."""
+
+_TYPES: Final = {"failure": "failure", "withheld": "warning", "late": "warning", "recovery": "success"}
+"""What Apprise calls a message, by the worst that it tells."""
+
+_THREAD: Final = "notify "
+
+
+class NotifyError(SparkAssetsError):
+    """Some receiver was not told."""
+
+
+class Notifications:
+    """A sink that tells people, as `notify` says.
+
+    Args:
+        environment: Holds the receivers' URLs, by the names that rules have.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._following = Following()
+        self._project: ProjectSpec | None = None
+
+    def committed(self, commit: JournalCommit) -> None:
+        """Remembers what may have to be told."""
+        self._project = commit.project
+        self._following.commit(commit.entries, before=commit.before, after=commit.after)
+
+    def ended(self) -> None:
+        """Sends what the invocation has to tell.
+
+        Raises:
+            NotifyError: Some receiver was not told; it names the variables that hold their URLs.
+        """
+        following, project = self._following, self._project
+        self._following, self._project = Following(), None
+        if project is None or not following.is_run:
+            return
+        notices = following.notices(project)
+        if not notices:
+            return
+        from sparkassets.core.documents.messages import messages
+
+        sending = _Sending()
+        for rule, message in messages(notices, project):
+            if message.problem:
+                sending.faults.append(message.problem)
+            self._send(rule, message, sending, project)
+        if faults := sending.wait(SEND_SECONDS):
+            raise NotifyError(f"not all receivers were told: {'; '.join(dict.fromkeys(faults))}")
+
+    def _send(self, rule: NotifyRule, message: Message, sending: _Sending, project: ProjectSpec) -> None:
+        if rule.hook is not None:
+            sending.begin(f"{rule.hook.module}:{rule.hook.function}", partial(_call, rule.hook, message, project))
+        for name in rule.to:
+            urls = self._urls(name)
+            if urls is None:
+                sending.faults.append(f"{name}: the variable is not set")
+                continue
+            try:
+                receivers = _receivers(urls)
+            except ImportError:
+                sending.faults.append(f"{name}: Apprise is not installed; pip install 'sparkassets[notify]'")
+                continue
+            for number, receiver in enumerate(receivers):
+                who = name if not number else f"{name}, URL {number + 1}"
+                sending.begin(who, partial(_notify, receiver, message))
+
+    def _urls(self, name: str) -> str | None:
+        """What the variable holds, or the file that it names; None where it is not set."""
+        if value := self._environment.get(name, "").strip():
+            return value
+        file = self._environment.get(f"{name}_FILE", "").strip()
+        try:
+            return Path(file).read_text(encoding="utf-8").strip() or None if file else None
+        except (OSError, UnicodeDecodeError):
+            return None
+
+
+class _Sending:
+    """What is on its way, each in a thread of its own, so that no receiver waits for another.
+
+    Attributes:
+        faults: Why somebody was not told.
+    """
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, who: str, send: Callable[[], str]) -> None:
+        """Begins to tell somebody; ``send`` says why it could not, nothing where it could."""
+
+        def sending() -> None:
+            try:
+                with _SILENCE.lasting():
+                    fault = send()
+            except BaseException as error:  # noqa: BLE001  whatever a hook raises, no run is touched by it
+                fault = f"raised {said(error)}"
+            if fault:
+                self.faults.append(f"{who}: {fault}")
+
+        thread = threading.Thread(target=sending, name=f"{_THREAD}{who}", daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def wait(self, seconds: float) -> list[str]:
+        """Why some were not told, after at most so long; who has not answered by then is left behind."""
+        from time import monotonic
+
+        end = monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, end - monotonic()))
+        slow = [thread.name.removeprefix(_THREAD) for thread in self._threads if thread.is_alive()]
+        return [*self.faults, *(f"{who}: no answer within {seconds:g} s" for who in slow)]
+
+
+def _call(hook: PythonBody, message: Message, project: ProjectSpec) -> str:
+    package = hook.module.partition(".")[0]
+    if not any(hook.module == name or hook.module.startswith(f"{name}.") for name in project.python):
+        return f"the package {package!r} is not allowed"
+    getattr(import_from(hook.module, hook.search_path), hook.function)(message)
+    return ""
+
+
+def _receivers(urls: str) -> list[Any]:
+    """What Apprise makes of the URLs; None where it makes nothing of them."""
+    apprise = _apprise()
+    found = apprise.Apprise()
+    with _SILENCE.lasting():
+        found.add(urls)
+    return list(found) or [None]
+
+
+def _notify(receiver: Any, message: Message) -> str:  # noqa: ANN401  a plug-in of Apprise
+    if receiver is None:
+        return "it holds no URL that Apprise knows"
+    apprise = _apprise()
+    one = apprise.Apprise()
+    one.add(receiver)
+    taken = one.notify(
+        title=message.title,
+        body=message.text,
+        notify_type=apprise.NotifyType(_TYPES[message.severity]),
+        body_format=apprise.NotifyFormat.TEXT,
+    )
+    return "" if taken else "the receiver did not take it"
+
+
+def _apprise() -> Any:  # noqa: ANN401  the package, which has no types
+    return import_module("apprise")
+
+
+class _Silence(logging.Filter):
+    """Drops what libraries log while something is sent from here, as their lines may hold parts of URLs.
+
+    Others in the process may use the same libraries before and after.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sending = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def lasting(self) -> Iterator[None]:
+        """As long as the block does."""
+        with self._lock:
+            self._sending += 1
+            for name in _LOGGERS:
+                logging.getLogger(name).addFilter(self)  # which is there once
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._sending -= 1
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether nothing is being sent."""
+        del record
+        return not self._sending
+
+
+_LOGGERS: Final = ("apprise", "urllib3.connectionpool")
+_SILENCE: Final = _Silence()

@@ -1,0 +1,203 @@
+"""Messages that reach people: one an invocation, at a receiver of this host; and what becomes of dead ones."""
+
+import logging
+import time
+import warnings
+
+import pytest
+
+from sparkassets.app.driving import Driving
+from sparkassets.app.marking import Marking
+from sparkassets.core.spec.model import Expectation, NotifyRule, PythonBody
+from sparkassets.core.timetables.parse import parse_timetable
+from sparkassets.emit.notifications import Notifications
+from sparkassets.errors import Location
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, project, source
+from tests.emit.receiver import receiving
+from tests.runtime.fakes import World
+from tests.runtime.listeners import gone
+
+ALL = ("failure", "withheld", "late", "recovery")
+RULE = NotifyRule(ALL, ("ALERTS_URL",))
+
+
+@pytest.fixture
+def receiver():
+    with receiving() as found:
+        yield found
+
+
+def world(env, *rules, names="abc", **more):
+    assets = [asset(name, "s", retries=0, notify=rules or (RULE,)) for name in names]
+    return World(project(source("s"), *assets, **more), MemoryStore(), sinks=(Notifications(env),))
+
+
+def drive(world):
+    """What the invocation ended with, and what it noted."""
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("ignore")  # of what Apprise imports
+        warnings.simplefilter("always", RuntimeWarning)
+        summary = Driving(world.project, world.adapters()).run(check=False)
+    return summary, [str(each.message) for each in noted]
+
+
+def broken(*_):
+    raise ValueError("no such day at https://u:hunter2@h/x")
+
+
+def fail(world, *names):
+    for name in "abc":
+        world.engine.hooks.pop((name, "compute"), None)
+    world.engine.hooks |= {(name, "compute"): broken for name in names}
+
+
+def test_an_invocation_with_many_failures_is_one_message_and_so_is_its_recovery(receiver):
+    w = world({"ALERTS_URL": receiver.url})
+    w.tell("s", "2025-01-01..2025-01-03")
+    fail(w, "a", "b")
+    summary, noted = drive(w)
+    assert (summary.ok, noted) == (False, [])
+    ((title, lines),) = receiver.told
+    assert title == "test: 2 assets failed"
+    assert [line for line in lines if "run:" not in line] == [
+        "failed: a 2025-01-01..2025-01-03: no such day at https://u:***@h/x",
+        "failed: b 2025-01-01..2025-01-03: no such day at https://u:***@h/x",
+    ]
+    assert receiver.messages[0]["type"] == "failure"
+
+    assert drive(w)[1] == []  # it fails as before: nobody is told again
+    assert len(receiver.messages) == 1
+
+    fail(w)
+    assert drive(w)[0].ok
+    assert receiver.told[1] == (
+        "test: 2 assets recovered",
+        [f"recovered: {name} 2025-01-01..2025-01-03: computed again" for name in "ab"],
+    )
+
+
+def test_what_runs_well_or_what_a_person_does_is_no_message(receiver):
+    w = world({"ALERTS_URL": receiver.url})
+    w.tell("s", "2025-01-01")
+    assert drive(w)[1] == []
+    assert receiver.messages == []
+    fail(w, "a")
+    w.tell("s", "2025-01-02")
+    drive(w)
+    count = len(receiver.messages)
+    assert count == 1
+    Marking(w.project, w.adapters()).mark("a", "done", "2025-01-02", reason="fine")
+    assert len(receiver.messages) == count
+
+
+def test_what_is_late_is_told_once_by_whoever_looks_first(receiver):
+    deadlines = Expectation(parse_timetable({"at": "0 8 * * *"}, timezone="UTC"), "by 08:00")
+    spec = project(source("s", expect=deadlines, notify=(RULE,)), asset("a", "s"))
+    w = World(spec, MemoryStore(), sinks=(Notifications({"ALERTS_URL": receiver.url}),))
+    for _ in range(3):
+        summary, noted = drive(w)
+        assert ([each.asset for each in summary.late], noted) == (["s"], [])
+    ((title, _),) = receiver.told
+    assert title == "test: 1 asset late"
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({}, "ALERTS_URL: the variable is not set"),
+        ({"ALERTS_URL": "  "}, "ALERTS_URL: the variable is not set"),
+        ({"ALERTS_URL_FILE": "/no/such/file"}, "ALERTS_URL: the variable is not set"),
+        ({"ALERTS_URL": "gibberish:T0KEN-0f"}, "ALERTS_URL: it holds no URL that Apprise knows"),
+        ({"ALERTS_URL": "json://127.0.0.1:9/T0KEN-0f"}, "ALERTS_URL: the receiver did not take it"),
+    ],
+)
+def test_a_dead_receiver_is_one_line_without_its_url_and_changes_nothing(env, said, caplog):
+    caplog.set_level(logging.DEBUG)
+    w = world(env)
+    w.tell("s", "2025-01-01")
+    fail(w, "a")
+    summary, (noted,) = drive(w)
+    assert [(run.asset, run.status) for run in summary.runs if run.status == "failed"] == [("a", "failed")]
+    assert noted == (
+        f"the sink Notifications raised NotifyError: not all receivers were told: {said}; "
+        "runs are not affected, and it is told what follows"
+    )
+    assert "T0KEN" not in caplog.text
+    assert all("T0KEN" not in str(row) for row in w.store.history())
+
+
+def test_one_that_refuses_and_one_that_takes_seconds_hold_up_nobody(receiver, monkeypatch):
+    monkeypatch.setattr("sparkassets.emit.notifications.SEND_SECONDS", 0.5)
+    with receiving() as slow, receiving() as refusing:
+        slow.held.clear()
+        refusing.status = 500
+        w = world({"GOOD": receiver.url, "BAD": f"{refusing.url} {slow.url}"}, NotifyRule(ALL, ("BAD", "GOOD")))
+        w.tell("s", "2025-01-01")
+        fail(w, "a")
+        began = time.monotonic()
+        _, (noted,) = drive(w)
+        assert time.monotonic() - began < 4
+        assert "BAD: the receiver did not take it; BAD, URL 2: no answer within 0.5 s" in noted
+        assert len(receiver.messages) == 1
+
+
+def test_the_url_may_stand_in_a_file_that_a_secret_is_mounted_at(receiver, tmp_path):
+    file = tmp_path / "secret"
+    file.write_text(f"{receiver.url}\n", encoding="utf-8")
+    w = world({"ALERTS_URL_FILE": str(file)})
+    w.tell("s", "2025-01-01")
+    fail(w, "a")
+    assert drive(w)[1] == []
+    assert len(receiver.messages) == 1
+
+
+def hook(tmp_path, text):
+    (tmp_path / "alarms.py").write_text(text, encoding="utf-8")
+    return PythonBody("alarms", "page", ("message",), str(tmp_path), Location("alarms.py", 1, 1))
+
+
+@pytest.fixture
+def _without_alarms(monkeypatch):
+    import sys
+
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    sys.modules.pop("alarms", None)
+
+
+@pytest.mark.usefixtures("_without_alarms")
+def test_a_hook_of_an_allowed_package_is_given_the_message(tmp_path):
+    file = str(tmp_path / "told")
+    told = "f'{message.title}: {message.notices[0].partitions}'"
+    body = hook(tmp_path, f"from pathlib import Path\ndef page(message):\n    Path({file!r}).write_text({told})\n")
+    w = world({}, NotifyRule(("failure",), hook=body), python=("alarms",))
+    w.tell("s", "2025-01-01")
+    fail(w, "a")
+    assert drive(w)[1] == []
+    assert (tmp_path / "told").read_text() == "test: 1 asset failed: 2025-01-01"
+
+
+@pytest.mark.usefixtures("_without_alarms")
+@pytest.mark.parametrize(
+    ("text", "python", "said"),
+    [
+        ("def page(message):\n    raise SystemExit(3)\n", ("alarms",), "alarms:page: raised SystemExit: 3"),
+        ("def other(): pass\n", ("alarms",), "alarms:page: raised AttributeError: module 'alarms' has no"),
+        ("def page(message): pass\n", ("jobs",), "alarms:page: the package 'alarms' is not allowed"),
+    ],
+)
+def test_whatever_a_hook_raises_is_one_line(tmp_path, text, python, said):
+    w = world({}, NotifyRule(("failure",), hook=hook(tmp_path, text)), python=python)
+    w.tell("s", "2025-01-01")
+    fail(w, "a")
+    summary, (noted,) = drive(w)
+    assert said in noted
+    assert len(summary.runs) == 3
+
+
+def test_its_thread_ends_with_the_invocation(receiver):
+    w = world({"ALERTS_URL": receiver.url})
+    w.tell("s", "2025-01-01")
+    drive(w)
+    assert gone("sink Notifications")
