@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.report import KINDS, Past, Report, report_of
@@ -12,8 +13,10 @@ from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import WindowMapping
+from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec, SqlBody
+from sparkassets.core.validations import NotNull, Range, RowCount, Rule, Verdict
 from sparkassets.errors import Location
 from sparkassets.report import Written, write_site
 from tests.builders import Story, asset, at, multi, project, source, timed
@@ -22,6 +25,11 @@ MARKUP = '<img src=x onerror="window.broken=1"><script>window.broken=2</script>'
 """What must stay text wherever it is shown."""
 SECRET = "postgres://report:hunter2secret@db/orders"  # noqa: S105  it is made up
 """What must not be shown at all."""
+RULES = (
+    Rule("not_null(amount)", NotNull(("amount",))),
+    Rule("row_count(min 100)", RowCount(min=100)),
+    Rule("range(discount)", Range("discount", 0, 100), severity="warn", where="amount > 0"),
+)
 REGIONS = ("de", "es", "fr", "it", "nl", "pl", "pt", "se")
 
 
@@ -51,6 +59,7 @@ def assets() -> Sequence[AssetSpec]:
             segments=regions,
             description="Sales by region, checked",
             owner="shop@example.com",
+            rules=RULES,
         ),
         asset("all_sales", "regional_sales", description="Sales of all regions"),
         asset("fleet_report", "daily_delays", "airports", by=None, schedule="airports & (daily_delays | delays_7d)"),
@@ -116,10 +125,26 @@ def _work(told: Story, *, fail: set[str] = frozenset()) -> None:
                 failing.discard(run.asset)
                 told.fail(run.asset, claim, error=f"[DIVIDE_BY_ZERO] Division by zero; see {SECRET} {MARKUP}")
             else:
-                told.succeed(
-                    run.asset, claim, version=claim, seconds=float(seconds), extra={"rows": 1000 * (claim % 9) + 7}
-                )
+                rows = {"rows": 1000 * (claim % 9) + 7}
+                judged = _judged(told, run) if run.asset == "regional_sales" else {}
+                told.succeed(run.asset, claim, version=claim, seconds=float(seconds), extra=rows, **judged)
         told.clock = instant(unix(begin) + 75).isoformat()
+
+
+def _judged(told: Story, run: PlannedRun) -> dict[str, Any]:
+    """What the rules say of a run: amounts lack in Poland on one day, discounts are odd now and then."""
+    blocks = run.blocks
+    bad = blocks & told.project.assets["regional_sales"].partitioning.parse("2025-03-05,pl")
+    odd = len(told.entries) % 3
+    rows = ({"day": "2025-03-05", "region": "pl", "amount": "NULL", "buyer": "•••"}, {"amount": MARKUP, "buyer": "•••"})
+    verdicts = [
+        Verdict("not_null(amount)", "fail", "passed", blocks - bad, checked=900),
+        Verdict("row_count(min 100)", "fail", "passed", blocks, checked=900),
+        Verdict("range(discount)", "warn", "warned" if odd else "passed", blocks, checked=900, failing=4 * odd),
+    ]
+    if bad:
+        verdicts.insert(0, Verdict("not_null(amount)", "fail", "withheld", bad, 120, 12, "", rows))
+    return {"withheld": bad, "verdicts": tuple(verdicts)}
 
 
 def past(told: Story) -> Past:

@@ -84,7 +84,7 @@ def test_the_first_page_says_what_failed_and_waits(browser, place):
     told = browser.ask("[...document.querySelectorAll('.tile')].map((each) => each.innerText.replace(/\\s+/g, ' '))")
     assert told[0] == "1 ✕ failed"
     sections = browser.ask("[...document.querySelectorAll('h2')].map((each) => each.textContent)")
-    assert sections[:2] == ["Failed", "Waiting"]
+    assert sections[:3] == ["Failed", "Withheld", "Waiting"]
     assert "postgres://report:***@db" in browser.ask("document.querySelector('.error').textContent")
 
 
@@ -140,3 +140,16 @@ def test_a_report_that_was_written_anew_says_so(browser, tmp_path):
     browser.ask("location.hash = '#/asset/flights'")
     browser.until("document.getElementById('main').textContent.includes('written anew. Reload the page.')")
     browser.problems.clear()  # the browser says that the file is not there
+
+
+def test_validations_say_what_is_withheld_and_why(browser, place):
+    browser.open(f"{place}#/asset/regional_sales/validations")
+    told = browser.ask("document.querySelector('.panel').innerText.replace(/\\s+/g, ' ')")
+    assert told.startswith("! withheld 2025-03-05,pl regional_sales-")
+    assert "not_null(amount) ! withheld 12 of 120" in told
+    assert browser.ask("document.querySelector('details td').textContent") == "2025-03-05"
+    marks = browser.ask("[...document.querySelectorAll('.strip')].map((each) => each.querySelectorAll('a').length)")
+    assert len(marks) == 3
+    assert min(marks) > 5
+    browser.open(f"{place}#/asset/regional_sales/slices?slice=2025-03-05,pl")
+    assert "not_null(amount): 12 of 120 rows" in browser.ask("document.querySelector('#slice').textContent")

@@ -1,5 +1,6 @@
 """The site in its folder: whole or not at all, what was there before, and what is shown as text."""
 
+import hashlib
 import http.client
 import re
 from pathlib import Path
@@ -199,3 +200,11 @@ def test_the_server_answers_this_machine_alone(tmp_path):
         assert get("/../secret")[0] == 404
         with pytest.raises(InputError, match=f"cannot serve on port {port}"):
             SiteServer(tmp_path / "site", port)
+
+
+def test_what_is_not_ours_is_as_its_authors_published_it():
+    vendor = Path(writer.__file__).parent / "static" / "vendor"
+    assert {path.name for path in vendor.iterdir()} == {"README.md", "dagre.LICENSE.txt", "dagre.min.js"}
+    digest = hashlib.sha256((vendor / "dagre.min.js").read_bytes()).hexdigest()
+    assert digest == "7f751ea7f1695a56c55845e4415b8ce7d65620b10a15bf1ea806f70af10f97f2"
+    assert "Permission is hereby granted" in (vendor / "dagre.LICENSE.txt").read_text()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 EVERY = "10s"
 """How often it is looked whether something happened."""
+OLD = 300
+"""Seconds after which a report is written anew though nothing happened: time alone makes an asset due, or late."""
 
 
 @click.command("report")
@@ -53,7 +55,7 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
     project = open_project(folder)
     with ExitStack() as stack:
         place = out if out is not None else stack.enter_context(TemporaryDirectory(prefix="sparkassets-report-"))
-        seen = project.moved() if every is not None else None
+        watched = _Watched(project, place, at)
         written = _write(project, place, at)
         if as_json:
             print_json({"index": written.index, "files": written.files, "bytes": written.bytes})
@@ -65,7 +67,7 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
         while serve is not None or every is not None:
             time.sleep(every or 1)
             if every is not None:
-                seen = _again(project, place, at, seen)
+                watched.look()
     return 0
 
 
@@ -82,17 +84,25 @@ def _serving(place: str, port: int) -> SiteServer:
     return server
 
 
-def _again(project: Project, place: str, at: str | None, seen: int | None) -> int | None:
-    """Writes the report anew if something happened since; what goes wrong is said, and tried again the next time."""
-    try:
-        newest = project.moved()
-        if newest != seen:
-            _write(project, place, at)
-            sys.stderr.write(f"written anew, with entry {newest} of the journal\n")
-    except SparkAssetsError as error:
-        sys.stderr.write(f"not written anew: {error}\n")
-        return seen
-    return newest
+class _Watched:
+    """A report that is kept new, from now on."""
+
+    def __init__(self, project: Project, place: str, at: str | None) -> None:
+        self._project, self._place, self._at = project, place, at
+        self._seen, self._written = project.moved(), time.monotonic()
+
+    def look(self) -> None:
+        """Writes it anew if something happened since; what goes wrong is said, and tried again the next time."""
+        try:
+            newest = self._project.moved()
+            if newest == self._seen and time.monotonic() - self._written < OLD:
+                return
+            _write(self._project, self._place, self._at)
+        except SparkAssetsError as error:
+            sys.stderr.write(f"not written anew: {error}\n")
+            return
+        sys.stderr.write(f"written anew, with entry {newest} of the journal\n")
+        self._seen, self._written = newest, time.monotonic()
 
 
 def _write(project: Project, place: str, at: str | None) -> Written:

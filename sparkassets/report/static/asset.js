@@ -7,7 +7,7 @@ async function assetPage({ parts, query }) {
   const row = site.byName.get(name);
   const page = await pageOf(name);
   if (!row || !page) return notFound(`There is no asset ${name}.`, address(["assets"]), "All assets");
-  const tabs = TABS.filter(([id]) => (id === "slices" ? page.slices : id === "validations" ? page.validations?.rules?.length : true));
+  const tabs = TABS.filter(([id]) => (id === "slices" ? page.slices : id === "validations" ? page.validations : true));
   const body = { "": aboutTab, slices: slicesTab, runs: runsTab, lineage: lineageTab, validations: validationsTab, definition: definitionTab }[tab] || aboutTab;
   return h("div", null,
     h("header", { class: "page" },
@@ -172,8 +172,44 @@ function way_(link, key) {
   return text ? [text, ""] : ["", { all: "all of it", newest: "its newest partition", some: "no slice that the report tells" }[link.kind]];
 }
 
-function validationsTab() {
-  return empty("This asset has no validations.");
+function validationsTab(row, page) {
+  const { rules, runs, withheld, inlets } = page.validations;
+  const series = rules.map((_, place) => runs.map((run) => ({ run, told: run.told.filter(([rule]) => rule === place) })).filter(({ told }) => told.length));
+  const failing = rules.map((rule, place) => ({ rule, values: series[place].map(({ run, told }) => ({ value: told.reduce((sum, each) => sum + each[2], 0), tone: statusOf(worst(told)).tone, href: address(["run", run.run]), title: `${clock(run.at)}: ${told.map((each) => `${number(each[2])} of ${number(each[3])} ${each[1]}`).join(", ")}` })) }));
+  const told = failing.filter(({ values }) => values.some((each) => each.value));
+  return h("div", null,
+    withheld.length > 0 && section("Withheld now", h("code", null, `sparkassets accept ${makerOf(row).name}`), withheld.map((each) => h("div", { class: "panel" },
+      h("header", { class: "head" }, badge("withheld"), h("b", { class: "mono" }, each.slices || "all of it"), each.count > 1 ? quiet(plural(each.count, "slice")) : "", h("div", { class: "aside" }, runLink(each.run), " ", moment(each.at))),
+      verdictTable(each.rules),
+      each.rules.filter((rule) => rule.samples).map((rule) => samples(rule))))),
+    section("Rules", quiet("the newest runs at the right"), table([
+      { title: "Rule", cell: ({ rule }) => [h("span", { class: "mono" }, rule.name), h("div", { class: "quiet" }, rule.gone ? "not asked any more" : [rule.asks !== rule.name && rule.asks, rule.where && `where ${rule.where}`, rule.allow && `allows ${rule.allow}`, rule.per && `of each ${rule.per}`].filter(Boolean).join(" · "))] },
+      { title: "Severity", cell: ({ rule }) => rule.severity || "", fit: true, wide: true },
+      { title: "Last", cell: ({ last }) => (last ? badge(worst(last.told)) : quiet("not judged yet")), fit: true },
+      { title: "Failing", cell: ({ last }) => (last ? number(last.told.reduce((sum, each) => sum + each[2], 0)) : ""), right: true, fit: true },
+      { title: "Runs", cell: ({ all }) => strip(all), wide: true },
+    ], rules.map((rule, place) => ({ rule, all: series[place], last: series[place].at(-1) })), { none: "No rule is written." })),
+    inlets.length > 0 && section("Asked of inlets before a run", null, h("ul", { class: "notes" }, inlets.map(([inlet, rule]) => h("li", null, assetLink(inlet), " ", h("span", { class: "mono" }, rule))))),
+    told.length > 0 && section("Rows that fail, over time", null, h("div", { class: "charts" }, told.map(({ rule, values }) => bars(values, { unit: rule.name, format: (value) => plural(value, "row") })))));
+}
+
+const OUTCOMES = ["withheld", "quarantined", "dropped", "warned", "accepted", "passed"];
+const worst = (told) => OUTCOMES.find((outcome) => told.some((each) => each[1] === outcome)) || "passed";
+
+/** A mark a run, in its colour, oldest first. */
+function strip(series) {
+  const some = series.slice(-40);
+  return h("span", { class: "strip" }, some.map(({ run, told }) => {
+    const outcome = worst(told);
+    return h("a", { href: address(["run", run.run]), class: `fill-${statusOf(outcome).tone}`, title: `${clock(run.at)}: ${statusOf(outcome).label}, ${told.reduce((sum, each) => sum + each[2], 0)} failing`, "aria-label": `${clock(run.at)} ${statusOf(outcome).label}` }, outcome === "passed" ? "" : statusOf(outcome).mark);
+  }));
+}
+
+/** Some of the rows that a rule failed; what must not be seen is hidden in them. */
+function samples(rule) {
+  const columns = [...new Set(rule.samples.flatMap((row) => Object.keys(row)))];
+  return h("details", null, h("summary", null, `${plural(rule.samples.length, "row")} that ${rule.samples.length === 1 ? "fails" : "fail"} `, h("span", { class: "mono" }, rule.rule)),
+    table(columns.map((name) => ({ title: name, cell: (row) => h("span", { class: "mono" }, row[name] ?? "") })), rule.samples));
 }
 
 function definitionTab(row, page) {

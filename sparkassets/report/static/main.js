@@ -89,7 +89,7 @@ function keys() {
 let went = 0;
 document.addEventListener("keydown", (event) => {
   if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
-  const page = Date.now() - went < 1200 && PAGES.find(([, , letter]) => letter === event.key);
+  const page = Date.now() - went < 3000 && PAGES.find(([, , letter]) => letter === event.key);
   went = event.key === "g" && !page ? Date.now() : 0;
   if (page) location.hash = page[0] ? address([page[0]]) : "#/";
   else if (event.key === "/") {

@@ -70,7 +70,7 @@ async function runPage({ parts }) {
         ["Version", run.version !== undefined && number(run.version)],
         ["Code", run.definition && h("span", { class: "mono" }, run.definition)],
         ["Recorded", run.adopted && ["the run ", runLink(run.adopted), ", which it found in the target"]],
-      ])), run.verdicts?.length > 0 && section("Validations", null, verdictTable(run.verdicts))),
+      ])), run.verdicts?.length > 0 && section("Validations that failed", null, verdictTable(run.verdicts), run.verdicts.filter((each) => each.samples).map(samples))),
       h("div", null,
         section("What it read", null, table([
           { title: "Asset", cell: (each) => assetLink(each.asset), fit: true },
@@ -85,7 +85,7 @@ function verdictTable(verdicts) {
   return table([
     { title: "Rule", cell: (each) => h("span", { class: "mono" }, each.rule), fit: true },
     { title: "Outcome", cell: (each) => badge(each.outcome), fit: true },
-    { title: "Failing", cell: (each) => `${number(each.failing)} of ${number(each.checked)}`, right: true, fit: true },
+    { title: "Failing", cell: (each) => each.checked === undefined ? "" : `${number(each.failing || 0)} of ${number(each.checked)}`, right: true, fit: true },
     { title: "Slices", cell: slicesOf, wide: true },
     { title: "Observed", cell: (each) => each.observed || "", wide: true },
   ], verdicts);

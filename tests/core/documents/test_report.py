@@ -222,3 +222,27 @@ def test_an_asset_that_has_gone_wrong_is_told_as_status_tells_it(told, report):
         status = asset_status(context, spec)
         assert rows[spec.name].get("next_at") == status.next_at
         assert bool(rows[spec.name].get("error")) == bool(status.error)
+
+
+def test_what_is_withheld_is_told_with_its_rows_and_once(report, pages):
+    cells = decoded(pages["regional_sales"]["slices"])
+    assert cells["2025-03-05,pl"][0] == "withheld"
+    assert (
+        "not_null(amount): 12 of 120 rows; `sparkassets accept regional_sales` publishes it"
+        in cells["2025-03-05,pl"][1]
+    )
+    told = pages["regional_sales"]["validations"]
+    assert [rule["name"] for rule in told["rules"]] == ["not_null(amount)", "row_count(min 100)", "range(discount)"]
+    assert told["rules"][2]["asks"] == "discount min 0, max 100"
+    (withheld,) = told["withheld"]
+    assert (withheld["slices"], withheld["count"]) == ("2025-03-05,pl", 1)
+    assert withheld["rules"][0]["samples"][0] == {"day": "2025-03-05", "region": "pl", "amount": "NULL", "buyer": "•••"}
+    by_run = {each["run"]: each["told"] for each in told["runs"]}
+    assert [0, "withheld", 12, 120] in by_run[withheld["run"]]
+    row = next(each for each in report.index["assets"] if each["name"] == "regional_sales")
+    assert row["withheld"] == ["not_null(amount): 12 of 120 rows"]
+    assert not [item for item in report.index["waiting"] if item["asset"] == "regional_sales"]
+    run = next(each for each in report.past["runs"] if each["run"] == withheld["run"])
+    assert run["withheld"] == 1
+    assert {verdict["outcome"] for verdict in run["verdicts"]} <= {"withheld", "warned"}
+    assert pages["daily_delays"]["validations"] is None

@@ -11,7 +11,8 @@ from sparkassets.core.documents.report.causes import pieces
 from sparkassets.core.documents.report.cells import cells_document
 from sparkassets.core.documents.report.links import Links
 from sparkassets.core.documents.report.past import Past
-from sparkassets.core.documents.report.runs import named, short
+from sparkassets.core.documents.report.rows import named, short
+from sparkassets.core.documents.report.validations import validations_document
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.lineage import sources_of
 from sparkassets.core.partitions import EVERYTHING, Newest, Overlap, PartitionSet, Whole, WindowMapping
@@ -61,6 +62,7 @@ def asset_document(
         "code": _code(asset),
         "versions": [*_versions(context, asset)],
         "watermarks": [[each.inlet, each.text] for each in watermarks(context, asset)],
+        "validations": validations_document(context, asset, past),
         "why": _node(explained(context, found, asset), [MOST_NODES]),
         "up": links.up(asset, there),
         "down": links.down(asset, there),

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sparkassets.core.documents.report.rows import counted, known, named, short
+from sparkassets.core.documents.report.validations import verdict_rows
 from sparkassets.core.journal.runs import RunRecord
-from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.wording import labels
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import ProjectSpec
 
 MOST_RUNS = 6_000
 """The newest runs that a report has."""
 MOST_EVENTS = 4_000
 """The newest events that it has."""
-MOST_TEXT = 2_000
-"""Characters of an error, and of what else nobody bounds."""
 _SHOWN = 4
 
 
@@ -33,6 +31,8 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "slices": named(run.blocks, asset),
         "count": counted(run.blocks, asset),
         "unchanged": counted(run.unchanged, asset) if run.unchanged else None,
+        "withheld": (counted(run.withheld, asset) or 1) if run.withheld else None,
+        "verdicts": verdict_rows([each for each in run.verdicts if each.outcome != "passed"], asset),
         "rows": run.rows,
         "version": run.version,
         "attempts": run.attempts if run.attempts not in (None, 1) else None,
@@ -52,11 +52,6 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
     return known(told)
 
 
-def known(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The same without what nobody knows, or is empty: most is."""
-    return {name: value for name, value in told.items() if value not in (None, "", [], {})}
-
-
 def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
     """One event; what is not known of it is left out."""
     told = {
@@ -71,22 +66,3 @@ def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
         "included_in": event["included_in"][:_SHOWN],
     }
     return known(told)
-
-
-def named(parts: PartitionSet, asset: AssetSpec | None) -> str:
-    """Partitions by the first of their keys; nothing for the whole of an asset, or of what is none any more."""
-    if asset is None or not asset.partitioning.is_partitioned or not asset.partitioning.can_list(parts):
-        return ""
-    return labels(parts, asset.partitioning)
-
-
-def counted(parts: PartitionSet, asset: AssetSpec | None) -> int | None:
-    """How many partitions these are; None for the whole of an asset, or of what is none any more."""
-    if asset is None or not asset.partitioning.is_partitioned or not asset.partitioning.can_list(parts):
-        return None
-    return asset.partitioning.count(parts)
-
-
-def short(text: str) -> str:
-    """The beginning of a text that nobody bounds."""
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"

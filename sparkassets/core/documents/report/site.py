@@ -10,20 +10,13 @@ from sparkassets.core.documents.report.asset_page import asset_document
 from sparkassets.core.documents.report.links import Links
 from sparkassets.core.documents.report.masking import Masks
 from sparkassets.core.documents.report.past import Past
-from sparkassets.core.documents.report.runs import (
-    MOST_EVENTS,
-    MOST_RUNS,
-    counted,
-    event_row,
-    known,
-    named,
-    run_row,
-    short,
-)
+from sparkassets.core.documents.report.rows import counted, known, named, short
+from sparkassets.core.documents.report.runs import MOST_EVENTS, MOST_RUNS, event_row, run_row
 from sparkassets.core.documents.status import COUNTS, standing
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.status import AssetStatus, asset_status
+from sparkassets.core.planner.withheld import held
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
@@ -74,7 +67,7 @@ def report_of(context: PlanningContext, found: Plan, past: Past) -> Report:
         "project": project.name,
         "timezone": project.timezone,
         "assets": [*_rows(context, past)],
-        "waiting": [_waiting(context, item) for item in found.waiting if not (item.quiet or _runs(context, item))],
+        "waiting": [_waiting(context, item) for item in found.waiting if not (item.quiet or _is_told(context, item))],
         "planned": [_planned(context, run) for run in found.runs],
         "notes": [{"asset": note.asset, "text": short(note.text)} for note in found.notes],
         "warnings": [short(problem.message) for problem in project.warnings],
@@ -138,6 +131,7 @@ def _rows(context: PlanningContext, past: Past) -> Iterator[dict[str, Any]]:
             "next_at": status.next_at,
             "running": status.running,
             "error": short(status.error) if status.error else None,
+            "withheld": [short(each.text) for each in status.judged],
             "paused": status.paused,
             "notes": [short(note) for note in status.notes],
             "columns": [*asset.columns][:60],
@@ -151,10 +145,14 @@ def _counts(status: AssetStatus) -> dict[str, int]:
     return {name: count for name in COUNTS if (count := getattr(status, name))}
 
 
-def _runs(context: PlanningContext, item: Waiting) -> bool:
-    """Whether it only waits as it is being computed."""
-    state = context.state.assets.get(item.asset)
-    return state is not None and any(link.entry.blocks == item.blocks for link in context.live(state))
+def _is_told(context: PlanningContext, item: Waiting) -> bool:
+    """Whether it waits as it is being computed, or is withheld: both are told elsewhere."""
+    asset = context.project.assets[item.asset]
+    state = context.state_of(asset)
+    resting = held(context, asset, state).resting
+    return any(link.entry.blocks == item.blocks for link in context.live(state)) or bool(
+        resting and resting.covers(item.blocks)
+    )
 
 
 def _waiting(context: PlanningContext, item: Waiting) -> dict[str, Any]:
