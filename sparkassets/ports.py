@@ -328,6 +328,11 @@ class RunOrder:
         appends = any(isinstance(each.asset.write, Append) for each in self.written)
         return one or appends or isinstance(asset.strategy, LatestOnly)
 
+    def is_nothing_but(self, withheld: PartitionSet) -> bool:
+        """Whether nothing of the run is left where these blocks are withheld."""
+        left, partitioning = self.blocks - withheld, self.asset.partitioning.knowing(self.blocks)
+        return not left or (bool(withheld) and partitioning.can_list(left) and not partitioning.count(left))
+
     def publishing(self, blocks: PartitionSet) -> RunOrder:
         """The same run of these of its blocks alone."""
         return replace(self, blocks=blocks, outlets=tuple(each.publishing(blocks) for each in self.outlets))
@@ -377,7 +382,7 @@ class CommitMarker:
         """
         told = {**self.measures, **judgement_to(judgement)}
         gone = {"watermarks"} if judgement.withheld else set[str]()
-        if judgement.withheld.covers(order.blocks):
+        if order.is_nothing_but(judgement.withheld):
             told["published"] = "nothing"
             gone |= {"events", "keys"}
         return replace(self, measures={key: value for key, value in told.items() if key not in gone})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet, TimePartition
@@ -13,6 +14,7 @@ from sparkassets.delta.columns import told_by
 from sparkassets.delta.live import LiveFile, PartitionValue, flat_adds, live_files
 from sparkassets.delta.log import FileAction
 from sparkassets.delta.parts import FilePart, FileParts
+from sparkassets.delta.staged import StagedFile
 from sparkassets.delta.times import NOWHEN, FileTime, Span
 from sparkassets.frozen import frozen
 
@@ -149,6 +151,44 @@ class _ToldFiles:
                 return
             if high > start:
                 yield place
+
+
+@frozen
+class StagedSlices:
+    """Staged files: those whose rows all are in some partitions, those with such and others, and all others."""
+
+    inside: tuple[StagedFile, ...] = ()
+    mixed: tuple[StagedFile, ...] = ()
+    outside: tuple[StagedFile, ...] = ()
+
+
+def staged_slices(
+    fields: Sequence[Mapping[str, Any]],
+    files: Sequence[StagedFile],
+    parts: PartitionSet,
+    *,
+    partitioning: Partitioning,
+) -> StagedSlices:
+    """How files that are not committed yet lie against ``parts``, whole partitions, as `sliced` has it.
+
+    Args:
+        fields: The columns of their table, as Delta has them in JSON.
+        files: With rows.
+        parts: Of ``partitioning``.
+        partitioning: Tells by which column a row is of a partition.
+    """
+    if parts.is_everything or not parts:
+        return StagedSlices(inside=tuple(files)) if parts else StagedSlices(outside=tuple(files))
+    columns = told_by(json.dumps({"type": "struct", "fields": list(fields)}), partitioning)
+    if columns is None:
+        return StagedSlices(mixed=tuple(files))
+    told = FileParts.of(columns, partitioning.knowing(parts))
+    holding, folder = _Holding(parts, told), None if columns.time is None else columns.time.name
+    held: dict[bool | None, list[StagedFile]] = {True: [], None: [], False: []}
+    for file in files:
+        part = told.of_action(file.partition, json.loads(file.stats))
+        held[holding.of(part, file.partition.get(folder) if folder else None)].append(file)
+    return StagedSlices(tuple(held[True]), tuple(held[None]), tuple(held[False]))
 
 
 def _is_plain(part: FilePart) -> bool:

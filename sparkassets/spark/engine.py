@@ -56,7 +56,8 @@ class SparkEngine:
     ) -> None:
         self._project = project
         self._opening = opening or read_inlets
-        self.workplace = Workplace(session, name=f"sparkassets-{project.name}", settings=project.spark)
+        name, settings = f"sparkassets-{project.name}", project.spark
+        self.workplace = Workplace(session, name=name, settings=settings, packages=project.python)
 
     def start(self) -> None:
         """Starts or finds the session, once.

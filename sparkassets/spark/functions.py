@@ -67,7 +67,7 @@ def run_function(
         RunError: It is not there or not allowed, it raised, or it returned something else than rows.
     """
     asset = context.asset
-    function = _load(body, allowed, asset)
+    function = load(body, allowed, asset)
     ship(session, body.module.partition(".")[0], folder=body.search_path)
     given: dict[str, Any] = {**inlets, "context": context, "spark": session}
     arguments = {name: as_asked(given[name], body.takes.get(name)) for name in body.arguments if name in given}
@@ -80,7 +80,7 @@ def run_function(
     except SparkAssetsError:
         raise
     except BaseException as error:
-        raise _raised(error, body, what=asset) from error
+        raise raised_by(error, body, what=asset) from error
     if result is None and may_write:
         _refuse_unrecordable(context.extra, body, asset)
         return ()
@@ -160,7 +160,12 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str,
         raise RunError(f"{body.location}: {asset}: {of}: {error.args[0]}", hint=error.hint) from None
 
 
-def _load(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..., DataFrame]:
+def load(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..., Any]:
+    """The function, of a module in one of the packages ``allowed``.
+
+    Raises:
+        RunError: It is not there, or of another package.
+    """
     package = body.module.partition(".")[0]
     if not any(body.module == each or body.module.startswith(f"{each}.") for each in allowed):
         raise RunError(
@@ -171,7 +176,7 @@ def _load(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..
     function = function_of(body.module, asset) or getattr(module, body.function, None)
     if not callable(function):
         raise RunError(f"{body.location}: {body.module} has no function {body.function!r}")
-    found: Callable[..., DataFrame] = function
+    found: Callable[..., Any] = function
     return found
 
 
@@ -181,7 +186,7 @@ def _import(body: PythonBody, package: str) -> ModuleType:
         try:
             module = import_from(body.module, body.search_path)
         except BaseException as error:
-            made = _raised(error, body, what=f"{body.module} cannot be imported")
+            made = raised_by(error, body, what=f"{body.module} cannot be imported")
             made.retryable = made.of_data = False
             raise made from error
         _pickle_by_value(sys.modules[package])
@@ -208,7 +213,7 @@ def _place(error: BaseException, body: PythonBody) -> str:
     return str(body.location)
 
 
-def _raised(error: BaseException, body: PythonBody, *, what: str) -> RunError:
+def raised_by(error: BaseException, body: PythonBody, *, what: str) -> RunError:
     """The failure of a run because of whatever its author's code raised."""
     kind = type(error)
     try:

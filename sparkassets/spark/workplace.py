@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
@@ -27,9 +27,21 @@ class Workplace:
             started here is ever stopped here.
         name: Of an application that is started here.
         settings: Of a session that is started here.
+        packages: That functions of the project may come from.
+
+    Attributes:
+        packages: The same.
     """
 
-    def __init__(self, session: SparkSession | None, *, name: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        session: SparkSession | None,
+        *,
+        name: str,
+        settings: Mapping[str, str],
+        packages: Collection[str] = (),
+    ) -> None:
+        self.packages = packages
         self._given = session
         self._name = name
         self._settings = settings

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import pytest
 
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.validations import Judgement
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Computation, FenceConflictError, RunOrder, Target, TargetMissingError
 
@@ -75,6 +77,36 @@ class TargetContract:
         assert (self.found(table, first, older), table.rows()) == ([first.run], 1)
         self.write(table, newer)
         assert table.rows() == 2
+
+    @pytest.mark.parametrize("runs_before", [0, 1])
+    def test_of_a_run_that_is_withheld_there_is_a_commit_without_rows(self, table, runs_before):
+        for _ in range(runs_before):
+            self.write(table, table.order())
+        order = table.order()
+        self.withhold(table, order, order.blocks)
+        (committed,) = table.target(order).committed([order.run])
+        assert (committed.withheld, table.rows()) == (order.blocks, runs_before)
+        assert table.target(order).transaction_version() == 2 * order.token + 1
+        self.write(table, order, attempt=2)
+        assert table.rows() == runs_before
+        self.write(table, table.order())
+        assert table.rows() == runs_before + 1
+
+    def test_what_is_judged_and_withheld_of_an_older_claim_lands_no_more_after_a_fence(self, table):
+        self.write(table, table.order())
+        older, newer = table.order(), table.order()
+        target, made = table.target(older), table.compute(older)
+        target.prepare(made, marker=data(older))
+        self.fence(table, newer)
+        with suppress(RunError):
+            target.write(made, marker=data(older).judged(Judgement(older.blocks), older))
+        assert (self.found(table, older), table.rows()) == ([], 1)
+
+    def withhold(self, table: Table, order: RunOrder, parts: PartitionSet) -> None:
+        """A run of which some was withheld, as the protocol has it."""
+        target, made = table.target(order), table.compute(order)
+        target.prepare(made, marker=data(order))
+        target.write(made, marker=data(order).judged(Judgement(parts), order))
 
     def test_nothing_is_in_a_table_that_is_not_there(self, table):
         order = table.order()
@@ -232,4 +264,26 @@ class BlocksContract:
             order = by_blocks.order(*keys)
             by_blocks.target(order).write(by_blocks.compute(order), marker=data(order))
             expected |= dict.fromkeys(order.asset.partitioning.keys(order.blocks), order.run)
+            assert by_blocks.blocks() == sorted(expected.items())
+
+    @pytest.mark.parametrize("before", [[], ["2025-01-01..2025-01-03,*,*"]])
+    @pytest.mark.parametrize(
+        ("run", "withheld"),
+        [
+            (["2025-01-01..2025-01-02,*,*"], ["2025-01-02,*,*"]),
+            (["2025-01-01..2025-01-02,*,*"], ["2025-01-01,de,a", "2025-01-02,nl,b"]),
+            (["2025-01-02,nl,a", "2025-01-02,nl,b", "2025-01-03,de,*"], ["2025-01-02,nl,a"]),
+        ],
+    )
+    def test_withheld_blocks_stay_what_they_were(self, by_blocks, before, run, withheld):
+        expected: dict[str, str] = {}
+        parts = PartitionSet.union(map(by_blocks.order().asset.partitioning.parse, withheld))
+        for keys, held in ((before, NOTHING), (run, parts)) if before else ((run, parts),):
+            order = by_blocks.order(*keys)
+            target, made, marker = by_blocks.target(order), by_blocks.compute(order), data(order)
+            target.prepare(made, marker=marker)
+            target.write(made, marker=marker.judged(Judgement(held), order))
+            (committed,) = target.committed([order.run])
+            assert committed.withheld == held
+            expected |= dict.fromkeys(order.asset.partitioning.keys(order.blocks - held), order.run)
             assert by_blocks.blocks() == sorted(expected.items())

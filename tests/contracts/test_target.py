@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.writes import Append
 from sparkassets.ports import RunOrder
 from tests.builders import asset
@@ -26,7 +26,7 @@ class FakeTable:
 
     def order(self) -> RunOrder:
         token, at = next(self.tokens), datetime(2025, 1, 1, tzinfo=UTC)
-        return RunOrder(self.asset, f"log-{token}", "journal/log", token, None, {}, {}, None, at, {})
+        return RunOrder(self.asset, f"log-{token}", "journal/log", token, EVERYTHING, {}, {}, None, at, {})
 
     def target(self, order: RunOrder) -> FakeTarget:
         return FakeOutlets(self.engine).of(order.asset, app_id=order.app_id, enlist=lambda: None)
@@ -35,7 +35,7 @@ class FakeTable:
         return self.engine.compute(order, attempt=1)
 
     def rows(self) -> int:
-        return len(self.engine.data("log"))
+        return sum(bool(commit.order.blocks) for commit in self.engine.data("log"))
 
 
 class FakeBlocks(FakeTable):

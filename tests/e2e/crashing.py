@@ -29,7 +29,7 @@ from sparkassets.ports import CommitMarker, Computation, Enlist, RunOrder, Targe
 from sparkassets.runtime.progress import Silent
 from sparkassets.spark import SparkEngine, SparkOutlets
 from sparkassets.spark.computation import SparkComputation
-from sparkassets.spark.targets import at_path, by_driver
+from sparkassets.spark.targets import at_path, by_driver, quarantine
 from sparkassets.spark.upserts import merging
 
 Moment = Literal[
@@ -45,6 +45,7 @@ Moment = Literal[
     "remembered",
     "merged",
     "written",
+    "quarantined",
     "recorded",
     "retired",
     "removing",
@@ -55,7 +56,8 @@ asset's path; ``put``: the entry of the log is written, and nobody was told; ``r
 an upsert has told its memory, and not merged; ``merged``: Spark's merge has returned, nobody was told; ``written``: the
 commit is in the target, not in the journal; ``recorded``: it is in both, and the process did not get to its end;
 ``retired``: and which older iterations go, all of which are there; ``removing``: one of them is gone by half;
-``prepared``: all that an outlet gets is computed and checked. ``written@train`` is the moment of one table."""
+``prepared``: all that an outlet gets is computed, checked and judged; ``quarantined``: and what rules take out of it is
+in the table beside it. ``written@train`` is the moment of one table."""
 
 IN_A_TASK = "java_method('java.io.File', 'createTempFile', 'writing-', '.txt') IS NOT NULL"
 """For every row a file in the JVM's folder for temporary files."""
@@ -169,6 +171,17 @@ def stop_while_the_driver_commits(stop: Stop) -> None:
     by_driver.staged_files, commit._put, by_driver.create = staged_files, then(put), then(create)
 
 
+def stop_after_the_quarantine(stop: Stop) -> None:
+    """Stops between the commit of what rules take out and that of what they leave."""
+    keep = quarantine.keep
+
+    def kept(*given: Any, **named: Any) -> None:
+        keep(*given, **named)
+        stop.at("quarantined")
+
+    quarantine.keep = kept
+
+
 def stop_around_a_merge(stop: Stop) -> None:
     """Stops between what an upsert remembers and its commit, and after that."""
     merge = merging.merge
@@ -207,6 +220,7 @@ def main(folder: str, asset: str, moment: str, marker: str, rollback: str = "") 
     stop = Stop(moment, marker)
     stop_while_the_driver_commits(stop)
     stop_around_a_merge(stop)
+    stop_after_the_quarantine(stop)
     stop_around_iterations(stop)
     sparkassets.spark.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
     sparkassets.spark.SparkOutlets = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]

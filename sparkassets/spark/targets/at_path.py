@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.runs import ROWS, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import Judgement
@@ -18,23 +19,30 @@ from sparkassets.delta.iterations import iteration_rows
 from sparkassets.delta.staged import Attempt, discard_all, discard_iterations
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, RunOrder, TargetMissingError
-from sparkassets.spark.blocks import segments_in
+from sparkassets.spark.blocks import blocks_of, segments_in
 from sparkassets.spark.computation import SparkComputation, SparkComputations, held, own
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.iterations import Restoring, bare_schema
 from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
 from sparkassets.spark.table import TargetTable, described, open_table, path_of
-from sparkassets.spark.targets import by_driver, by_spark, history
+from sparkassets.spark.targets import by_driver, by_spark, history, quarantine
+from sparkassets.spark.targets.beforehand import Beforehand, release, stage
+from sparkassets.spark.targets.judging import asked_of, judged, keys_of
 from sparkassets.spark.targets.unchanged import MERGED, after_commit, after_merge
 from sparkassets.spark.upserts.staged import tidy
+from sparkassets.spark.validating import TAKEN, Asked
 from sparkassets.spark.workplace import Workplace
 from sparkassets.spark.writes import Landing, PlannedWrite, check_schema, mode_of, planned
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+
+Commit = Callable[[CommitMarker], None]
+"""Commits what is prepared, by a marker that tells what is withheld of it."""
 
 
 class PathTarget:
@@ -46,7 +54,7 @@ class PathTarget:
         self._app_id = app_id
         self._enlist = enlist
         self._before: history.Moment | None = None
-        self._prepared: tuple[CommitMarker, Callable[[], None]] | None = None
+        self._prepared: tuple[CommitMarker, Commit] | None = None
         self._held = ExitStack()
 
     def transaction_version(self) -> int | None:
@@ -88,7 +96,7 @@ class PathTarget:
                 by_spark.fence(session, asset, schema, table=None, marker=marker)
 
     def prepare(self, computation: Computation, *, marker: CommitMarker) -> Judgement | None:
-        """Stages the rows where the driver commits; else computes them, and holds them where a session can.
+        """Stages the rows where the driver commits, or rules judge them; else computes them, held where a session can.
 
         Raises:
             RunError: As of `write`.
@@ -103,16 +111,64 @@ class PathTarget:
                 return None
             if isinstance(computation, SparkComputations):
                 computation.hold()
-            plan, told = self._held.enter_context(self._planned(session, made, table, marker))
-            staged = by_driver.stage(made, plan, table, marker=told) if self._is_ours(plan, table) else None
-            if staged is not None:
-                self._prepared = (marker, partial(by_driver.publish, staged, marker=told))
-            elif plan.landing.merge is not None:
-                made.inlets.check_files()  # what is merged was read by now
-                self._prepared = (marker, partial(self._by_spark, made, plan, table, told))
+            asked = asked_of(made, self._workplace.packages)
+            if asked is None:
+                self._prepared = (marker, self._ready(session, made, table, marker))
+                return None
+            staged, commit = self._judgeable(session, made, table, marker, asked)
+            self._prepared = (marker, commit)
+            return None if marker.judgement is not None else judged(made.order, asked, staged)
+
+    def _ready(
+        self, session: SparkSession, made: SparkComputation, table: DeltaTable | None, marker: CommitMarker
+    ) -> Commit:
+        """What commits rows that no rule judges, of which blocks may be withheld all the same."""
+        plan, told = self._held.enter_context(self._planned(session, made, table, marker))
+        staged = by_driver.stage(made, plan, table, marker=told) if self._is_ours(plan, table) else None
+        if staged is not None:
+            return partial(_publish, staged)
+        if plan.landing.merge is not None:
+            made.inlets.check_files()  # what is merged was read by now
+        else:
+            self._held.enter_context(held(made, always=True))
+
+        def commit(marker: CommitMarker) -> None:
+            if plan.landing.merge is not None and not marker.withheld:
+                measures = {**told.measures, **marker.measures}
+                self._by_spark(made, plan, table, replace(marker, measures=measures))
             else:
-                self._held.enter_context(held(made, always=True))
-            return None
+                self._commit(session, _without(made, marker.withheld), marker)
+
+        return commit
+
+    def _judgeable(
+        self,
+        session: SparkSession,
+        made: SparkComputation,
+        table: DeltaTable | None,
+        marker: CommitMarker,
+        asked: Asked,
+    ) -> tuple[DataFrame, Commit]:
+        """The rows that rules judge, staged, and what commits those of them that are to be published."""
+        staged = None
+        if not mode_of(self._asset).by_spark:  # what it chooses of the rows is what is judged
+            plan, told = self._held.enter_context(self._planned(session, made, table, marker))
+            if self._is_ours(plan, table):
+                staged = by_driver.stage(made, plan, table, marker=told, asked=asked)
+        if staged is not None:
+            rows, publish = by_driver.own_rows(staged), partial(_publish, staged)
+        else:
+            beforehand = stage(made, asked, marker=marker)
+            self._held.callback(release, made, marker)
+            rows, publish = beforehand.judged(), partial(self._commit_some, session, beforehand)
+
+        def commit(marker: CommitMarker) -> None:
+            if quarantine.is_needed(marker) and TAKEN in rows.columns:
+                self._enlist()
+                quarantine.keep(rows, asked, made.order, keys_of(made.order, asked, rows.schema), marker=marker)
+            publish(marker)
+
+        return rows, commit
 
     def write(self, computation: Computation, *, marker: CommitMarker) -> None:
         """Computes the rows and commits them once, stamped; its return proves nothing.
@@ -127,11 +183,18 @@ class PathTarget:
         made = own(computation, self._asset.name)
         with self._workplace.work(made.order) as (session, work):
             work.check(made.order.run)
-            if self._prepared is not None and self._prepared[0] == marker:
-                self._prepared[1]()
+            if made.order.is_nothing_but(marker.withheld):
+                self.fence(computation, marker=marker)
+                by_driver.discard_attempt(self._asset, marker)
+            elif self._prepared is not None and _is_of(self._prepared[0], marker):
+                self._prepared[1](marker)
             else:
                 self._commit(session, made, marker)
         self._release()
+
+    def _commit_some(self, session: SparkSession, beforehand: Beforehand, marker: CommitMarker) -> None:
+        """One commit of what was staged beside the table, but for what is withheld."""
+        self._commit(session, beforehand.publishing(marker.withheld), marker)
 
     def _commit(self, session: SparkSession, made: SparkComputation, marker: CommitMarker) -> None:
         """One commit, by the driver where it can."""
@@ -206,6 +269,8 @@ class PathTarget:
         """
         if found.is_compared or self._asset.unchanged == "publish":
             return found
+        if found.withheld:
+            order = order.publishing(order.blocks - found.withheld)
         if found.operation == MERGED:
             same = after_merge(order, found)
             if same or not order.asset.partitioning.is_partitioned:
@@ -251,6 +316,25 @@ class PathTarget:
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)
         raise TargetMissingError(f"{self._asset.name}: there is no table at {path_of(self._asset)} yet")
+
+
+def _publish(staged: by_driver.Staged, marker: CommitMarker) -> None:
+    """Commits what was staged, but for what is withheld."""
+    by_driver.publish(by_driver.settle(staged, marker.withheld), marker=marker)
+
+
+def _without(made: SparkComputation, withheld: PartitionSet) -> SparkComputation:
+    """What is computed but for withheld blocks."""
+    if not withheld:
+        return made
+    order = made.order.publishing(made.order.blocks - withheld)
+    blocks = blocks_of(order, made.frame.schema)
+    return replace(made, order=order, frame=made.frame if blocks is None else made.frame.filter(blocks.predicate))
+
+
+def _is_of(prepared: CommitMarker, marker: CommitMarker) -> bool:
+    """Whether that was prepared for this commit, whatever was decided since."""
+    return replace(prepared, measures=marker.measures) == marker
 
 
 def _is_done(table: DeltaTable | None, marker: CommitMarker) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.writes import Publish
@@ -21,18 +22,20 @@ from sparkassets.delta.footers import KEEPS_BOUNDS
 from sparkassets.delta.iterations import KEPT, IterationRows, make_readable
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
-from sparkassets.delta.slices import Slices, sliced, touching
+from sparkassets.delta.slices import Slices, sliced, staged_slices, touching
 from sparkassets.delta.staged import NULL_FOLDER, Attempt, StagedFile, discard, discard_files, staged_files
 from sparkassets.delta.unchanged import Same
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import committers, sqltext
+from sparkassets.spark.blocks import blocks_of
 from sparkassets.spark.failures import condition
 from sparkassets.spark.markers import describe
 from sparkassets.spark.table import path_of
-from sparkassets.spark.targets import copied
+from sparkassets.spark.targets import apart, copied
 from sparkassets.spark.targets.unchanged import before_commit
+from sparkassets.spark.validating import Asked
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ _OF_THE_SESSION = {
     "spark.databricks.delta.autoCompact.enabled": "the session compacts after each write",
 }
 _LOG_STORES = ("spark.delta.logStore.class", "spark.delta.logStore.file.impl")
+_AGAIN = "again"
+"""The folder in an attempt's of what is staged once more, without rows that are withheld."""
 _MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
 
 
@@ -118,6 +123,8 @@ class Staged:
         files: All of them; None where the same or a higher version of the transaction is in, so that none were staged.
         replaced: What goes for them.
         same: What of the run's blocks is in the table already as it came out.
+        attempt: Whose they are.
+        gone: Paths of files that were staged, and that no commit will hold.
     """
 
     made: SparkComputation
@@ -127,14 +134,27 @@ class Staged:
     fields: Sequence[Mapping[str, Any]] = ()
     replaced: Slices = Slices()
     same: Same = Same()
+    attempt: Attempt | None = None
+    gone: frozenset[str] = frozenset()
+
+    @property
+    def layout(self) -> list[str]:
+        """The columns that folders are named by."""
+        return layout_of(self.work.asset, self.work.schema, self.work.table)
 
 
 def stage(
-    made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker
+    made: SparkComputation,
+    work: PlannedWrite,
+    table: DeltaTable | None,
+    *,
+    marker: CommitMarker,
+    asked: Asked | None = None,
 ) -> Staged | None:
     """Stages the rows, and others that share files with those they replace; None where Spark has to commit.
 
-    Nothing is computed where the same or a higher version of the transaction is in.
+    Nothing is computed where the same or a higher version of the transaction is in. What rules that are ``asked`` take
+    away is in files of its own, and what came out unchanged is not looked for before these have judged the blocks.
 
     Raises:
         RunError: Rows outside the blocks (with examples), or whatever Spark says; nothing was published then.
@@ -146,15 +166,93 @@ def stage(
     if replaced.mixed and isinstance(work.asset.write, Publish):
         return None  # rows of others are no part of an iteration
     taken = [*replaced.inside, *replaced.mixed]
-    rows = _rows(work, fields, table, replaced.mixed) if keeps_paths(file.path for file in taken) else None
+    rows = _rows(work, fields, table, replaced.mixed, asked) if keeps_paths(file.path for file in taken) else None
     if rows is None:
         return None
     attempt = attempt_of(work.asset, marker)
-    files = _staged_rows(made, work, rows, attempt, fields=fields, mixed=bool(replaced.mixed), table=table)
-    same = Same()
-    if table is not None:
-        same = before_commit(made.order, work, table, replaced=replaced, files=files, attempt=attempt)
-    return Staged(made, work, table, files, fields, replaced, same)
+    files = _staged_rows(made, work, rows, attempt, fields=fields, table=table)
+    staged = Staged(made, work, table, files, fields, replaced, attempt=attempt)
+    return staged if asked is not None else _compared(staged)
+
+
+def _compared(staged: Staged) -> Staged:
+    """With what came out as it is in the table."""
+    work, files, attempt = staged.work, staged.files, staged.attempt
+    if staged.table is None or files is None or attempt is None:
+        return staged
+    order, own = staged.made.order, f"{path_of(work.asset)}/{attempt.folder}{apart.own_folder(files)}"
+    return replace(
+        staged, same=before_commit(order, work, staged.table, replaced=staged.replaced, files=files, folder=own)
+    )
+
+
+def own_rows(staged: Staged) -> DataFrame:
+    """What was staged of the run's own rows, with `TAKEN` where rules take some away."""
+    from pyspark.sql.types import StructType
+
+    session, files, attempt = staged.work.landing.rows.sparkSession, staged.files or (), staged.attempt
+    schema = StructType.fromJson({"type": "struct", "fields": [dict(each) for each in staged.fields]})
+    kinds = apart.folder_kinds(files)
+    for name, kind in kinds.items():
+        schema = schema.add(name, kind)
+    if not files or attempt is None:
+        return session.createDataFrame([], schema)
+    read = session.read.schema(schema).parquet(f"{path_of(staged.work.asset)}/{attempt.folder}")
+    return apart.without_copied(read, kinds)
+
+
+def settle(staged: Staged, withheld: PartitionSet) -> Staged:
+    """What is committed of it where these blocks are withheld: their rows neither come nor go.
+
+    Files that hold rows of such blocks and of others are written once more, without them; of a table whose folders tell
+    its blocks there are none.
+
+    Raises:
+        RunError: As of `stage`.
+    """
+    if staged.files is None or staged.attempt is None:
+        return staged
+    kept = [file for file in staged.files if not apart.is_taken(file)]
+    if not withheld:
+        done = _keeping(staged, kept)
+        return _compared(done) if staged.work.asset.rules else done
+    made = replace(staged.made, order=staged.made.order.publishing(staged.made.order.blocks - withheld))
+    work = replace(staged.work, blocks=blocks_of(made.order, staged.work.schema))
+    replaced = _replaced(made.order, work, staged.table)
+    own = [file for file in kept if not copied.is_copied(file)]
+    lying = staged_slices(staged.fields, own, withheld, partitioning=work.asset.partitioning)
+    settled = replace(_keeping(staged, lying.outside), made=made, work=work, replaced=replaced)
+    if not lying.mixed and not replaced.mixed:
+        return _compared(settled)
+    rows = _read_again(staged, lying.mixed).filter(work.blocks.predicate) if work.blocks is not None else None
+    if rows is not None and replaced.mixed and staged.table is not None:
+        rows = copied.with_copied(rows, work, staged.table, files=replaced.mixed)
+    if rows is None:
+        raise RunError(f"{work.asset.name}: rows of withheld partitions share files with others that cannot be read")
+    again = _staged_rows(made, work, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_AGAIN)
+    return replace(settled, files=[*lying.outside, *again])
+
+
+def _keeping(staged: Staged, files: Sequence[StagedFile]) -> Staged:
+    """The same with these of its files."""
+    paths = {file.path for file in files}
+    gone = frozenset(file.path for file in staged.files or () if file.path not in paths)
+    return replace(staged, files=files, gone=gone)
+
+
+def _read_again(staged: Staged, files: Sequence[StagedFile]) -> DataFrame:
+    """The rows of some of the staged files."""
+    from pyspark.sql import functions as sql
+    from pyspark.sql.types import StructType
+
+    session, attempt = staged.work.landing.rows.sparkSession, staged.attempt
+    schema = StructType.fromJson({"type": "struct", "fields": [dict(each) for each in staged.fields]})
+    if not files or attempt is None:
+        return session.createDataFrame([], schema)
+    path = path_of(staged.work.asset)
+    read = session.read.schema(schema).option("basePath", f"{path}/{attempt.folder}")
+    frame = read.parquet(*(f"{path}/{file.path}" for file in files))
+    return frame.select(*(sql.col(sqltext.name(name)) for name in schema.names))
 
 
 def publish(staged: Staged, *, marker: CommitMarker) -> None:
@@ -166,15 +264,14 @@ def publish(staged: Staged, *, marker: CommitMarker) -> None:
     made, work, table, same = staged.made, staged.work, staged.table, staged.same
     if staged.files is None:
         return
+    path, layout = path_of(work.asset), staged.layout
+    come = [file for file in staged.files if file.path not in same.staged]
+    goes = staged.replaced.without(same.there)
+    if useless := staged.gone | same.staged:
+        discard_files(path, useless) if come else discard(path, attempt_of(work.asset, marker))
     if isinstance(work.asset.write, Publish):
         _publish(staged, staged.files, marker=marker)
         return
-    path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
-    attempt = Attempt(marker.run, marker.token, marker.attempt)
-    come = [file for file in staged.files if file.path not in same.staged]
-    goes = staged.replaced.without(same.there)
-    if same.staged:
-        discard_files(path, same.staged) if come else discard(path, attempt)
     change = Change(
         owner=work.asset.name,
         app=marker.app_id,
@@ -194,6 +291,11 @@ def publish(staged: Staged, *, marker: CommitMarker) -> None:
         commit(path, table, change, since=made.read_version)
 
 
+def discard_attempt(asset: AssetSpec, marker: CommitMarker) -> None:
+    """Removes what a write with that marker staged, and no commit holds."""
+    discard(path_of(asset), attempt_of(asset, marker))
+
+
 def attempt_of(asset: AssetSpec, marker: CommitMarker) -> Attempt:
     """Whose the files are that a write with that marker stages."""
     return Attempt(marker.run, marker.token, marker.attempt, isinstance(asset.write, Publish))
@@ -207,10 +309,10 @@ def stage_iteration(made: SparkComputation, work: PlannedWrite, table: DeltaTabl
     """
     fields, attempt = _fields(work, table), attempt_of(work.asset, marker)
     layout = layout_of(work.asset, work.schema, work.table)
-    rows = _rows(work, fields, None, ())
+    rows = _rows(work, fields, None, (), None)
     if rows is None:
         raise TypeError("rows without others are always told")
-    files = _staged_rows(made, work, rows, attempt, fields=fields, mixed=False, table=table)
+    files = _staged_rows(made, work, rows, attempt, fields=fields, table=table)
     path, change = path_of(work.asset), Change(work.asset.name, marker.app_id, marker.version, describe(marker))
     make_readable(path, attempt, files, change, schema=_schema(fields), layout=layout)
     return f"{path}/{attempt.folder}"
@@ -223,15 +325,27 @@ def _staged_rows(
     attempt: Attempt,
     *,
     fields: Sequence[Mapping[str, Any]],
-    mixed: bool,
     table: DeltaTable | None,
+    part: str = "",
 ) -> Sequence[StagedFile]:
-    """What was staged of the rows; nothing is left behind of what cannot be."""
+    """What was staged of the rows; nothing is left behind of what cannot be.
+
+    Args:
+        made: Of what they are the rows.
+        work: Of their write.
+        rows: With the columns that keep some of them apart.
+        attempt: Whose they are.
+        fields: The columns of the table.
+        table: Where they are to land.
+        part: The folder in the attempt's, where what is staged takes the place of something staged before.
+    """
     path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
+    folder = f"{attempt.folder}/{part}" if part else attempt.folder
     try:
-        _stage(work, rows, f"{path}/{attempt.folder}", [*([copied.MARK] if mixed else []), *layout])
+        _stage(work, rows, f"{path}/{folder}", [*apart.columns(rows), *layout])
         made.inlets.check_files()
-        return _staged(work, attempt, fields=fields, layout=layout, table=table)
+        files = _staged(work, attempt, fields=fields, layout=layout, table=table)
+        return [file for file in files if file.path.startswith(f"{folder}/")]
     except BaseException as error:
         if condition(error) != "PATH_ALREADY_EXISTS":  # of what is there, something may be in the table
             discard(path, attempt)
@@ -394,17 +508,24 @@ def _schema(fields: Sequence[Mapping[str, Any]]) -> Schema:
 
 
 def _rows(
-    work: PlannedWrite, fields: Sequence[Mapping[str, Any]], table: DeltaTable | None, mixed: Sequence[LiveFile]
+    work: PlannedWrite,
+    fields: Sequence[Mapping[str, Any]],
+    table: DeltaTable | None,
+    mixed: Sequence[LiveFile],
+    asked: Asked | None,
 ) -> DataFrame | None:
     """The rows with the table's columns, in its order and spelling, and those that stay of the files that go.
 
-    None where Delta has to read these.
+    None where Delta has to read these, or rows of a table with such a column cannot be kept apart.
     """
     from pyspark.sql import functions as sql
 
     spelt = {name.lower(): sqltext.name(name) for name in work.landing.rows.columns}
     rows = work.landing.rows.select(*(sql.col(spelt[each["name"].lower()]).alias(each["name"]) for each in fields))
-    return copied.with_copied(rows, work, table, files=mixed) if table is not None and mixed else rows
+    marked = apart.with_taken(rows, asked)
+    if marked is None or table is None or not mixed:
+        return marked
+    return copied.with_copied(marked, work, table, files=mixed)
 
 
 def _stage(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:

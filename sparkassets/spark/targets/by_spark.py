@@ -26,7 +26,7 @@ def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
         RunError: Rows outside the blocks (with examples), or whatever Spark says; nothing was published then.
     """
     landing, session = work.landing, work.landing.rows.sparkSession
-    writer = _stamped(landing.rows, marker).mode("append" if landing.replaces == "nothing" else "overwrite")
+    writer = stamped(landing.rows, marker).mode("append" if landing.replaces == "nothing" else "overwrite")
     try:
         alter(session, landing.before, marker)
         _laid_out(writer.options(**_options(work)), work.asset, work.schema, work.table).save(path_of(work.asset))
@@ -59,7 +59,7 @@ def fence(
     Raises:
         FenceConflictError: Somebody committed meanwhile.
     """
-    writer = _stamped(session.createDataFrame([], schema), marker).mode("append")
+    writer = stamped(session.createDataFrame([], schema), marker).mode("append")
     try:
         _laid_out(writer, asset, schema, table).save(path_of(asset))
     except Exception as error:
@@ -83,7 +83,8 @@ def _options(work: PlannedWrite) -> Mapping[str, str]:
     return merged
 
 
-def _stamped(frame: DataFrame, marker: CommitMarker) -> DataFrameWriter:
+def stamped(frame: DataFrame, marker: CommitMarker) -> DataFrameWriter:
+    """A writer whose commit is the marker's."""
     return (
         frame.write.format("delta")
         .option("txnAppId", marker.app_id)

@@ -9,6 +9,7 @@ from sparkassets.delta.live import LiveFile
 from sparkassets.delta.staged import StagedFile
 from sparkassets.spark.delta_files import read_files
 from sparkassets.spark.table import path_of
+from sparkassets.spark.validating.failing import STAYS, TAKEN
 from sparkassets.spark.writes import PlannedWrite
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ _COPIED = "true"
 _OWN = "false"
 OWN = f"{MARK}={_OWN}"
 """The folder of the run's own rows, where some are copied."""
+IS_OWN = f"{MARK} = '{_OWN}'"
+"""Whether a row is one of these, as SQL."""
 
 
 def with_copied(
@@ -30,18 +33,26 @@ def with_copied(
 
     None where the files are Delta's to read, or the table has such a column.
     """
+    from pyspark.sql import functions as sql
+
     if work.blocks is None or MARK in (name.lower() for name in rows.columns):
         return None
     there = read_files(rows.sparkSession, table, files, path=path_of(work.asset))
     if there is None:
         return None
     staying = work.blocks.staying(there).select("*", _mark(copied=True))
-    return rows.select("*", _mark(copied=False)).unionByName(staying)
+    own = rows.select("*", _mark(copied=False))
+    return own.unionByName(staying.withColumn(TAKEN, sql.lit(STAYS)) if TAKEN in rows.columns else staying)
 
 
 def count(files: Sequence[StagedFile]) -> int:
     """How many of the staged rows are copied."""
-    return sum(file.rows for file in files if file.partition.get(MARK) == _COPIED)
+    return sum(file.rows for file in files if is_copied(file))
+
+
+def is_copied(file: StagedFile) -> bool:
+    """Whether its rows are copied."""
+    return file.partition.get(MARK) == _COPIED
 
 
 def _mark(*, copied: bool) -> Column:

@@ -9,14 +9,13 @@ from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.slices import Slices
-from sparkassets.delta.staged import Attempt, StagedFile
+from sparkassets.delta.staged import StagedFile
 from sparkassets.delta.unchanged import Group, Same, grouped, is_told, same_files
 from sparkassets.ports import Committed, RunOrder
 from sparkassets.spark.compared import changed
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.predicates import belonging
 from sparkassets.spark.table import path_of
-from sparkassets.spark.targets import copied
 from sparkassets.spark.writes import PlannedWrite
 
 if TYPE_CHECKING:
@@ -35,11 +34,12 @@ def before_commit(
     *,
     replaced: Slices,
     files: Sequence[StagedFile],
-    attempt: Attempt,
+    folder: str,
 ) -> Same:
     """What of the run's blocks is staged as it is in the table, where that is what was told of it.
 
-    Files are compared, and where ``unchanged: skip`` is written, rows of those that differ.
+    Files are compared, and where ``unchanged: skip`` is written, rows of those that differ: ``folder`` holds them, as
+    far as they are the run's own.
     """
     asset, landing, path = order.asset, work.landing, path_of(order.asset)
     replaces = landing.replaces != "nothing" and landing.columns == "kept"
@@ -54,7 +54,6 @@ def before_commit(
         return Same.of(found)
     rest = _of_as_many_rows(order.blocks, groups) - Same.of(found).parts
     if rest:
-        folder = f"{attempt.folder}/{copied.OWN}" if replaced.mixed else attempt.folder
         rest = rest - _changed_in(work, table, rest, folder=folder)
     whole = (group for group in groups if group not in found and rest.covers(group.parts))
     return Same.of([*found, *whole], beside=rest)
@@ -106,7 +105,7 @@ def _changed_in(work: PlannedWrite, table: DeltaTable, blocks: PartitionSet, *, 
     session, partitioning = work.landing.rows.sparkSession, work.asset.partitioning
     try:
         old = _rows(session, table, blocks, asset=work.asset)
-        staged = session.read.schema(old.schema).parquet(f"{path_of(work.asset)}/{folder}")
+        staged = session.read.schema(old.schema).parquet(folder)
         new = _within(staged, blocks, partitioning)
         return changed(old, new, blocks, partitioning=partitioning, schema=table.schema().to_json())
     except PySparkException:

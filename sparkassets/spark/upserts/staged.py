@@ -47,9 +47,7 @@ class Staged:
 
     def rows(self, session: SparkSession) -> DataFrame:
         """The rows, in any session."""
-        names = [sqltext.name(name) for name in self.schema.names]
-        given = session.read.schema(_numbered(self.schema)).parquet(self.folder)
-        return given.selectExpr(*(f"c{number} AS {name}" for number, name in enumerate(names)))
+        return read(session, self.folder, self.schema)
 
 
 def home(table: str) -> str:
@@ -73,13 +71,32 @@ def staged(rows: Rows, chosen: DataFrame, path: str, *, marker: CommitMarker, pa
     """
     session, attempt = chosen.sparkSession, Attempt(marker.run, marker.token, marker.attempt)
     folder = f"{home(path)}/{attempt.folder}/{part}"
-    numbered = chosen.toDF(*(f"c{number}" for number in range(len(chosen.columns))))
     try:
-        options = committers.options(session, folder) if committers.why_none(session, folder) is None else {}
-        numbered.write.format("parquet").mode("overwrite").options(**options).save(folder)
+        write(chosen, folder)
         yield _told(session, Staged(folder, chosen.schema), rows)
     finally:
         discard(home(path), attempt)
+
+
+def write(rows: DataFrame, folder: str) -> None:
+    """Writes the rows into files there, with the columns of `numbered`.
+
+    Raises:
+        Exception: Whatever Spark says.
+    """
+    session = rows.sparkSession
+    options = committers.options(session, folder) if committers.why_none(session, folder) is None else {}
+    plain = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
+    plain.write.format("parquet").mode("overwrite").options(**options).save(folder)
+
+
+def read(session: SparkSession, folder: str, schema: StructType) -> DataFrame:
+    """The rows that `write` put there, with their columns as they were."""
+    from pyspark.sql import functions as sql
+
+    given = session.read.schema(numbered(schema)).parquet(folder)
+    fields = enumerate(schema.fields)
+    return given.select(*(sql.col(f"c{number}").alias(each.name, metadata=each.metadata) for number, each in fields))
 
 
 def tidy(path: str, runs: Sequence[str], *, upto: int) -> None:
@@ -108,8 +125,8 @@ def _literal(text: str, kind: str) -> str:
     return sqltext.text(text) if kind == "string" else f"CAST({sqltext.text(text)} AS {kind})"
 
 
-def _numbered(schema: StructType) -> StructType:
-    """The schema of the files: names that any file can hold."""
+def numbered(schema: StructType) -> StructType:
+    """The schema of the files: names that any file can hold, in the order of the columns."""
     from pyspark.sql.types import StructField, StructType
 
     fields = [StructField(f"c{number}", each.dataType, True) for number, each in enumerate(schema.fields)]  # noqa: FBT003

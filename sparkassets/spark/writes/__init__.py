@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from sparkassets.spark.writes.landing import Landing, Mode
 from sparkassets.spark.writes.modes import mode_of
-from sparkassets.spark.writes.planned import PlannedWrite, check_schema, layout_of, planned
+from sparkassets.spark.writes.planned import PlannedWrite, check_schema, chosen, layout_of, planned
 
-__all__ = ["Landing", "Mode", "PlannedWrite", "check_schema", "layout_of", "mode_of", "planned"]
+__all__ = ["Landing", "Mode", "PlannedWrite", "check_schema", "chosen", "layout_of", "mode_of", "planned"]

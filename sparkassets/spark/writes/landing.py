@@ -10,7 +10,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
-from sparkassets.spark.blocks import Blocks
+from sparkassets.spark.blocks import Blocks, blocks_of
 from sparkassets.spark.table import TargetTable
 from sparkassets.spark.upserts.merging import Merge
 
@@ -41,6 +41,23 @@ class Landing:
     before: Sequence[str] = ()
     after: Sequence[str] = ()
     merge: Merge | None = None
+
+
+@frozen
+class Chosen:
+    """Of a run's rows those that are to land, and may be judged before.
+
+    Attributes:
+        rows: They, of which one that cannot land fails the job that computes it.
+        deletes: Whether a row takes another away, as SQL on them; None where none does.
+        columns: Of ``rows``, those of the rows as they were computed.
+        refused: What is said to people of an error of that job; None of others.
+    """
+
+    rows: DataFrame
+    columns: Sequence[str]
+    deletes: str | None = None
+    refused: Callable[[Exception], RunError | None] = lambda _: None
 
 
 @frozen
@@ -76,6 +93,9 @@ class Mode(Protocol):
             RunError: They cannot be told.
         """
 
+    def chosen(self, order: RunOrder, frame: DataFrame) -> Chosen:
+        """The rows that are judged, and that `ready` is given in place of all."""
+
     def ready(
         self, order: RunOrder, frame: DataFrame, table: TargetTable | None, *, marker: CommitMarker
     ) -> AbstractContextManager[Ready]:
@@ -107,6 +127,11 @@ class OfAllColumns:
         """All."""
         del asset
         return schema
+
+    def chosen(self, order: RunOrder, frame: DataFrame) -> Chosen:
+        """All."""
+        blocks = blocks_of(order, frame.schema)
+        return Chosen(frame if blocks is None else blocks.guarded(frame), frame.columns)
 
     def ready(
         self, order: RunOrder, frame: DataFrame, table: TargetTable | None, *, marker: CommitMarker

@@ -19,7 +19,7 @@ from sparkassets.spark.blocks import Blocks, blocks_of
 from sparkassets.spark.failures import condition, is_conflict, run_error
 from sparkassets.spark.schemas import declared_schema, refuse_undeclared, refuse_unwritable
 from sparkassets.spark.violations import violation
-from sparkassets.spark.writes.landing import Landing
+from sparkassets.spark.writes.landing import Chosen, Landing
 from sparkassets.spark.writes.modes import mode_of
 
 if TYPE_CHECKING:
@@ -106,6 +106,13 @@ def planned(
         elif landing is None:
             landing = _first(ready.frame, blocks, remade=table is not None)
         yield PlannedWrite(order.asset, frame, schema, there, blocks, landing, ready.refused), ready.marker
+
+
+def chosen(order: RunOrder, frame: DataFrame, *, schema: StructType) -> tuple[Chosen, PlannedWrite]:
+    """The rows that are judged before they land, and a write that tells what is wrong with them."""
+    found = mode_of(order.asset).chosen(order, frame)
+    landing, blocks = Landing(found.rows), blocks_of(order, schema)
+    return found, PlannedWrite(order.asset, frame, schema, None, blocks, landing, found.refused)
 
 
 def layout_of(asset: AssetSpec, schema: StructType, table: TargetTable | None) -> list[str]:

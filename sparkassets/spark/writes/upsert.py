@@ -21,7 +21,7 @@ from sparkassets.spark.upserts.memory import MEASURE, Memory
 from sparkassets.spark.upserts.merging import Merge
 from sparkassets.spark.upserts.reduced import DELETED, Rows, stored_schema
 from sparkassets.spark.upserts.staged import Staged, staged
-from sparkassets.spark.writes.landing import Landing, Ready
+from sparkassets.spark.writes.landing import Chosen, Landing, Ready
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +46,13 @@ class UpsertMode:
             layouts.refuse_broken(order.asset.name, schema, table)
         else:
             evolution.refuse_misfit(order.asset, schema, table)
+
+    def chosen(self, order: RunOrder, frame: DataFrame) -> Chosen:
+        """The newest of each key, which are the newest as well where nothing else is left of the rows."""
+        rows, blocks = _rows_of(order, frame), blocks_of(order, stored_schema(frame.schema))
+        reduced = rows.reduced()
+        guarded = reduced if blocks is None else blocks.guarded(reduced)
+        return Chosen(guarded, frame.columns, DELETED, rows.refused)
 
     @contextlib.contextmanager
     def ready(
@@ -99,11 +106,7 @@ class _Run:
     @classmethod
     def of(cls, order: RunOrder, frame: DataFrame, table: TargetTable | None, marker: CommitMarker) -> _Run:
         asset, write = order.asset, _upsert(order.asset)
-        blocks, columns = blocks_of(order, stored_schema(frame.schema)), asset.partitioning.columns
-        if write.history is not None:
-            rows = history.changes(asset.name, write, write.history, frame, partition=columns)
-        else:
-            rows = Rows.of(asset.name, write, frame, partition=columns)
+        blocks, rows = blocks_of(order, stored_schema(frame.schema)), _rows_of(order, frame)
         memory = Memory.of(rows, path_of(asset), table, app=marker.app_id, keep=write.keep_deletes)
         return cls(asset, write, frame, rows, blocks, table, memory, marker)
 
@@ -178,6 +181,14 @@ class _Run:
             if found is not None:
                 found.of_data = True
         return found if found is not None else run_error(error, what=self.asset.name)
+
+
+def _rows_of(order: RunOrder, frame: DataFrame) -> Rows:
+    """The rows as an upsert takes them."""
+    asset, write = order.asset, _upsert(order.asset)
+    if write.history is not None:
+        return history.changes(asset.name, write, write.history, frame, partition=asset.partitioning.columns)
+    return Rows.of(asset.name, write, frame, partition=asset.partitioning.columns)
 
 
 def _upsert(asset: AssetSpec) -> Upsert:

@@ -1,0 +1,111 @@
+"""Rows that rules judge before Spark commits them: computed once, into files beside the table's that nobody reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.delta.staged import Attempt, discard
+from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker
+from sparkassets.spark import sqltext
+from sparkassets.spark.blocks import blocks_of
+from sparkassets.spark.computation import SparkComputation
+from sparkassets.spark.reader import ReadInlets
+from sparkassets.spark.table import path_of
+from sparkassets.spark.upserts import staged
+from sparkassets.spark.validating import STAYS, TAKEN, Asked
+from sparkassets.spark.writes import chosen
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+
+_PART = "judged"
+"""The folder in the attempt's."""
+
+
+@frozen
+class Beforehand:
+    """What is staged.
+
+    Attributes:
+        made: Of what.
+        folder: Of the files.
+        schema: Of their rows.
+        columns: Those that the rows had when they were computed.
+        deletes: Whether a row takes another away, which no rule judges.
+    """
+
+    made: SparkComputation
+    folder: str
+    schema: StructType
+    columns: tuple[str, ...]
+    deletes: str | None
+
+    def judged(self) -> DataFrame:
+        """The rows that rules judge."""
+        rows = self._rows()
+        return rows if self.deletes is None else rows.filter(f"NOT {self.deletes}").drop(self.deletes)
+
+    def publishing(self, withheld: PartitionSet) -> SparkComputation:
+        """What is to be written of it, where these blocks are withheld."""
+        from pyspark.sql import functions as sql
+
+        rows, order = self._rows(), self.made.order
+        if TAKEN in self.schema.names:
+            rows = rows.filter(sql.col(TAKEN) == STAYS)
+        if withheld:
+            order = order.publishing(order.blocks - withheld)
+            blocks = blocks_of(order, rows.schema)
+            rows = rows if blocks is None else rows.filter(blocks.predicate)
+        frame = rows.select(*(sql.col(sqltext.name(name)) for name in self.columns))
+        return replace(self.made, order=order, frame=frame, inlets=ReadInlets())
+
+    def _rows(self) -> DataFrame:
+        return staged.read(self.made.frame.sparkSession, self.folder, self.schema)
+
+
+def stage(made: SparkComputation, asked: Asked, *, marker: CommitMarker) -> Beforehand:
+    """Stages the rows that are to land, and which of them rules take away.
+
+    Raises:
+        RunError: They cannot be computed, or must not land; nothing was published.
+        SourceError: Files changed while they were read.
+    """
+    found, write = chosen(made.order, made.frame, schema=made.schema)
+    folder = f"{staged.home(path_of(made.order.asset))}/{_attempt(marker).folder}/{_PART}"
+    rows = found.rows
+    if asked.takes_rows:
+        known = asked.with_others(rows)
+        taking = _unless(found.deletes, asked.taking(known))
+        rows = known.select(*map(_column, rows.columns), taking.alias(TAKEN))
+    try:
+        staged.write(rows, folder)
+        made.inlets.check_files()
+    except Exception as error:
+        release(made, marker)
+        raise write.refused(error) from error
+    return Beforehand(made, folder, rows.schema, tuple(found.columns), found.deletes)
+
+
+def release(made: SparkComputation, marker: CommitMarker) -> None:
+    """Removes it, where the storage lets it."""
+    discard(staged.home(path_of(made.order.asset)), _attempt(marker))
+
+
+def _attempt(marker: CommitMarker) -> Attempt:
+    return Attempt(marker.run, marker.token, marker.attempt)
+
+
+def _unless(deletes: str | None, taking: Column) -> Column:
+    from pyspark.sql import functions as sql
+
+    return taking if deletes is None else sql.when(sql.expr(deletes), sql.lit(STAYS)).otherwise(taking)
+
+
+def _column(name: str) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.col(sqltext.name(name))

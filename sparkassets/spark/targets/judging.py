@@ -1,0 +1,52 @@
+"""What the rules of an asset say of rows that are staged, before any of them is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from sparkassets.core.validations import Judgement, judge
+from sparkassets.ports import RunOrder
+from sparkassets.spark.computation import SparkComputation
+from sparkassets.spark.validating import Asked, BlockKeys, Caller, measure
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+def asked_of(made: SparkComputation, packages: Collection[str]) -> Asked | None:
+    """The rules of the rows; None where there are none."""
+    asset = made.order.asset
+    if not asset.rules:
+        return None
+    time = asset.partitioning.time
+    return Asked(
+        f"the result of {asset.name}",
+        asset.rules,
+        made.inlets.frames,
+        Caller(asset.name, packages, asset.location),
+        asset.timezone if time is None else time.timezone,
+    )
+
+
+def judged(order: RunOrder, asked: Asked, rows: DataFrame) -> Judgement:
+    """What becomes of the run's blocks.
+
+    Raises:
+        RunError: A rule cannot be asked of such rows, or Spark says something else.
+    """
+    keys = keys_of(order, asked, rows.schema)
+    tallies = measure(rows, asked, keys)
+    return judge(asked.rules, tallies, keys.blocks, past=order.past, accepted=order.accepted)
+
+
+def keys_of(order: RunOrder, asked: Asked, schema: StructType) -> BlockKeys:
+    """Tells the run's blocks; where nothing does, all of it is one.
+
+    Raises:
+        RunError: A column that tells them is not there.
+    """
+    if order.finds_segments:
+        return BlockKeys.whole(order.blocks)
+    return BlockKeys.of(schema, order.blocks, partitioning=order.asset.partitioning, owner=asked.owner)

@@ -1,0 +1,71 @@
+"""Rows that rules take out of a table, kept in one beside it: ``<table>_quarantine``.
+
+They are there before the table's own commit, in one commit of the same version of the same transaction, so that none is
+there twice. What runs left that never got to their own commit is told by ``_run``: such a run is in no journal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import taking
+from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.spark import sqltext
+from sparkassets.spark.blocks import blocks_of
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.table import path_of
+from sparkassets.spark.targets.by_spark import stamped
+from sparkassets.spark.validating import TAKEN, Asked, BlockKeys
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+RULE, RUN, BLOCK = "_rule", "_run", "_block"
+"""The columns that come to those of the rows: the rule's name, the run's, and the key of the partition."""
+_BESIDE: Final = "_quarantine"
+
+
+def quarantine_of(asset: AssetSpec) -> str:
+    """Where the rows that are taken out of the asset's table are."""
+    return f"{path_of(asset).rstrip('/')}{_BESIDE}"
+
+
+def keep(rows: DataFrame, asked: Asked, order: RunOrder, keys: BlockKeys, *, marker: CommitMarker) -> None:
+    """Commits those of the rows that rules put into quarantine, but for those of withheld blocks.
+
+    Raises:
+        RunError: They cannot be kept; the table's own commit must not come then.
+    """
+    numbers = {n: rule.name for n, rule in enumerate(taking(asked.rules), 1) if rule.severity == "quarantine"}
+    out = rows.filter(f"{TAKEN} IN ({', '.join(map(str, numbers))})")
+    published = order.publishing(order.blocks - marker.withheld)
+    if marker.withheld and (blocks := blocks_of(published, rows.schema)) is not None:
+        out = out.filter(blocks.predicate)
+    names = " ".join(f"WHEN {number} THEN {sqltext.text(name)}" for number, name in numbers.items())
+    told = out.selectExpr(
+        "* EXCEPT (" + TAKEN + ")",
+        f"CASE {TAKEN} {names} END AS {RULE}",
+        f"{sqltext.text(order.run)} AS {RUN}",
+        f"{_label(keys, order)} AS {BLOCK}",
+    )
+    try:
+        writer = stamped(told, marker).mode("append").option("mergeSchema", "true")
+        writer.save(quarantine_of(order.asset))
+    except Exception as error:
+        raise run_error(error, what=f"{order.asset.name}: rows cannot be put into quarantine") from error
+
+
+def _label(keys: BlockKeys, order: RunOrder) -> str:
+    """The key of a row's block, as SQL."""
+    partitioning = order.asset.partitioning
+    if not keys.keys:
+        labels = partitioning.told(order.blocks, most=1)
+        return sqltext.text(labels[0]) if labels else "CAST(NULL AS STRING)"
+    return keys.label(partitioning)
+
+
+def is_needed(marker: CommitMarker) -> bool:
+    """Whether the run has rows for it, as far as is told."""
+    found = marker.judgement
+    return found is not None and any(each.severity == "quarantine" and each.failing for each in found.verdicts)

@@ -1,0 +1,51 @@
+"""Checks of the user's own: a function of an allowed package, called with the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.spec.model import PythonBody
+from sparkassets.core.validations import PythonCheck, RegisteredCheck
+from sparkassets.errors import Location, RunError, SparkAssetsError
+from sparkassets.frozen import frozen
+from sparkassets.spark.functions import load, raised_by
+from sparkassets.spark.shipping import ship
+from sparkassets.spark.undone import undone
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@frozen
+class Caller:
+    """Calls the checks of one asset's rules.
+
+    Attributes:
+        asset: Whose, for messages.
+        allowed: The packages that functions may come from.
+        place: Where the asset is declared.
+    """
+
+    asset: str
+    allowed: Collection[str]
+    place: Location
+
+    def __call__(self, check: PythonCheck | RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401  the author's
+        """What the function says of the rows.
+
+        Raises:
+            RunError: It is not there, or raises.
+        """
+        if isinstance(check, RegisteredCheck):
+            raise RunError(f"{self.asset}: no installed package has registered the check {check.name!r}")
+        body = PythonBody(check.module, check.function, (), check.search_path, self.place)
+        function = load(body, self.allowed, self.asset)
+        ship(frame.sparkSession, body.module.partition(".")[0], folder=body.search_path)
+        try:
+            with undone(lambda: False):
+                return function(frame)
+        except SparkAssetsError:
+            raise
+        except BaseException as error:
+            raise raised_by(error, body, what=self.asset) from error

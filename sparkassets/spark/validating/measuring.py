@@ -1,0 +1,396 @@
+"""What rules ask of rows, measured: one aggregation by block for all of them, and another for what must be unique.
+
+Every figure is a value of a row that Spark returns: nothing is observed on the way, as an observation comes to nothing
+in silence where the rows go through a temporary view (on Spark Connect). A figure that is missing is a failure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.instants import format_instant, instant, unix
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.validations import (
+    MASKED,
+    Freshness,
+    HasColumns,
+    PythonCheck,
+    RegisteredCheck,
+    RowCount,
+    Rule,
+    Sample,
+    SqlCheck,
+    Tally,
+    Unique,
+    taking,
+)
+from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.schemas import column_type
+from sparkassets.spark.validating.blocks import BlockKeys
+from sparkassets.spark.validating.failing import TAKEN, Asked, as_column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row
+
+_SHOWN: Final = 5
+_MOST_SHOWN: Final = 20
+"""Rules of which rows are shown."""
+_ROWS: Final = "rows"
+
+Figures = Mapping[str, Any]
+
+
+def measure(frame: DataFrame, asked: Asked, keys: BlockKeys, *, samples: bool = True) -> tuple[Tally, ...]:
+    """What the rules of ``asked`` find in the rows, by block; of a rule over the whole run, in all together.
+
+    Args:
+        frame: All rows; where rules take rows away, with the column `TAKEN`.
+        asked: The rules.
+        keys: Tell the blocks.
+        samples: Whether some rows that fail are told.
+
+    Raises:
+        RunError: A rule cannot be asked of such rows, or Spark says something else.
+    """
+    has_taken = TAKEN in frame.columns
+    measuring = _Measuring(asked.with_others(frame), asked, keys, has_taken=has_taken)
+    try:
+        tallies = list(measuring.tallies())
+        return tuple(measuring.sampled(tallies) if samples else tallies)
+    except SparkAssetsError:
+        raise
+    except Exception as error:
+        raise run_error(error, what=f"{asked.owner} cannot be validated") from error
+
+
+def shared_plan(frame: DataFrame, asked: Asked, keys: BlockKeys) -> DataFrame:
+    """The aggregation that all rules share, as of `measure`: a row for each block, a column for each figure."""
+    measuring = _Measuring(asked.with_others(frame), asked, keys, has_taken=TAKEN in frame.columns)
+    return measuring.shared(measuring.plans())
+
+
+class _Measuring:
+    """One measuring of rows.
+
+    Args:
+        frame: As of `measure`, with the columns for foreign keys.
+        asked: As of `measure`.
+        keys: As of `measure`.
+        has_taken: Whether rows have the column `TAKEN`.
+    """
+
+    def __init__(self, frame: DataFrame, asked: Asked, keys: BlockKeys, *, has_taken: bool) -> None:
+        self._frame = frame
+        self._asked = asked
+        self._keys = keys
+        self._has_taken = has_taken
+        self._names = (f"f{number}" for number in count())
+
+    def tallies(self) -> Iterator[Tally]:
+        """Of all rules."""
+        plans = self.plans()
+        shared = self._figures(self.shared(plans).collect()) if plans else {}
+        for rule in self._asked.rules:
+            if isinstance(rule.check, HasColumns):
+                yield self._of_columns(rule, rule.check)
+        for rule, plan in plans:
+            yield from plan.tallies(self, rule, shared)
+
+    def plans(self) -> list[tuple[Rule, _Plan]]:
+        """What is asked for each rule that takes rows to tell."""
+        return [(rule, self._plan(rule)) for rule in self._asked.rules if not isinstance(rule.check, HasColumns)]
+
+    def shared(self, plans: Sequence[tuple[Rule, _Plan]]) -> DataFrame:
+        """The one aggregation by block for all of these."""
+        return self._by_block(self._frame, [column for _, plan in plans for column in plan.columns])
+
+    def _of_columns(self, rule: Rule, check: HasColumns) -> Tally:
+        """Told without any row."""
+        there = {field.name.lower(): field.dataType.simpleString() for field in self._frame.schema.fields}
+        wrong = []
+        for name, kind in check.columns:
+            found = there.get(name.lower())
+            if found is None:
+                wrong.append(f"has no column {name}")
+            elif kind and found != self._normal(kind):
+                wrong.append(f"{name} is {found.upper()}, not {kind.upper()}")
+        return Tally(rule.name, self._run, 0, int(bool(wrong)), "; ".join(wrong))
+
+    def _normal(self, kind: str) -> str:
+        """A type as Spark writes it."""
+        (field,) = self._frame.sparkSession.createDataFrame([], f"c {kind}").schema.fields
+        found: str = field.dataType.simpleString()
+        return found
+
+    # ------------------------------------------------------------------ what is asked of Spark
+
+    def _plan(self, rule: Rule) -> _Plan:
+        from pyspark.sql import functions as sql
+
+        check, looks = rule.check, self._asked.looks(rule, has_taken=self._has_taken)
+        checked = next(self._names)
+        rows = sql.count(sql.lit(1)) if looks is None else sql.count_if(looks)
+        columns = [rows.alias(checked)]
+        if isinstance(check, RowCount):
+            return _Plan(checked, columns)
+        if check.scope == "row":
+            failing = next(self._names)
+            return _Plan(checked, [*columns, sql.count_if(self._fails(rule)).alias(failing)], failing)
+        if isinstance(check, Freshness):
+            newest = next(self._names)
+            micros = self._micros(check.column)
+            return _Plan(checked, [*columns, sql.max(_where(micros, looks)).alias(newest)], newest)
+        own = None
+        if looks is None and isinstance(check, SqlCheck) and (check.scope == "block" or not self._keys.keys):
+            own = next(self._names)
+            columns.append(sql.expr(check.text).alias(own))
+        return _Plan(checked, columns, own, looks=looks)
+
+    def _fails(self, rule: Rule) -> Column:
+        """Whether a row is found bad by it, or was taken away by it."""
+        from pyspark.sql import functions as sql
+
+        takes = taking(self._asked.rules)
+        if rule in takes and self._has_taken:
+            return sql.col(TAKEN) == takes.index(rule) + 1
+        bad = self._asked.bad(rule, self._frame)
+        return (sql.col(TAKEN) == 0) & bad if self._has_taken else bad
+
+    def _micros(self, column: str) -> Column:
+        """A date or a time as microseconds since 1970."""
+        from pyspark.sql import functions as sql
+
+        name, kind = column_type(self._frame.schema, column, owner=self._asked.owner)
+        time = f"CAST({sqltext.name(name)} AS TIMESTAMP)"
+        if kind != "timestamp":
+            time = f"to_utc_timestamp({time}, {sqltext.text(self._asked.timezone)})"
+        return sql.expr(f"unix_micros({time})")
+
+    def _by_block(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+        """The figures of each block that has rows."""
+        from pyspark.sql import functions as sql
+
+        keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
+        return frame.groupBy(*keys).agg(sql.count(sql.lit(1)).alias(_ROWS), *columns)
+
+    def _figures(self, rows: Sequence[Row]) -> dict[PartitionSet, Figures]:
+        found: dict[PartitionSet, Figures] = {}
+        width, known = len(self._keys.keys), frozenset(self._keys.blocks)
+        for row in rows:
+            block = self._keys.told(tuple(row)[:width])
+            if block not in known or block is None or block in found:
+                values = ", ".join(map(str, tuple(row)[:width]))
+                raise RunError(f"{self._asked.owner}: rows of no block of the run were measured: {values}")
+            found[block] = row.asDict()
+        return found
+
+    @property
+    def _run(self) -> PartitionSet:
+        return PartitionSet.union(self._keys.blocks)
+
+    # ------------------------------------------------------------------ what is made of its answers
+
+    def of_counts(self, rule: Rule, plan: _Plan, shared: Mapping[PartitionSet, Figures]) -> Iterator[Tally]:
+        """Of rows that were counted."""
+        tallies = {
+            block: (_number(row, plan.checked), _number(row, plan.own) if plan.own else 0)
+            for block, row in shared.items()
+        }
+        if rule.check.scope == "run":
+            checked, failing = (sum(numbers) for numbers in zip(*tallies.values(), strict=True)) if tallies else (0, 0)
+            yield Tally(rule.name, self._run, checked, failing)
+            return
+        for block, (checked, failing) in tallies.items():
+            yield Tally(rule.name, block, checked, failing)
+
+    def of_freshness(self, rule: Rule, plan: _Plan, shared: Mapping[PartitionSet, Figures]) -> Iterator[Tally]:
+        """Of the newest values."""
+        if not isinstance(rule.check, Freshness) or plan.own is None:
+            raise TypeError(f"{rule.name} asks for no newest value")
+        newest = {block: (_number(row, plan.checked), row[plan.own]) for block, row in shared.items()}
+        if rule.check.scope == "run":
+            values = [value for _, value in newest.values() if value is not None]
+            newest = {self._run: (sum(checked for checked, _ in newest.values()), max(values, default=None))}
+        now = unix(datetime.now(UTC))
+        for block, (checked, value) in newest.items():
+            extent = block.extent if rule.check.scope == "block" else None
+            limit = min(now, extent[1]) if extent is not None else now
+            late = value is None or value // 1_000_000 < (-rule.check.within).add_to(limit, self._asked.timezone)
+            told = "no value" if value is None else f"newest {format_instant(instant(value // 1_000_000))}"
+            yield Tally(rule.name, block, checked, int(late and bool(checked)), told if late and checked else "")
+
+    def of_unique(self, rule: Rule, plan: _Plan, shared: Mapping[PartitionSet, Figures]) -> Iterator[Tally]:
+        """Of rows that share their values with another."""
+        from pyspark.sql import functions as sql
+
+        if not isinstance(rule.check, Unique):
+            raise TypeError(f"{rule.name} asks for nothing unique")
+        keys = self._keys.keys if rule.check.scope == "block" else ()
+        names = [f"k{number}" for number in range(len(keys))]
+        repeated = self._repeated(rule.check, plan, keys)
+        found = repeated.groupBy(*names).agg(sql.sum("n").alias("failing")).collect()
+        failing = {
+            (self._keys.told(tuple(row)[: len(keys)]) if keys else self._run): row["failing"] or 0 for row in found
+        }
+        for tally in self.of_counts(rule, _Plan(plan.checked, []), shared):
+            yield Tally(rule.name, tally.block, tally.checked, failing.get(tally.block, 0))
+
+    def _repeated(self, check: Unique, plan: _Plan, keys: Sequence[str]) -> DataFrame:
+        """Blocks and values that several rows have, with how many these are."""
+        from pyspark.sql import functions as sql
+
+        frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
+        columns = [column_type(frame.schema, name, owner=self._asked.owner)[0] for name in check.columns]
+        values = [sql.col(sqltext.name(name)).alias(f"v{number}") for number, name in enumerate(columns)]
+        known = " AND ".join(f"{sqltext.name(name)} IS NOT NULL" for name in columns)
+        told = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(keys)]
+        return frame.filter(known).groupBy(*told, *values).agg(sql.count(sql.lit(1)).alias("n")).filter("n > 1")
+
+    def of_condition(self, rule: Rule, plan: _Plan, shared: Mapping[PartitionSet, Figures]) -> Iterator[Tally]:
+        """Of aggregates that must be true."""
+        counted = list(self.of_counts(rule, _Plan(plan.checked, []), shared))
+        if plan.own is not None:
+            answers = {block: row[plan.own] for block, row in shared.items()}
+        else:
+            answers = self._answers(rule, plan)
+        for tally in counted:
+            answer = answers.get(tally.block)
+            bad = bool(tally.checked) and answer is not True
+            yield Tally(rule.name, tally.block, tally.checked, int(bad), _told(answer) if bad else "")
+
+    def _answers(self, rule: Rule, plan: _Plan) -> dict[PartitionSet, Any]:
+        """What it is told of each block, or of the run, by an aggregation of its own."""
+        from pyspark.sql import Column
+        from pyspark.sql import functions as sql
+
+        frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
+        answer: Any
+        if isinstance(rule.check, SqlCheck):
+            answer = sql.expr(rule.check.text)
+        elif isinstance(rule.check, PythonCheck | RegisteredCheck):
+            answer = self._asked.calling(rule.check, frame)
+        else:
+            raise TypeError(f"{rule.name} tells nothing by itself")
+        if rule.check.scope == "run":
+            if not isinstance(answer, Column):
+                return {self._run: True if answer is None else answer}
+            (row,) = frame.agg(answer.alias("told")).collect()
+            return {self._run: row["told"]}
+        found = self._by_block(frame, [as_column(answer, rule).alias("told")])
+        return {block: row["told"] for block, row in self._figures(found.collect()).items()}
+
+    # ------------------------------------------------------------------ rows that fail
+
+    def sampled(self, tallies: Sequence[Tally]) -> list[Tally]:
+        """With some rows of what fails: those of a rule stand with the blocks that they are of."""
+        rules = {rule.name: rule for rule in self._asked.rules}
+        failing = dict.fromkeys(each.rule for each in tallies if each.failing)
+        shown = {name: self._samples(rules[name]) for name in list(failing)[:_MOST_SHOWN]}
+        return [_with_samples(each, shown.get(each.rule, {})) if each.failing else each for each in tallies]
+
+    def _samples(self, rule: Rule) -> Mapping[PartitionSet, Sequence[Sample]]:
+        """Some rows that fail by their blocks; nothing of a check that is not about rows."""
+        from pyspark.sql import functions as sql
+
+        if rule.check.scope == "row":
+            rows = self._frame.filter(self._fails(rule))
+        elif isinstance(rule.check, Unique):
+            return self._shared_values(rule, rule.check)
+        else:
+            return {}
+        keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
+        names = [name for name in self._frame.columns if not name.startswith("sparkassets_")]
+        found = rows.select(*keys, *map(self._shown, names)).limit(_SHOWN).collect()
+        return self._by_their_block(found, names)
+
+    def _shared_values(self, rule: Rule, check: Unique) -> Mapping[PartitionSet, Sequence[Sample]]:
+        keys = self._keys.keys if check.scope == "block" else ()
+        plan = _Plan("", [], looks=self._asked.looks(rule, has_taken=self._has_taken))
+        names = [column_type(self._frame.schema, name, owner=self._asked.owner)[0] for name in check.columns]
+        told = [f"k{number}" for number in range(len(keys))]
+        values = [self._shown(name, of=f"v{number}") for number, name in enumerate(names)]
+        found = self._repeated(check, plan, keys).select(*told, *values).limit(_SHOWN).collect()
+        if check.scope == "run":
+            return {self._run: [dict(zip(names, map(str, row), strict=True)) for row in found]}
+        return self._by_their_block(found, names)
+
+    def _by_their_block(self, rows: Sequence[Row], names: Sequence[str]) -> Mapping[PartitionSet, Sequence[Sample]]:
+        width, found = len(self._keys.keys), defaultdict[PartitionSet, list[Sample]](list)
+        for row in rows:
+            block = self._keys.told(tuple(row)[:width])
+            if block is not None:
+                found[block].append(dict(zip(names, tuple(row)[width:], strict=True)))
+        return found
+
+    def _shown(self, name: str, *, of: str = "") -> Column:
+        """The column's value as text, for people."""
+        from pyspark.sql import functions as sql
+
+        if name.lower() in self._asked.masked:
+            return sql.lit(MASKED)
+        kind = self._frame.schema[name].dataType.simpleString()
+        quoted = sqltext.name(of or name)
+        plain = not kind.startswith(("array", "map", "struct", "variant", "binary"))
+        text = f"CAST({quoted} AS STRING)" if plain else f"to_json(named_struct('v', {quoted}))"
+        return sql.expr(f"coalesce(left({text}, 201), 'NULL')").alias(f"s{name}")
+
+
+@frozen
+class _Plan:
+    """What is asked for one rule.
+
+    Attributes:
+        checked: The figure that tells how many rows it looks at.
+        columns: Of the aggregation that all share.
+        own: The figure that tells what it finds; None where that takes another aggregation.
+        looks: At which rows; None for all.
+    """
+
+    checked: str
+    columns: Sequence[Column]
+    own: str | None = None
+    looks: Column | None = None
+
+    def tallies(self, by: _Measuring, rule: Rule, shared: Mapping[PartitionSet, Figures]) -> Iterator[Tally]:
+        """What follows from the figures."""
+        match rule.check:
+            case Freshness():
+                return by.of_freshness(rule, self, shared)
+            case Unique():
+                return by.of_unique(rule, self, shared)
+        if rule.check.scope == "row" or isinstance(rule.check, RowCount):
+            return by.of_counts(rule, self, shared)
+        return by.of_condition(rule, self, shared)
+
+
+def _where(value: Column, looks: Column | None) -> Column:
+    from pyspark.sql import functions as sql
+
+    return value if looks is None else sql.when(looks, value)
+
+
+def _number(row: Figures, name: str) -> int:
+    found = row[name]
+    if not isinstance(found, int):
+        raise RunError(f"Spark returned no figure for {name}: {found!r}")
+    return found
+
+
+def _told(answer: object) -> str:
+    """What a check said, where that is more than that it does not hold."""
+    return answer if isinstance(answer, str) else "it is NULL" if answer is None else ""
+
+
+def _with_samples(tally: Tally, shown: Mapping[PartitionSet, Sequence[Sample]]) -> Tally:
+    found = shown.get(tally.block) or [
+        each for block, some in shown.items() if tally.block.covers(block) for each in some
+    ]
+    return replace(tally, samples=tuple(found)) if found else tally

@@ -1,0 +1,101 @@
+"""A process that is killed while its run is judged: what is withheld, taken away and published comes out the same."""
+
+from __future__ import annotations
+
+import pytest
+from deltalake import DeltaTable
+
+from tests.e2e.projects import rows, stamps, write
+from tests.e2e.test_crash import FIRST, Shop, shop
+
+__all__ = ["shop"]
+pytestmark = pytest.mark.spark
+
+SELECT = "sql: SELECT id, day, amount FROM {{ inlets.sales }}"
+RULES = """
+validations:
+  - range: {amount: {max: 100}}
+  - {range: {amount: {min: 0}}, severity: quarantine}
+  - {accepted: {id: [1, 2, 3, 4, 5, 7, 8]}, severity: drop}
+"""
+FILES = {
+    "assets/checked.yml": f"asset: checked\npartition: {{by: day, column: day}}\n{SELECT}\n{RULES}",
+    "assets/split.yml": f"""
+asset: split
+partition: {{by: day, column: day}}
+outlets:
+  small: {{sql: "SELECT id, day, amount FROM {{{{ inlets.sales }}}} WHERE amount < 5"}}
+  large:
+    sql: SELECT id, day, amount FROM {{{{ inlets.sales }}}} WHERE amount >= 5
+    validations: [{{range: {{amount: {{max: 100}}}}}}]
+""",
+}
+BAD = [(3, "2025-01-02", 700), (4, "2025-01-03", 1), (5, "2025-01-02", 3), (6, "2025-01-03", 2), (7, "2025-01-03", -2)]
+"""The second day is to be withheld; of the third one row is dropped, and one put into quarantine."""
+MOMENTS = ["prepared", "quarantined", "put", "written", "recorded", "staged", "claimed"]
+
+
+@pytest.mark.parametrize("by_spark", [False, pytest.param(True, marks=pytest.mark.crash)])
+@pytest.mark.parametrize(
+    "moment",
+    [MOMENTS[0], MOMENTS[2], *(pytest.param(each, marks=pytest.mark.crash) for each in (MOMENTS[1], *MOMENTS[3:]))],
+)
+def test_the_next_start_publishes_what_is_good_once_and_nothing_else(shop, moment, by_spark):
+    if by_spark and moment in ("put", "staged"):
+        pytest.skip("of the driver's commits")
+    more = "commit: spark\n" if by_spark else ""
+    write(shop.folder, {"assets/checked.yml": FILES["assets/checked.yml"] + more})
+    shop.sell(FIRST)
+    shop.start("checked")
+    shop.sell(BAD)
+    shop.victim("checked", moment).kill_and_wait_for_its_jvm()
+    killed = shop.history("checked", "claim")[-1].run
+    was_in = killed in [stamp["run"] for stamp in stamps(shop.table("checked"))]
+    assert was_in == (moment in ("put", "written", "recorded"))
+    shop.start("checked")
+    assert rows(shop.table("checked"), "id", "amount") == [(1, 10), (2, 5), (4, 1)]
+    assert not ids_of_all_versions(shop) & {3, 5, 6, 7}
+    runs = [stamp["run"] for stamp in stamps(shop.table("checked"))]
+    told = stamps(shop.table("checked"))[-1]["measures"]
+    assert len(runs) == len(set(runs)) == len(shop.history("checked", "success"))
+    assert {each["outcome"] for each in told["verdicts"]} >= {"withheld", "quarantined", "dropped"}
+    beside = rows(shop.table("checked_quarantine"), "id", "_run")
+    assert [(id, run) for id, run in beside if run in runs] == [(7, runs[-1])]
+    assert shop.left("checked") == []
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "written@small",
+        pytest.param("prepared@large", marks=pytest.mark.crash),
+        pytest.param("computed@small", marks=pytest.mark.crash),
+        pytest.param("written@large", marks=pytest.mark.crash),
+        pytest.param("recorded", marks=pytest.mark.crash),
+    ],
+)
+def test_a_block_is_withheld_in_all_outlets_or_in_none_whoever_completes_them(shop, moment):
+    write(shop.folder, {"assets/split.yml": FILES["assets/split.yml"]})
+    shop.sell(FIRST)
+    shop.start("split")
+    shop.sell(BAD)
+    shop.victim("split", moment).kill_and_wait_for_its_jvm()
+    killed = shop.history("split", "claim")[-1].run
+    if killed in [stamp["run"] for stamp in stamps(shop.table("small"))]:  # whoever completes it judges nothing anew
+        lenient = FILES["assets/split.yml"].replace("max: 100", "max: 1000")
+        write(shop.folder, {"assets/split.yml": lenient})
+    shop.start("split")
+    small, large = ([stamp for stamp in stamps(shop.table(name)) if stamp["run"] == killed] for name in BOTH)
+    assert [stamp["measures"]["withheld"] for stamp in small] == [stamp["measures"]["withheld"] for stamp in large]
+    if small:
+        assert small[0]["measures"]["withheld"]
+
+
+BOTH = ("small", "large")
+
+
+def ids_of_all_versions(shop: Shop) -> set[int]:
+    table = shop.table("checked")
+    versions = range(DeltaTable(table).version() + 1)
+    found = (DeltaTable(table, version=each).to_pyarrow_dataset().to_table(columns=["id"]) for each in versions)
+    return {number for each in found for number in each["id"].to_pylist()}

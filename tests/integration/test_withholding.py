@@ -1,0 +1,345 @@
+"""What rules let through of a run, whoever commits it: what a model says that looks at each row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import NOTHING
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import (
+    Accepted,
+    Allowance,
+    Freshness,
+    HasColumns,
+    Judgement,
+    NotNull,
+    Pattern,
+    Range,
+    RowCount,
+    Rule,
+    SqlCheck,
+    Unique,
+)
+from sparkassets.core.writes import Append, Publish, Upsert
+from sparkassets.errors import RunError
+from sparkassets.ports import RunOrder
+from sparkassets.spark import SparkEngine
+from tests.depth import examples
+from tests.integration import orders
+from tests.integration.orders import marker, sql, table, target
+
+pytestmark = pytest.mark.spark
+
+DAYS = [f"2025-01-0{day}" for day in (1, 2, 3)]
+REGIONS = ["de", "nl"]
+Line = tuple[str, str, int | None, str | None, int]
+"""Day, region, a number, a text, and a number of its own."""
+
+
+def values(lines: Sequence[Line], *, when: str = "CAST(day AS DATE)") -> str:
+    """A SELECT of these rows."""
+    told = ", ".join(
+        f"('{day}', '{region}', {'CAST(NULL AS INT)' if n is None else n}, "
+        f"{'CAST(NULL AS STRING)' if s is None else repr(s)}, {place})"
+        for day, region, n, s, place in lines
+    )
+    empty = "('2025-01-01', 'de', 0, '', 0)"
+    of = f"VALUES {told or empty} AS t(day, region, n, s, place)"
+    return f"SELECT {when} AS day, region, n, s, place FROM {of}{'' if told else ' WHERE false'}"  # noqa: S608  of a test
+
+
+def run(engine: SparkEngine, order: RunOrder) -> Judgement:
+    """One run, as the protocol has it; what was decided of it."""
+    made, at = engine.compute(order, attempt=1), target(engine, order)
+    stamp = marker(order, made)
+    judgement = at.prepare(made, marker=stamp)
+    stamp = stamp if judgement is None else stamp.judged(judgement, order)
+    at.write(made, marker=stamp)
+    made.release()
+    (committed,) = at.committed([order.run])
+    assert committed.withheld == (NOTHING if judgement is None else judgement.withheld)
+    return judgement or Judgement()
+
+
+def seen(spark: Any, asset: AssetSpec, column: str = "place") -> list[int]:
+    return [place for (place,) in orders.rows(spark, asset, column)]
+
+
+# --------------------------------------------------------------------------- against a model by row
+
+
+@dataclass(frozen=True)
+class Model:
+    """What rules do to rows, one after the other."""
+
+    rules: Sequence[Rule]
+    blocks: Sequence[tuple[str, str]]
+
+    def fails(self, rule: Rule, line: Line) -> bool:
+        *_, n, s, _ = line
+        if not self.looks(rule, line):
+            return False
+        match rule.check:
+            case NotNull(columns):
+                return any({"n": n, "s": s}[name] is None for name in columns)
+            case Accepted(_, values):
+                return s is not None and s not in values
+            case Range(_, least, most):
+                return n is not None and not (least <= n <= most)
+            case Pattern():
+                return s is not None and not (s.isalpha() and s.isascii())
+            case SqlCheck():
+                return n is not None and n % 2 == 1
+        return False
+
+    def looks(self, rule: Rule, line: Line) -> bool:
+        return not rule.where or line[1] == "de"
+
+    def taken(self, lines: Sequence[Line]) -> dict[Line, Rule]:
+        takes = [rule for rule in self.rules if rule.takes_rows]
+        found = ((line, next((rule for rule in takes if self.fails(rule, line)), None)) for line in lines)
+        return {line: rule for line, rule in found if rule is not None}
+
+    def withheld(self, lines: Sequence[Line]) -> set[tuple[str, str]]:
+        taken = self.taken(lines)
+        bad: set[tuple[str, str]] = set()
+        for rule in self.rules:
+            if rule.severity == "warn":
+                continue
+            for blocks in ([block] for block in self.blocks) if rule.check.scope != "run" else (list(self.blocks),):
+                own = [line for line in lines if line[:2] in blocks]
+                if self.is_bad(rule, own, taken):
+                    bad |= set(blocks)
+        return bad
+
+    def is_bad(self, rule: Rule, own: Sequence[Line], taken: dict[Line, Rule]) -> bool:
+        if rule.takes_rows:
+            takes = [each for each in self.rules if each.takes_rows]
+            before = takes[: takes.index(rule)]
+            checked = [line for line in own if taken.get(line) not in before and self.looks(rule, line)]
+            failing = sum(taken.get(line) == rule for line in own)
+            return rule.allow is not None and not rule.allow.holds(failing, len(checked))
+        left = [line for line in own if line not in taken and self.looks(rule, line)]
+        match rule.check:
+            case RowCount(least, most):
+                return not (least or 0) <= len(left) <= (most if most is not None else len(left))
+            case Unique():
+                counts = Counter(line[2] for line in left if line[2] is not None)
+                failing = sum(count for count in counts.values() if count > 1)
+            case _:
+                failing = sum(self.fails(rule, line) for line in left)
+        return failing > 0 and not (rule.allow and rule.allow.holds(failing, len(left)))
+
+
+ROW_CHECKS = (
+    NotNull(("n",)),
+    NotNull(("n", "s")),
+    Accepted("s", ("a", "b")),
+    Range("n", 0, 5),
+    Pattern("s", "[a-z]+"),
+    SqlCheck("n % 2 = 0"),
+)
+BLOCK_CHECKS = (
+    Unique(("n",)),
+    Unique(("n",), "run"),
+    RowCount(min=1),
+    RowCount(min=1, max=4),
+    RowCount(min=3, scope="run"),
+)
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn) -> tuple[Rule, ...]:
+    found = []
+    for number in range(draw(st.integers(1, 4))):
+        by_row = draw(st.booleans())
+        severity = draw(st.sampled_from(["fail", "warn", "drop", "quarantine"] if by_row else ["fail", "fail", "warn"]))
+        check = draw(st.sampled_from(ROW_CHECKS if by_row else BLOCK_CHECKS))
+        allow = draw(st.sampled_from([None, None, Allowance(rows=1), Allowance(Decimal("0.4"))]))
+        where = draw(st.sampled_from(["", "", "region = 'de'"]))
+        found.append(Rule(f"rule {number}", check, severity, None if isinstance(check, RowCount) else allow, where))
+    return tuple(found)
+
+
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from(DAYS[:2]),
+        st.sampled_from(REGIONS),
+        st.sampled_from([None, 0, 2, 4, 6, 1]),
+        st.sampled_from([None, "a", "a", "b", "C1"]),
+    ),
+    max_size=12,
+)
+COMMITS = ["auto", "spark", "timestamps", "upsert"]
+
+
+def asset_of(folder: Any, kind: str, name: str) -> AssetSpec:
+    commit = "spark" if kind == "spark" else "auto"
+    made = table(name, folder, by="day", commit=commit)
+    made = orders.segmented(made, region=REGIONS)
+    return replace(made, write=Upsert(("place",))) if kind == "upsert" else made
+
+
+@pytest.mark.parametrize("kind", COMMITS)
+def test_what_is_published_is_what_a_model_by_row_publishes(spark, engine, tmp_path, kind):
+    when = "CAST(day AS TIMESTAMP) + INTERVAL 7 HOURS" if kind == "timestamps" else "CAST(day AS DATE)"
+    found = iter(range(1000))
+
+    @settings(
+        max_examples=examples(4),
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(LINES, rule_sets())
+    def check(drawn, rules):
+        lines = [(*each, place) for place, each in enumerate(drawn, 1)]
+        made = asset_of(tmp_path, kind, f"t{next(found)}")
+        old = [(day, region, 0, "a", -place) for place, (day, region) in enumerate(blocks(DAYS), 1)]
+        run(engine, orders.order(replace(made, **sql(values(old, when=when))), keys=["2025-01-01..2025-01-03,*"]))
+        judged = replace(made, rules=rules, **sql(values(lines, when=when)))
+        order = orders.order(judged, keys=["2025-01-01..2025-01-02,*"])
+        judgement = run(engine, order)
+        model = Model(rules, list(blocks(DAYS[:2])))
+        bad = model.withheld(lines)
+        assert set(judged.partitioning.keys(judgement.withheld)) == {",".join(block) for block in bad}
+        taken = model.taken(lines)
+        kept = [line for line in lines if line[:2] not in bad and line not in taken]
+        gone = {block for block in model.blocks if block not in bad} if kind != "upsert" else set()
+        expected = sorted(line[4] for line in (*kept, *(line for line in old if line[:2] not in gone)))
+        assert seen(spark, judged) == expected
+        assert quarantined(spark, judged) == sorted(
+            (rule.name, line[4], ",".join(line[:2]))
+            for line, rule in taken.items()
+            if rule.severity == "quarantine" and line[:2] not in bad
+        )
+        hidden = {line[4] for line in lines} - {line[4] for line in kept}
+        assert not hidden & set(of_all_versions(judged))
+
+    check()
+
+
+def blocks(days: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return ((day, region) for day in days for region in REGIONS)
+
+
+def quarantined(spark: Any, asset: AssetSpec) -> list[tuple[Any, ...]]:
+    path = f"{asset.storage.path}_quarantine"
+    if not DeltaTable.is_deltatable(path):
+        return []
+    frame = spark.read.format("delta").load(path).selectExpr("_rule", "place", "_block")
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def of_all_versions(asset: AssetSpec) -> Iterator[int]:
+    """What any version of the table has, or its change feed would."""
+    newest = DeltaTable(asset.storage.path).version()
+    for version in range(newest + 1):
+        files = DeltaTable(asset.storage.path, version=version).to_pyarrow_dataset()
+        yield from files.to_table(columns=["place"])["place"].to_pylist()
+
+
+# --------------------------------------------------------------------------- one by one
+
+
+NOT_NULL = Rule("not_null(n)", NotNull(("n",)))
+GOOD: list[Line] = [(day, region, 1, "a", place) for place, (day, region) in enumerate(blocks(DAYS), 1)]
+POISONED: list[Line] = [*GOOD[:2], ("2025-01-02", "nl", None, "a", 9), *GOOD[2:]]
+
+
+@pytest.mark.parametrize("commit", ["auto", "spark"])
+@pytest.mark.parametrize("write", [None, Append(), Publish(10), Upsert(("place",))], ids=str)
+def test_a_table_without_partitions_is_withheld_whole(spark, engine, tmp_path, commit, write):
+    made = table("t", tmp_path, commit=commit, rules=(NOT_NULL,), **({"write": write} if write else {}))
+    first = run(engine, orders.order(replace(made, **sql(values(GOOD)))))
+    second = run(engine, orders.order(replace(made, **sql(values(POISONED)))))
+    third = run(engine, orders.order(replace(made, rules=(), **sql(values([("2025-01-01", "de", 1, "a", 20)])))))
+    assert [bool(each.withheld) for each in (first, second, third)] == [False, True, False]
+    (verdict,) = second.verdicts
+    assert (verdict.outcome, verdict.checked, verdict.failing, verdict.samples[0]["place"]) == ("withheld", 7, 1, "9")
+    adds = isinstance(write, Append | Upsert)
+    assert seen(spark, made) == sorted([*(range(1, 7) if adds else []), 20])
+    assert 9 not in set(of_all_versions(made))
+    staged = [path for path in tmp_path.rglob("*.parquet") if ".2." in str(path)]
+    assert not staged
+
+
+@pytest.mark.parametrize("commit", ["auto", "spark"])
+def test_the_first_run_of_a_table_may_be_withheld_and_binds_nobody_to_its_columns(spark, engine, tmp_path, commit):
+    made = table("t", tmp_path, by="day", commit=commit, rules=(NOT_NULL,))
+    bad = f"SELECT *, 1 AS surplus FROM ({values(POISONED)}) WHERE day = '2025-01-02'"  # noqa: S608  of a test
+    assert run(engine, orders.order(replace(made, **sql(bad)), keys="2025-01-02")).withheld
+    assert seen(spark, made) == []
+    assert not run(engine, orders.order(replace(made, **sql(values(GOOD))), keys="2025-01-01..2025-01-03")).withheld
+    assert seen(spark, made) == [1, 2, 3, 4, 5, 6]
+    assert "surplus" not in spark.read.format("delta").load(made.storage.path).columns
+
+
+def test_accepted_blocks_are_published_and_say_so(spark, engine, tmp_path):
+    made = replace(table("t", tmp_path, by="day", rules=(NOT_NULL,)), **sql(values(POISONED)))
+    order = orders.order(made, keys="2025-01-01..2025-01-03")
+    judgement = run(engine, replace(order, accepted=made.partitioning.parse("2025-01-02")))
+    assert [each.outcome for each in judgement.verdicts] == ["passed", "accepted"]
+    assert len(seen(spark, made)) == len(POISONED)
+
+
+def test_files_that_hold_withheld_blocks_and_others_are_parted(spark, engine, tmp_path):
+    """Days of a timestamp share files: of old ones, and of those that are staged."""
+    made = table("t", tmp_path, by="day", rules=(NOT_NULL,))
+    when = "CAST(day AS TIMESTAMP) + INTERVAL 5 HOURS"
+    old = [(*line[:4], -line[4]) for line in GOOD]
+    run(engine, orders.order(replace(made, **sql(values(old, when=when))), keys="2025-01-01..2025-01-03"))
+    judgement = run(
+        engine, orders.order(replace(made, **sql(values(POISONED[:5], when=when))), keys="2025-01-01..2025-01-02")
+    )
+    assert made.partitioning.labels(judgement.withheld) == ["2025-01-02"]
+    assert seen(spark, made) == [-6, -5, -4, -3, 1, 2]
+
+
+def test_what_came_out_as_it_was_is_told_beside_what_is_withheld(spark, engine, tmp_path):
+    made = table("t", tmp_path, by="day", rules=(NOT_NULL,), unchanged="skip")
+    first = orders.order(replace(made, **sql(values(GOOD))), keys="2025-01-01..2025-01-03")
+    run(engine, first)
+    version = DeltaTable(made.storage.path)
+    changed = [*POISONED[:-1], (*POISONED[-1][:4], 60)]
+    order = orders.order(replace(made, **sql(values(changed))), keys="2025-01-01..2025-01-03")
+    order = replace(order, told=(str(version.metadata().id), version.version()))
+    run(engine, order)
+    (committed,) = target(engine, order).committed([order.run])
+    assert made.partitioning.labels(committed.unchanged) == ["2025-01-01"]
+    assert made.partitioning.labels(committed.withheld) == ["2025-01-02"]
+    assert seen(spark, made) == [1, 2, 3, 4, 5, 60]
+
+
+def test_what_cannot_be_asked_fails_the_run_and_names_the_rule(engine, tmp_path):
+    made = table("t", tmp_path, rules=(Rule("sql(m > 1)", SqlCheck("m > 1")),), **sql(values(GOOD)))
+    order = orders.order(made)
+    with pytest.raises(RunError, match=r"sql\(m > 1\)"):
+        run(engine, order)
+    assert not DeltaTable.is_deltatable(made.storage.path)
+
+
+def test_columns_and_freshness_are_judged(engine, tmp_path):
+    rules = (
+        Rule("has_columns", HasColumns((("n", "int"), ("place", "int")))),
+        Rule("freshness(day)", Freshness("day", Duration.parse("1d"))),
+        Rule("sql", SqlCheck("max(n) = min(n)", "block")),
+    )
+    made = table("t", tmp_path, by="day", rules=rules, **sql(values(GOOD)))
+    judgement = run(engine, orders.order(made, keys="2025-01-01..2025-01-03"))
+    assert {(each.rule, each.outcome) for each in judgement.verdicts} == {(rule.name, "passed") for rule in rules}
+    wrong = replace(made, rules=(Rule("has_columns", HasColumns((("n", "string"), ("m", "")))),))
+    judgement = run(engine, orders.order(wrong, keys="2025-01-01..2025-01-03"))
+    assert [each.observed for each in judgement.verdicts] == ["n is INT, not STRING; has no column m"]
