@@ -20,14 +20,14 @@ validations:
 """
 FILES = {
     "assets/checked.yml": f"asset: checked\npartition: {{by: day, column: day}}\n{SELECT}\n{RULES}",
-    "assets/split.yml": f"""
+    "assets/split.yml": """
 asset: split
-partition: {{by: day, column: day}}
+partition: {by: day, column: day}
 outlets:
-  small: {{sql: "SELECT id, day, amount FROM {{{{ inlets.sales }}}} WHERE amount < 5"}}
+  small: {sql: "SELECT id, day, amount FROM {{ inlets.sales }} WHERE amount < 5"}
   large:
-    sql: SELECT id, day, amount FROM {{{{ inlets.sales }}}} WHERE amount >= 5
-    validations: [{{range: {{amount: {{max: 100}}}}}}]
+    sql: SELECT id, day, amount FROM {{ inlets.sales }} WHERE amount >= 5
+    validations: [{range: {amount: {max: 100}}}]
 """,
 }
 BAD = [(3, "2025-01-02", 700), (4, "2025-01-03", 1), (5, "2025-01-02", 3), (6, "2025-01-03", 2), (7, "2025-01-03", -2)]
@@ -60,7 +60,7 @@ def test_the_next_start_publishes_what_is_good_once_and_nothing_else(shop, momen
     assert len(runs) == len(set(runs)) == len(shop.history("checked", "success"))
     assert {each["outcome"] for each in told["verdicts"]} >= {"withheld", "quarantined", "dropped"}
     beside = rows(shop.table("checked_quarantine"), "id", "_run")
-    assert [(id, run) for id, run in beside if run in runs] == [(7, runs[-1])]
+    assert [(number, run) for number, run in beside if run in runs] == [(7, runs[-1])]
     assert shop.left("checked") == []
 
 

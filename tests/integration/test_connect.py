@@ -20,7 +20,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from sparkassets.errors import RunError
 from sparkassets.spark import SparkEngine
-from tests.integration.orders import execute, function, order, project, sql, table, target
+from sparkassets.core.validations import NotNull, Range, Rule, Unique
+from tests.integration.orders import execute, function, marker, order, project, sql, table, target
 
 folder = Path(sys.argv[1])
 theirs = SparkSession.builder.remote("local[2]").getOrCreate()
@@ -43,6 +44,19 @@ execute(engine, run := order(words))
 told["committed"] = [found.run == run.run for found in target(engine, run).committed([run.run])]
 told["types"] = [str(field.type) for field in DeltaTable(words.storage.path).schema().fields]
 told["words"] = sorted(row[0] for row in theirs.read.format("delta").load(words.storage.path).collect())
+select = "SELECT DATE'2013-01-01' + CAST(d AS INT) AS day, n FROM VALUES (0, 1), (0, 9), (1, NULL) AS t(d, n)"
+rules = (Rule("there", NotNull(("n",))), Rule("small", Range("n", 0, 5), "quarantine"), Rule("once", Unique(("n",))))
+for commit in ("auto", "spark"):
+    judged = table(f"by_{commit}", folder, by="day", commit=commit, rules=rules, **sql(select))
+    run = order(judged, keys="2013-01-01..2013-01-02")
+    made, at = engine.compute(run, attempt=1), target(engine, run)
+    judgement = at.prepare(made, marker=marker(run, made))
+    at.write(made, marker=marker(run, made).judged(judgement, run))
+    paths = (judged.storage.path, f"{judged.storage.path}_quarantine")
+    tables = [theirs.read.format("delta").load(path).select("n").collect() for path in paths]
+    told[commit] = [[row[0] for row in rows] for rows in tables]
+    told[commit].append(judged.partitioning.labels(judgement.withheld))
+    told[commit].append([sample["n"] for each in judgement.verdicts for sample in each.samples])
 told["kept"] = {key: theirs.conf.get(key) for key in given} == given
 print(json.dumps(told), flush=True)
 os._exit(0)  # the server goes with its parent; to stop it may take as long as to start it
@@ -102,4 +116,5 @@ def test_a_session_of_spark_connect_is_served_beside_it(spark, tmp_path):
         "types": ['PrimitiveType("string")', 'ArrayType(PrimitiveType("string"), contains_null=True)'],
         "words": ["w0", "w1"],
         "kept": True,
+        **{commit: [[1], [9], ["2013-01-02"], ["NULL", "9"]] for commit in ("auto", "spark")},
     }

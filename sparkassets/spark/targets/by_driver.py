@@ -143,6 +143,14 @@ class Staged:
         return layout_of(self.work.asset, self.work.schema, self.work.table)
 
 
+def can_withhold(work: PlannedWrite) -> bool:
+    """Whether blocks of what is staged can be left out: files of an iteration hold no rows of others than its own."""
+    if not isinstance(work.asset.write, Publish):
+        return True
+    layout = {name.lower() for name in layout_of(work.asset, work.schema, work.table)}
+    return layout.issuperset(name.lower() for name in work.asset.partitioning.columns)
+
+
 def stage(
     made: SparkComputation,
     work: PlannedWrite,

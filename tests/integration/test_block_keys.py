@@ -1,0 +1,79 @@
+"""The block that Spark puts a row into is the one that the partitioning does, whatever slots, zones and types."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
+from sparkassets.spark.validating import BlockKeys
+
+pytestmark = pytest.mark.spark
+ZONE = "Europe/Amsterdam"
+
+
+def time(by, zone="UTC", **more):
+    return TimePartition(by, zone, column="at", **more)
+
+
+@pytest.mark.parametrize(
+    ("partition", "keys", "kind"),
+    [
+        (time("day"), "2025-03-28..2025-04-02", "date"),
+        (time("day"), "2025-03-30", "date"),
+        (time("day", ZONE), "2025-03-28..2025-04-02", "timestamp"),
+        (time("day", ZONE), "2025-03-28..2025-04-02", "timestamp_ntz"),
+        (time("day"), "2025-03-28..2025-04-02", "string"),
+        (time("hour", ZONE), "2025-03-29T20..2025-03-30T12", "timestamp"),
+        (time("week"), "2025-W10..2025-W14", "date"),
+        (time("month", ZONE), "2024-11..2025-04", "timestamp"),
+        (time("month"), "2024-11..2025-04", "date"),
+        (time("30 5,17 * * MON-FRI"), "2025-03-28T05:30..2025-04-01T17:30", "timestamp"),
+        (time("day", exclude="* * * * SAT,SUN"), "2025-03-28..2025-04-02", "date"),
+    ],
+    ids=str,
+)
+def test_a_row_is_put_into_its_own_block(spark, partition, keys, kind):
+    segments = (SegmentPartition("region", ("de,at", "n..l")),) if kind != "string" else ()
+    partitioning = Partitioning(partition, segments)
+    blocks = PartitionSet.union(map(partitioning.parse, [keys + (",*" if segments else "")]))
+    frame = rows(spark, partitioning, blocks, kind)
+    told = BlockKeys.of(frame.schema, blocks, partitioning=partitioning, owner="rows")
+    found = frame.selectExpr("block", f"{told.label(partitioning)} AS label", *told.keys).distinct().collect()
+    seen = {row[0]: (told.told(tuple(row)[2:]), row[1]) for row in found}
+    expected = {partitioning.labels(each)[0]: each for each in told.blocks}
+    assert {label: block for label, (block, _) in seen.items()} == expected
+    assert len(told.blocks) == 1 or {label: same for label, (_, same) in seen.items()} == {key: key for key in expected}
+
+
+def test_a_run_of_all_is_one_block(spark):
+    partitioning, frame = Partitioning(time("day")), spark.sql("SELECT DATE'2025-01-01' AS at")
+    everything = PartitionSet.union([partitioning.known])
+    assert BlockKeys.of(frame.schema, everything, partitioning=partitioning, owner="rows").blocks == (everything,)
+
+
+def rows(spark, partitioning, blocks, kind):
+    """Some rows at the edges and in the middle of each block, with its label."""
+    told = []
+    for start, end, segment in partitioning.slots(blocks):
+        label = partitioning.labels(
+            PartitionSet.of_slots([(segment, (start, end))]) if segment else PartitionSet.span(start, end)
+        )[0]
+        time = partitioning.time
+        last = time.dated(end) - timedelta(days=1) if kind == "date" else None
+        match kind:
+            case "date":
+                values = {str(time.dated(start)), str(last)}
+            case "string":
+                values = {time.key(start)}
+            case "timestamp_ntz":
+                low, high = (time.local_start(each).replace(tzinfo=None) for each in (start, end))
+                values = {str(low), str(high - timedelta(microseconds=1))}
+            case _:
+                low, high = (datetime.fromtimestamp(each, UTC) for each in (start, end))
+                values = {str(low), str(low + (high - low) / 2), str(high - timedelta(microseconds=1))}
+        told += [(label, value, *segment) for value in values]
+    names = ["block", "at", *(each.column for each in partitioning.segments)]
+    frame = spark.createDataFrame(told, ", ".join(f"{name} string" for name in names))
+    return frame.withColumn("at", frame["at"].cast(kind))
