@@ -13,7 +13,7 @@ from sparkassets.spark.validating.failing import STAYS, TAKEN, Asked
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_KINDS = {TAKEN: "int", copied.MARK: "string"}
+_KINDS = {TAKEN: "integer", copied.MARK: "string"}
 """By column, in the order of the folders."""
 
 

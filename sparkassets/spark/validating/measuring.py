@@ -97,7 +97,12 @@ class _Measuring:
     def tallies(self) -> Iterator[Tally]:
         """Of all rules."""
         plans = self.plans()
-        shared = self._figures(self.shared(plans).collect()) if plans else {}
+        try:
+            shared = self._figures(self.shared(plans).collect()) if plans else {}
+        except SparkAssetsError:
+            raise
+        except Exception as error:
+            raise self._blamed(plans, error) from error
         for rule in self._asked.rules:
             if isinstance(rule.check, HasColumns):
                 yield self._of_columns(rule, rule.check)
@@ -111,6 +116,15 @@ class _Measuring:
     def shared(self, plans: Sequence[tuple[Rule, _Plan]]) -> DataFrame:
         """The one aggregation by block for all of these."""
         return self._by_block(self._frame, [column for _, plan in plans for column in plan.columns])
+
+    def _blamed(self, plans: Sequence[tuple[Rule, _Plan]], error: Exception) -> RunError:
+        """The failure of the aggregation, by the first rule that alone cannot be asked of such rows."""
+        for rule, plan in plans:
+            try:
+                self._by_block(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
+            except Exception as own:  # noqa: BLE001  what it says is handed on
+                return run_error(own, what=f"{self._asked.owner}: {rule.name}")
+        return run_error(error, what=f"{self._asked.owner} cannot be validated")
 
     def _of_columns(self, rule: Rule, check: HasColumns) -> Tally:
         """Told without any row."""
