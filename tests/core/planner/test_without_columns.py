@@ -113,3 +113,21 @@ def test_params_are_runs_of_their_own_in_each_interval():
     assert [made.keys("log", run.blocks) for run in runs] == [["2025-01-01,b"], ["2025-01-02,a"], ["2025-01-02,b"]]
     assert [run.slot for run in runs] == [1, 2, 3]
     assert decode(encode(made.state), journal_id="journal") == made.state
+
+
+@pytest.mark.parametrize("column", [None, "day"])
+def test_intervals_that_ran_before_they_were_partitions_are_not_appended_once_more(column):
+    plain = replace(of(Append()), partitioning=Partitioning(), schedule=timed("@daily", start=at("2025-01-01")))
+    made = Story(project(source("s", by="hour"), plain), now="2025-01-03T00:30")
+    made.observed("s", "2025-01-01T00..2025-01-04T23")
+    assert [run.request.interval for run in made.run_all()] == [
+        (at("2025-01-01"), at("2025-01-02")),
+        (at("2025-01-02"), at("2025-01-03")),
+    ]
+    days = Partitioning(TimePartition("day", "UTC", column, start=at("2025-01-01")))
+    made.change(source("s", by="hour"), replace(plain, partitioning=days))
+    made.now = "2025-01-05T00:30"
+    assert [made.keys("log", run.blocks) for run in made.run_all()] == [["2025-01-03"], ["2025-01-04"]]
+    assert made.keys("log", made.state.assets["log"].coverage) == ["2025-01-01..2025-01-04"]
+    assert made.state.dataset("log").coverage == made.state.assets["log"].coverage
+    assert decode(encode(made.state), journal_id="journal") == made.state

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.journal.entries import Numbered, SpecEntry
-from sparkassets.core.journal.fold import keys
+from sparkassets.core.journal.fold import datasets, keys
 from sparkassets.core.journal.fold.consumption import named_anew
-from sparkassets.core.journal.fold.datasets import mark_stale
 from sparkassets.core.journal.fold.made import defined
 from sparkassets.core.journal.fold.moves import moved, renamed
 from sparkassets.core.journal.fold.requests import of_known
@@ -48,7 +47,20 @@ def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq
         renamed(work, entry.asset, old.spec.uri, spec.uri)
     if _stands_otherwise(old, spec):
         return moved(work, old, spec, seq)
-    return replace(_as_exact(work, work.assets[entry.asset], old.spec.partitioning, spec), spec=spec)
+    asset = _as_appended(work, work.assets[entry.asset], old.spec, spec)
+    return replace(_as_exact(work, asset, old.spec.partitioning, spec), spec=spec)
+
+
+def _as_appended(work: Workspace, asset: AssetState, before: FoldSpec, spec: FoldSpec) -> AssetState:
+    """The asset where its intervals are partitions from now on: those that ran are not appended once more."""
+    time, after = spec.partitioning.time, spec.partitioning
+    if not spec.appends or before.partitioning.is_partitioned or time is None or time.start is None:
+        return asset
+    if asset.cursor is None:
+        return asset
+    ran = after.between(time.start, asset.cursor[1]) & after.over(asset.cursor[1])
+    datasets.held(work, spec.uri, ran)
+    return replace(asset, coverage=asset.coverage | ran)
 
 
 def _as_exact(work: Workspace, asset: AssetState, before: Partitioning, spec: FoldSpec) -> AssetState:
@@ -86,4 +98,4 @@ def _came_new(work: Workspace, name: str, before: FoldSpec, seq: int) -> None:
     for inlet in work.assets[name].spec.inlets:
         if before.inlet(inlet.name) is None and work.newest(inlet.uri):
             there = work.dataset(inlet.uri).coverage
-            mark_stale(work, name, inlet, there or EVERYTHING, seq=seq)
+            datasets.mark_stale(work, name, inlet, there or EVERYTHING, seq=seq)
