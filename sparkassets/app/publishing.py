@@ -27,8 +27,12 @@ class Publishing(Driving):
         from sparkassets.core.documents.iterations import published
         from sparkassets.core.journal.codec import from_row
         from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
+        from sparkassets.core.spec.outlets import told as told_names
 
         spec = self._publishing(asset)
+        if spec.outlets:
+            message = f"{asset!r} is a multi-asset, which holds no data: its outlets have iterations"
+            raise InputError(message, hint=f"name {told_names(spec.outlets)}")
         known = self._state("iterations").assets.get(asset)
         if known is None or not known.iterations:
             return []
@@ -56,7 +60,7 @@ class Publishing(Driving):
             message = (
                 f"{asset!r} is published together with the other outlets of {spec.maker!r}: it cannot go back alone"
             )
-            hint = f"older iterations stay where they are; `sparkassets backfill {spec.maker} --force` makes new ones"
+            hint = f"all of them go back by `sparkassets iterations {spec.maker} --rollback {run}`"
             raise InputError(message, hint=hint)
         context = self._context()
         plan = plan_rollback(context, context.asset(asset), run)
@@ -68,13 +72,9 @@ class Publishing(Driving):
         )
 
     def _publishing(self, asset: str) -> AssetSpec:
-        from sparkassets.core.spec.outlets import told
         from sparkassets.core.writes import Publish
 
         spec = self.asset(asset)
-        if spec.outlets:
-            message = f"{asset!r} is a multi-asset, which holds no data: its outlets have iterations"
-            raise InputError(message, hint=f"name {told(spec.outlets)}")
         if not isinstance(spec.write, Publish):
             raise InputError(f"asset {asset!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
         return spec

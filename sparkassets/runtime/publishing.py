@@ -38,8 +38,11 @@ def with_iteration(
     entry: SuccessEntry, asset: AssetSpec, state: State, request: RunRequest, committed: Committed
 ) -> SuccessEntry:
     """The record of a run with the iteration that is in its target, where the asset publishes any."""
-    if not isinstance(asset.write, Publish) or asset.outlets or not entry.published:
+    if not isinstance(asset.write, Publish) or not entry.published:
         return entry
+    if asset.outlets:
+        extra = {**entry.extra, "rollback": True} if request.restores else entry.extra
+        return replace(entry, restores=request.restores, extra=extra)
     known, run = state.assets[asset.name], request.restores or entry.run
     found = find(known, run) if request.restores else None
     name = found.name if found is not None else _name(committed)
@@ -55,10 +58,13 @@ def outlet_with_iteration(
     """The same of an outlet: each has the iteration of its own commit, by whoever made that."""
     if not isinstance(asset.write, Publish) or not entry.published:
         return entry
-    name = _name(committed)
-    more = told(asset, name, run=entry.run, blocks=entry.published, files=_are_files(committed))
-    beside = is_beside(asset, state.assets[asset.name], request)
-    return replace(entry, iteration=name, beside=beside, extra={**entry.extra, **more})
+    known, run = state.assets[asset.name], request.restores or entry.run
+    found = find(known, run) if request.restores else None
+    name = found.name if found is not None else _name(committed)
+    more = told(asset, name, run=run, blocks=entry.published, files=_are_files(committed))
+    if request.restores:
+        return replace(entry, restores=run, extra={**entry.extra, **more, "rollback": True})
+    return replace(entry, iteration=name, beside=is_beside(asset, known, request), extra={**entry.extra, **more})
 
 
 def _name(committed: Committed) -> str:

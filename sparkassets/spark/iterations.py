@@ -66,6 +66,10 @@ class Restoring:
     order: RunOrder
     measures: Mapping[str, Any]
 
+    def of(self, outlet: str) -> RunOrder:
+        """What it does to one of the tables."""
+        return next(each for each in self.order.written if each.asset.name == outlet)
+
     def release(self) -> None:
         """Nothing is held."""
 
@@ -76,12 +80,15 @@ def restoring(order: RunOrder) -> Restoring:
     Raises:
         RunError: The iteration is not there any more.
     """
-    rows = iteration_rows(path_of(order.asset), order.restores)
-    if rows is None:
-        folder = f"{path_of(order.asset)}/{iteration_folder(order.restores)}"
-        raise RunError(f"{order.asset.name}: the iteration is gone: there is nothing at {folder}")
-    told = rows.told.get("measures", {})
-    return Restoring(order, {key: told[key] for key in ("extra", "writes") if key in told})
+    told: Mapping[str, Any] = {}
+    for each in order.written:
+        path = path_of(each.asset)
+        rows = iteration_rows(path, each.restores)
+        if rows is None:
+            folder = f"{path}/{iteration_folder(each.restores)}"
+            raise RunError(f"{each.asset.name}: the iteration is gone: there is nothing at {folder}")
+        told = told or rows.told.get("measures", {})
+    return Restoring(order, {key: told[key] for key in ("extra", "outlets", "writes") if key in told})
 
 
 class OwnFolder:

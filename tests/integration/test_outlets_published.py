@@ -79,6 +79,10 @@ def test_train_and_test_are_of_one_run(spark, tmp_path):
         InputError, match="published together with the other outlets of 'models': it cannot go back alone"
     ):
         project.rollback("large", older.iteration.run)
+    assert project.rollback("models", older.iteration.run, spark).ok
+    assert [each.newest for each in project.iterations("large")] == [False, True]
+    assert [run.asset for run in project.run(spark).runs] == ["used"]
+    assert held(tmp_path, "used") == [{"told": "large of 8", "layers": 9}]
     with pytest.raises(InputError, match="'models' is a multi-asset, which holds no data: its outlets have iterations"):
         project.iterations("models")
     assert project.run(spark).runs == ()

@@ -1,16 +1,22 @@
 """Outlets that are published: each run leaves an iteration in all of them or in none, and what is kept of each."""
 
+import threading
+from dataclasses import replace
+
 import pytest
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.iterations import seen
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.rollback import plan_rollback
 from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.writes import Publish
-from sparkassets.runtime.work import Tick
+from sparkassets.errors import InputError
+from sparkassets.runtime.work import Rollback, Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, multi, project, source
 from tests.runtime.fakes import World
-from tests.runtime.test_outlets import BOTH, dying
+from tests.runtime.test_outlets import BOTH, dead, dying
 
 
 def world(**more) -> World:
@@ -69,3 +75,65 @@ def test_one_of_a_partition_takes_the_place_of_that_partition_alone():
     assert w.driver().run([Tick()]).ok
     state = w.driver().ledger.open()
     assert [len(seen(state.assets[name].iterations)) for name in BOTH] == [2, 2]
+
+
+def published(w: World) -> list[str]:
+    """The runs of three iterations, of which the oldest is gone."""
+    for _ in range(2):
+        w.tell("s")
+        assert w.driver().run([Tick()]).ok
+    return known(w)["train"]
+
+
+def back(w: World, run: str, **more):
+    return w.driver(**more).run([Rollback(w.project.assets["a"], run)])
+
+
+def shown(w: World) -> list[list[str]]:
+    """The runs that readers of each outlet see."""
+    assets = w.driver().ledger.open().assets
+    return [[each.run for each in seen(assets[name].iterations)] for name in BOTH]
+
+
+def test_all_outlets_go_back_together_and_what_reads_one_runs():
+    w = world()
+    older, newer = published(w)
+    (result,) = back(w, older).runs
+    assert (result.asset, result.status, result.request.restores) == ("a", "success", older)
+    assert shown(w) == [[older], [older]]
+    state = w.driver().ledger.open()
+    assert {name: state.datasets[name].seq > 0 for name in BOTH} == dict.fromkeys(BOTH, True)
+    assert [run.asset for run in w.driver().run([Tick()]).runs] == ["model"]
+    assert decode(encode(state), journal_id=state.journal_id) == state
+    (again,) = back(w, newer).runs
+    assert (again.status, shown(w)) == ("success", [[newer], [newer]])
+
+
+@pytest.mark.parametrize(("name", "moment"), [("train", "write"), ("train", "written"), ("test", "write")])
+def test_a_rollback_that_was_killed_is_completed_in_all(name, moment):
+    w = world()
+    older, _ = published(w)
+    reached, engine = threading.Event(), dead(w)
+
+    def stuck(_):
+        reached.set()
+        threading.Event().wait()
+
+    engine.hooks[name, moment] = stuck
+    threading.Thread(target=back, args=(w, older), kwargs={"engine": engine}, daemon=True).start()
+    assert reached.wait(10)
+    assert w.driver().run([Tick()]).ok
+    assert shown(w) == [[older], [older]]
+    assert w.driver().run([Tick()]).runs == ()
+
+
+def test_what_is_not_in_every_outlet_is_refused():
+    w = world()
+    older, newer = published(w)
+    context = PlanningContext(w.project, w.driver().ledger.open(), 0, 0)
+    (wait,) = plan_rollback(context, w.project.assets["a"], newer).waiting
+    assert wait.reason == f"{newer} is the newest already"
+    gone = replace(context.state.assets["test"], iterations=())
+    state = replace(context.state, assets={**context.state.assets, "test": gone})
+    with pytest.raises(InputError, match=f"asset 'test' has no iteration of run '{older}'; there is none yet"):
+        plan_rollback(PlanningContext(w.project, state, 0, 0), w.project.assets["a"], older)

@@ -202,7 +202,7 @@ class OutletEntry:
         asset, uri: The outlet.
         maker: The multi-asset.
         run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld,
-            iteration, beside: As in `SuccessEntry`, of this outlet.
+            iteration, beside, restores: As in `SuccessEntry`, of this outlet.
     """
 
     asset: str
@@ -222,6 +222,7 @@ class OutletEntry:
     withheld: PartitionSet = NOTHING
     iteration: str = ""
     beside: bool = False
+    restores: str = ""
 
     @property
     def published(self) -> PartitionSet:

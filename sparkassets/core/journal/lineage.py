@@ -249,7 +249,7 @@ def _as_shown(told: Iterable[Numbered], version: int | None) -> Iterator[Numbere
     sought: dict[str, PartitionSet] = {}
     for numbered in told:
         entry = numbered.entry
-        if not isinstance(entry, SuccessEntry):
+        if not isinstance(entry, SuccessEntry | OutletEntry):
             yield numbered
         elif entry.restores:
             others = PartitionSet.union(sought.values())
@@ -258,7 +258,9 @@ def _as_shown(told: Iterable[Numbered], version: int | None) -> Iterator[Numbere
             yield replace(numbered, entry=replace(entry, blocks=left, withheld=NOTHING))
 
 
-def _shown_of(entry: SuccessEntry, sought: Mapping[str, PartitionSet], version: int | None) -> PartitionSet:
+def _shown_of(
+    entry: SuccessEntry | OutletEntry, sought: Mapping[str, PartitionSet], version: int | None
+) -> PartitionSet:
     """What readers saw of a run's blocks; ``sought`` are those that an earlier run than it may have published."""
     if entry.beside and entry.version != version and entry.run not in sought:
         return NOTHING

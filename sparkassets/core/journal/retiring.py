@@ -21,7 +21,8 @@ def retire(state: State, asset: str, *, keep: int) -> RetiredEntry | None:
 
 def _pinned(state: State, known: AssetState) -> Iterator[Iteration]:
     """What unsettled claims read of the asset, and what its own make the newest again."""
-    restoring = {link.entry.request.restores for link in known.chain}
+    maker = state.assets.get(known.spec.maker, known)
+    restoring = {link.entry.request.restores for link in maker.chain}
     yield from (each for each in known.iterations if each.run in restoring)
     for reader in state.assets.values():
         for link in reader.chain:

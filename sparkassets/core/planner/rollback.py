@@ -41,8 +41,8 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
         InputError: There is no such iteration.
     """
     state = context.state_of(asset)
-    found = checked(asset, state, run)
-    if is_newest(state, found):
+    found, newest = _in_all(context, asset, run)
+    if newest:
         return Plan(context.now, (), (Waiting(asset.name, f"{run} is the newest already", None, found.blocks),))
     live = running(context, asset, state)
     if live and not goes_beside(context, asset, state):
@@ -63,6 +63,18 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
         restores=run,
     )
     return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state),))
+
+
+def _in_all(context: PlanningContext, asset: AssetSpec, run: str) -> tuple[Iteration, bool]:
+    """The iteration of ``run``, and whether it is the newest: of all outlets where the asset has some.
+
+    Raises:
+        InputError: One has none.
+    """
+    written = [context.asset(name) for name in asset.written]
+    states = [context.state_of(each) for each in written]
+    found = [checked(each, known, run) for each, known in zip(written, states, strict=True)]
+    return found[0], all(map(is_newest, states, found))
 
 
 def checked(asset: AssetSpec, state: AssetState, run: str) -> Iteration:

@@ -102,6 +102,8 @@ class PathTarget:
             RunError: As of `write`.
             SourceError: As of `write`.
         """
+        if isinstance(computation, Restoring):
+            return None
         made = own(computation, self._asset.name)
         self._release()
         with self._workplace.work(made.order) as (session, work):
@@ -180,7 +182,7 @@ class PathTarget:
             SourceError: Files changed while they were read; nothing was written.
         """
         if isinstance(computation, Restoring):
-            self._restore(computation.order, marker)
+            self._restore(computation.of(self._asset.name), marker)
             return
         made = own(computation, self._asset.name)
         with self._workplace.work(made.order) as (session, work):

@@ -194,6 +194,7 @@ def outlet_to(entry: OutletEntry) -> dict[str, Any]:
             **({"withheld": parts_to(entry.withheld)} if entry.withheld else {}),
             **({"iteration": entry.iteration} if entry.iteration else {}),
             **({"beside": True} if entry.beside else {}),
+            **({"restores": entry.restores} if entry.restores else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -219,6 +220,7 @@ def outlet_from(row: JournalRow, body: Mapping[str, Any]) -> OutletEntry:
         withheld=parts_from(body["withheld"]) if "withheld" in body else NOTHING,
         iteration=body.get("iteration", ""),
         beside=body.get("beside", False),
+        restores=body.get("restores", ""),
     )
 
 

@@ -28,14 +28,18 @@ def rolled_back(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
 
     It computed nothing: what is due or stale is so as before, and what was used up stays so.
     """
-    version = entry.version if entry.version is not None else 0
     after = after_success(asset, entry, seq, link=asset.link(entry.recorder))
     return replace(
         after,
         done=max(asset.done, entry.token),
         chain=asset.without_chain(entry.recorder),
-        iterations=restored(asset.iterations, entry.restores, version),
+        iterations=restored_by(asset, entry),
     )
+
+
+def restored_by(asset: AssetState, entry: SuccessEntry | OutletEntry) -> tuple[Iteration, ...]:
+    """The iterations once the one that a run goes back to is what readers see."""
+    return restored(asset.iterations, entry.restores, entry.version if entry.version is not None else 0)
 
 
 def retired(work: Workspace, entry: RetiredEntry, _: Numbered) -> None:

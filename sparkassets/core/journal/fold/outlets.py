@@ -18,6 +18,9 @@ def written(work: Workspace, entry: OutletEntry, numbered: Numbered) -> None:
     asset = work.assets[entry.asset]
     if entry.token < asset.placed:  # it wrote where the outlet was before
         return
+    if entry.restores:
+        _rolled_back(work, entry, numbered)
+        return
     if (replaced := replaced_under(asset, entry)) is not None:
         datasets.found(work, replaced, numbered.seq)
         asset = work.assets[entry.asset]
@@ -38,3 +41,13 @@ def written(work: Workspace, entry: OutletEntry, numbered: Numbered) -> None:
     if entry.unchanged:
         datasets.confirmed(work, entry.uri, at=unix(numbered.at))
     datasets.withdraw(work, entry.asset, entry.uri, (again & entry.blocks) | (entry.published - counted))
+
+
+def _rolled_back(work: Workspace, entry: OutletEntry, numbered: Numbered) -> None:
+    """An older iteration is the newest again: an update for those that read the outlet; nothing was computed."""
+    asset, maker = work.assets[entry.asset], work.assets.get(entry.maker)
+    link = maker.link(entry.recorder) if maker is not None else None
+    after = after_success(asset, entry, numbered.seq, link=link)
+    shown = iterations.restored_by(asset, entry)
+    work.assets[entry.asset] = replace(after, done=max(asset.done, entry.token), iterations=shown)
+    datasets.publish(work, numbered)
