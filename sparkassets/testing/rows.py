@@ -10,10 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.cases import Given, RowCase
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
 from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.validations import Judgement
 from sparkassets.core.writes import Publish
 from sparkassets.errors import InputError, RunError, SparkAssetsError
 from sparkassets.ports import RunOrder
@@ -55,23 +56,43 @@ class RowTests:
         Raises:
             SparkAssetsError: It cannot be done.
         """
-        from sparkassets.spark.computation import own
-
         self._case = case
         order = self._order(case, Path(self._folder.name) / str(number))
         try:
             self._write_before(case, order)
-            computed = self._engine.compute(order, attempt=1)
-            frames = {each.asset.name: own(computed, each.asset.name) for each in order.written}
+            frames, judgement = self._computed(order)
             if case.expected.error:
-                for each in frames.values():
-                    each.frame.collect()
+                for frame in frames.values():
+                    frame.collect()
         except SparkAssetsError as error:
             return _of_error(case, error)
         if case.expected.error:
             return f"expected it to fail with {case.expected.error!r}, but it succeeded"
-        told = [self._compared(case, name, frames[name].frame, rows) for name, rows in case.expected.tables.items()]
+        told = [_unlike(order, case.expected.withheld, judgement)]
+        told += [self._compared(case, name, frames[name], rows) for name, rows in case.expected.tables.items()]
         return "\n".join(filter(None, told))
+
+    def _computed(self, order: RunOrder) -> tuple[dict[str, DataFrame], Judgement]:
+        """What each table gets, and what becomes of the blocks: what is withheld of one table is of none."""
+        from sparkassets.spark.computation import own
+        from sparkassets.spark.targets.apart import with_taken
+        from sparkassets.spark.targets.judging import asked_of, judged
+        from sparkassets.spark.validating import STAYS, TAKEN
+
+        computed = self._engine.compute(order, attempt=1)
+        frames: dict[str, DataFrame] = {}
+        judgement = Judgement()
+        for each in order.written:
+            made = own(computed, each.asset.name)
+            asked, rows = asked_of(made, self._engine.workplace.packages), made.frame
+            if asked is not None:
+                apart = with_taken(rows, asked)
+                rows = rows if apart is None else apart
+                judgement = judgement.and_(judged(each, asked, rows))
+            frames[each.asset.name] = rows.filter(f"{TAKEN} = {STAYS}").drop(TAKEN) if TAKEN in rows.columns else rows
+        if judgement.withheld:
+            frames = {each.asset.name: _published(frames[each.asset.name], each, judgement) for each in order.written}
+        return frames, judgement
 
     # ------------------------------------------------------------------ what is given
 
@@ -182,6 +203,30 @@ def frame_of(session: SparkSession, asset: AssetSpec, given: Given) -> DataFrame
 
 _SMALL = {"sparkassets.small_data": "true"}
 """A session that is started for tests alone."""
+
+
+def _published(frame: DataFrame, order: RunOrder, judgement: Judgement) -> DataFrame:
+    """The rows of the blocks that are not withheld."""
+    left = order.blocks - judgement.withheld
+    if not left:
+        return frame.filter("false")
+    return _mapped(frame, order.asset, left)
+
+
+def _unlike(order: RunOrder, expected: PartitionSet | None, judgement: Judgement) -> str:
+    """In what the partitions that are withheld differ; what is withheld is to be expected."""
+    expected, partitioning = expected or NOTHING, order.asset.partitioning
+
+    def told(parts: PartitionSet) -> str:
+        return ", ".join(partitioning.told(parts, most=10)) if partitioning.is_partitioned else "it"
+
+    why = "; ".join(each.text for each in judgement.verdicts if each.outcome == "withheld")
+    lines = []
+    if more := judgement.withheld - expected:
+        lines.append(f"{told(more)} is withheld, which is not expected: {why}")
+    if lacking := expected - judgement.withheld:
+        lines.append(f"{told(lacking)} is not withheld")
+    return "\n".join(lines)
 
 
 def _of_error(case: RowCase, error: SparkAssetsError) -> str:

@@ -136,7 +136,7 @@ class _Reader:
                 for name, each in keys.given.items()
                 if name in self._project.assets
             },
-            expected=self._expected(asset, keys.expect),
+            expected=self._expected(asset, keys.expect, blocks),
             params=keys.params,
         )
 
@@ -219,7 +219,7 @@ class _Reader:
             except TypeNameError as error:
                 (at / "columns" / name).problem(str(error.args[0]))
 
-    def _expected(self, asset: AssetSpec, expect: Sequence[Row] | ExpectMap | None) -> Expected:
+    def _expected(self, asset: AssetSpec, expect: Sequence[Row] | ExpectMap | None, blocks: PartitionSet) -> Expected:
         at = self._at / "expect"
         if not isinstance(expect, ExpectMap):
             if asset.outlets:
@@ -240,7 +240,8 @@ class _Reader:
             at.problem("nothing is expected", hint="write rows, outlets, error or withheld")
         withheld = None
         if expect.withheld is not None:
-            withheld = self._all_parts(at / "withheld", asset, expect.withheld)
+            texts = expect.withheld
+            withheld = blocks if texts is True else self._all_parts(at / "withheld", asset, texts)
         return Expected(tables, expect.error or "", withheld, expect.only, float(expect.tolerance))
 
     def _all_parts(self, at: At, asset: AssetSpec, texts: str | list[str]) -> PartitionSet:
@@ -275,10 +276,8 @@ class _Reader:
         for name, what in runs.items():
             asset = self._asset(at / name, name)
             match what:
-                case bool():
+                case True:
                     found[name] = None
-                    if not what:
-                        (at / name).problem(f"what does not run is left out; {name!r} runs where it is named")
                 case int():
                     found[name] = what
                 case str() | list() if asset is not None:

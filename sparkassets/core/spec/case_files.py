@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
@@ -10,16 +10,14 @@ from sparkassets.core.spec.kinds import Count, Expected, InstantText, Maybe, Nam
 
 _Row = Annotated[dict[str, Any], Expected("a row such as {day: 2025-01-01, amount: 3}")]
 _Rows = Annotated[list[_Row], Expected("a list of rows")]
-_Keys = Annotated[
-    Annotated[Text, Tag("<text>")] | Annotated[list[Text], Tag("<list>")],
-    by_kind("a partition such as 2025-01-01 or 2025-01-01..2025-01-31, or a list of them"),
-]
 
 
 def _outcome(value: object) -> str | None:
     match value:
-        case bool():
+        case True:
             return "<true>"
+        case False:
+            return None
         case int():
             return "<count>"
         case str():
@@ -29,8 +27,12 @@ def _outcome(value: object) -> str | None:
     return None
 
 
+_Withheld = Annotated[
+    Annotated[Literal[True], Tag("<true>")] | Annotated[Text, Tag("<text>")] | Annotated[list[Text], Tag("<list>")],
+    Discriminator(_outcome, custom_error_type="expected", custom_error_message="partitions, or true"),
+]
 _Ran = Annotated[
-    Annotated[bool, Tag("<true>")]
+    Annotated[Literal[True], Tag("<true>")]
     | Annotated[Count, Tag("<count>")]
     | Annotated[Text, Tag("<text>")]
     | Annotated[list[Text], Tag("<list>")],
@@ -67,7 +69,9 @@ class ExpectMap(_Map):
         default={}, description="Of a multi-asset the rows of each of these."
     )
     error: Maybe[Text] = Field(default=None, description="The run fails, with a message that holds this.")
-    withheld: Maybe[_Keys] = Field(default=None, description="The partitions that the validations hold back.")
+    withheld: Maybe[_Withheld] = Field(
+        default=None, description="The partitions that the validations hold back; true is all of the run."
+    )
     only: bool = Field(default=False, description="Whether there are no columns but those of the rows.")
     tolerance: Annotated[int | float, Expected("a number such as 0.001")] = Field(
         default=0, description="How far numbers may be off."

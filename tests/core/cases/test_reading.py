@@ -95,7 +95,7 @@ def test_a_test_of_when_assets_run():
             "test: a\nsteps: [{at: 2025-01-02, runs: {daily: false}}, {at: 2025-01-01}]\nasset: daily\n",
             [
                 (2, 8, "the moments of the steps must follow one another", None),
-                (2, 40, "what does not run is left out; 'daily' runs where it is named", None),
+                (2, 40, "'daily' in 'runs' is false; expected partitions, true, or how many runs there are", None),
                 (3, 1, "'asset' has no meaning beside 'steps', which say when assets run", None),
             ],
         ),
