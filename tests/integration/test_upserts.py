@@ -292,3 +292,41 @@ def test_blocks_and_keys_narrow_the_search(engine, spark, tmp_path):
     assert len(rows(spark, asset)) == 10
     with pytest.raises(RunError, match=r"rows outside the run's partitions 2025-01-03: day is 2025-01-02"):
         run(("2025-01-02", 21, "new"), keys="2025-01-03")
+
+
+def test_what_one_that_was_given_up_remembers_between_does_not_count(customers, spark, monkeypatch):
+    from sparkassets.spark.upserts import memory
+
+    customers.run((1, "a", 1, "c"), (2, "a", 5, "d"))
+    path, fits = f"{customers.asset.storage.path}/_sparkassets/remembered", memory._fits
+
+    def beside(rows, known):
+        of_key_1 = (
+            known.limit(1)
+            .replace(2, 1)
+            .selectExpr(
+                *(f"{name} + 9000 AS {name}" if name.startswith("newest") else f"`{name}`" for name in known.columns)
+            )
+        )
+        of_key_1.write.format("delta").mode("append").save(path)
+        return fits(rows, known)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "_fits", beside)
+        customers.run((3, "a", 5, "d"))
+    customers.run((1, "b", 2, "u"), (2, "late", 4, "u"), (3, "late", 4, "u"))
+    assert customers.names() == [(1, "b")]
+
+
+def test_a_table_that_is_restored_to_before_what_is_remembered_is_made_anew(customers, spark, monkeypatch):
+    from sparkassets.spark.upserts import memory
+
+    monkeypatch.setattr(memory, "_COMPACT_EVERY", 1)
+    customers.run((1, "a", 1, "c"), (2, "a", 5, "d"))
+    customers.run((3, "a", 5, "d"))
+    remembered = DeltaTable(f"{customers.asset.storage.path}/_sparkassets/remembered")
+    remembered.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    spark.sql(f"RESTORE TABLE delta.`{customers.asset.storage.path}` TO VERSION AS OF 0")
+    with pytest.raises(RunError, match="its table was restored to a commit that remembers") as failed:
+        customers.run((1, "b", 2, "u"))
+    assert "`sparkassets backfill customers --rebuild` makes the table anew" in failed.value.hint

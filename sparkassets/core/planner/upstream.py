@@ -47,19 +47,40 @@ def upstream(case: Case, course: Course) -> Course:
 
 def _blocks(case: Case, course: Course, found: Pending) -> Course:
     waits = upstream_waits(case.context, case.asset, found.wanted)
-    if not waits.waiting:
+    first, said = _reads_first(case.context, case.asset, course.blocks - waits.coming - waits.blocked)
+    if not (waits.waiting or said):
         return replace(course, later=waits.later) if waits.later else course
     coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & course.blocks
     return replace(
         course,
         barred=case.asset.partitioning.cover(
-            waits.coming | waits.blocked
+            waits.coming | waits.blocked | first
         ),  # what comes or failed may be a part of a block
-        waiting=(*course.waiting, *waits.waiting),
-        coming=coming,
+        waiting=(*course.waiting, *waits.waiting, *said),
+        coming=coming | first,
         barriers=(*course.barriers, *waits.barriers),
         later=waits.later,
     )
+
+
+def _reads_first(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
+) -> tuple[PartitionSet, tuple[Waiting, ...]]:
+    """Those of the blocks, which are due, that read what comes of inlets whose updates make nothing due themselves."""
+    found, waiting = NOTHING, []
+    for inlet, coming in _ignored(context, asset):
+        own = (_down(context, asset, inlet, coming, blocks) & blocks) - found
+        if own:
+            found = found | own
+            waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, coming)}", None, own))
+    return found, tuple(waiting)
+
+
+def _ignored(context: PlanningContext, asset: AssetSpec) -> list[tuple[InletSpec, PartitionSet]]:
+    """What comes of the inlets that are read and make nothing due by their updates."""
+    inlets = (each for each in asset.inlets.values() if each.on_update == "ignore" and not each.aligned)
+    found = ((each, context.decided.get(each.name, Decision()).coming) for each in inlets)
+    return [(inlet, coming) for inlet, coming in found if coming]
 
 
 def _runs(case: Case, course: Course) -> Course:
@@ -71,6 +92,8 @@ def _runs(case: Case, course: Course) -> Course:
         barrier = Barrier(EVERYTHING, reason)
         return Course(due=course.due, waiting=(Waiting(name, f"waits for {reason}"),), barriers=(barrier,))
     first = next(((inlet, before.coming) for inlet, before in decided if before.coming), None)
+    if first is None and course.due:
+        first = next(iter(_ignored(case.context, case.asset)), None)
     if first is None:
         return course
     comes = bool(course.due) or case.asset.schedule.condition is not None

@@ -69,10 +69,26 @@ class Memory:
         table = open_table(self.path)
         if table is None:
             return None
-        frame = session.read.format("delta").option("versionAsOf", self.version).load(self.path)
+        frame = self._loaded(session, self.version, newest=table.version())
         if set(frame.columns) != {*self.columns, DELETED, AT}:
             return None
         return frame if self.keep is None else frame.filter(f"NOT {DELETED} OR {AT} >= {_since(self.keep)}")
+
+    def _loaded(self, session: SparkSession, version: int, *, newest: int) -> DataFrame:
+        """A version of the memory; an older one is only there until it is vacuumed."""
+        try:
+            frame = session.read.format("delta").option("versionAsOf", version).load(self.path)
+            if version < newest:
+                frame.write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            if version == newest:
+                raise
+            raise RunError(
+                f"{self.rows.asset}: its table was restored to a commit that remembers what version {version} of "
+                f"{self.path} held, and that is gone",
+                hint=f"`sparkassets backfill {self.rows.asset} --rebuild` makes the table anew",
+            ) from error
+        return frame
 
     @property
     def columns(self) -> list[str]:
@@ -110,14 +126,17 @@ class Memory:
         before = self.read(session)
         appends = newest is not None and newest == self.version and before is not None and _fits(mine, before)
         appends = appends and (newest or 0) % _COMPACT_EVERY != _COMPACT_EVERY - 1
-        if not appends and before is not None:
-            mine = self._compact(before.unionByName(mine))
-        writer = mine.write.format("delta").option("userMetadata", describe(replace(marker, kind="layout")))
+        said = describe(replace(marker, kind="layout"))
         if appends:
-            writer.mode("append").save(self.path)
-        else:
-            writer.mode("overwrite").option("overwriteSchema", "true").save(self.path)
-            self._vacuum()
+            mine.write.format("delta").option("userMetadata", said).mode("append").save(self.path)
+            version = self._version(marker, after=newest)
+            if version - 1 == newest:
+                return version
+            newest = version  # what came between is of a run that was given up, and does not count
+        whole = mine if before is None else self._compact(before.unionByName(mine))
+        writer = whole.write.format("delta").option("userMetadata", said).mode("overwrite")
+        writer.option("overwriteSchema", "true").save(self.path)
+        self._vacuum()
         return self._version(marker, after=newest)
 
     def _seen(self, staged: DataFrame) -> DataFrame:

@@ -106,9 +106,9 @@ def test_a_position_is_no_highest_value_of_a_column():
     assert told.plan().runs == ()
     (reason,) = told.waits("log")
     assert reason == (
-        "what is new of orders is not told: it was read by its changes before, not above the highest value of a "
-        "column; to read all of it anew would append its rows twice: read it by its changes again, or drop the table "
-        "of log to begin anew"
+        "what is new of orders is not told: it was read by its changes before, not above the highest id; to read "
+        "all of it anew would append its rows twice: read it by its changes again, or drop the table of log to begin "
+        "anew"
     )
     with pytest.raises(InputError, match="log: what is new of orders is not told"):
         backfill(told)
