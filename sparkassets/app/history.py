@@ -40,17 +40,18 @@ class History(Opened):
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
     ) -> list[RunRecord]:
-        """Runs in the order of their claims; only the newest ``last``."""
+        """Runs in the order of their claims; only the newest ``last``. Of an outlet, those that write it."""
         from sparkassets.app.records import newest
         from sparkassets.core.journal.runs import RUN_KINDS, of_entries
 
+        maker = self.asset(asset).maker if asset is not None else ""
         gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
             found = of_entries(map(from_row, rows), gone)
             return [with_keys(run, self.spec) for run in found if status in (None, run.status)]
 
-        return newest(lambda limit: self.history(kinds=RUN_KINDS, asset=asset, last=limit), parse, last=last)
+        return newest(lambda limit: self.history(kinds=RUN_KINDS, asset=maker or asset, last=limit), parse, last=last)
 
     def history(
         self,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from sparkassets.app.opened import Opened
 from sparkassets.core.journal.codec import from_row
+from sparkassets.core.phrases import listing
+from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from sparkassets.core.derivation.assets import Derivations
@@ -31,12 +33,17 @@ class Tracing(Opened):
             depth: How many runs to go back; None for all the way up to the sources.
 
         Raises:
-            InputError: Its keys are wrong.
+            InputError: Its keys are wrong, or its outlets have it all.
         """
         from sparkassets.app.backfilling import named_blocks
         from sparkassets.core.journal.lineage import lineage
 
-        self.asset(asset)
+        outlets = self.asset(asset).outlets
+        if outlets:
+            raise InputError(
+                f"the runs of {asset!r} write {listing(outlets, last='and')}: ask where these came from",
+                hint=f"`sparkassets lineage {outlets[0]}`",
+            )
         project, state = self._with_state("lineage")
         spec = project.assets[asset]
         blocks = named_blocks(spec, partitions)

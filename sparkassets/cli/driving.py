@@ -78,7 +78,8 @@ class Tally:
     Attributes:
         runs: The newest of all ticks.
         last: The newest tick.
-        ok: Whether no run failed so far, and every source could be looked at in the newest tick.
+        ok: Whether no run failed so far, and in the newest tick every source could be looked at and nothing
+            waits for a person.
     """
 
     runs: deque[RunResult] = field(default_factory=lambda: deque(maxlen=RUNS_TOLD))
@@ -89,8 +90,8 @@ class Tally:
     def add(self, tick: Summary) -> None:
         """Another tick has ended."""
         self.runs.extend(tick.runs)
-        self._unfailed &= replace(tick, faults=()).ok
-        self.ok = self._unfailed and not tick.faults
+        self._unfailed &= replace(tick, faults=(), waiting=()).ok
+        self.ok = self._unfailed and not tick.faults and not tick.stuck
         self.last = replace(tick, runs=())
 
     def summary(self, *, interrupted: bool) -> Summary:

@@ -31,6 +31,7 @@ STATUS_STYLES = {
     "current": "green",
     "there": "green",
     "failed": "red",
+    "stuck": "red",
     "withheld": "red",
     "lost": "red",
     "cancelled": "yellow",

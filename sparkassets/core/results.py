@@ -91,8 +91,14 @@ class Summary:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed, or is withheld, that was not made good."""
-        return not self.faults and all(run.status in GOOD for run in self.runs) and not self.withheld
+        """Whether nothing failed, or is withheld, that was not made good, and nothing waits for a person to act."""
+        good = all(run.status in GOOD for run in self.runs) and not self.withheld
+        return good and not self.faults and not self.stuck
+
+    @property
+    def stuck(self) -> tuple[Waiting, ...]:
+        """What does not run again before a person acts."""
+        return tuple(wait for wait in self.waiting if wait.stuck)
 
     @property
     def withheld(self) -> tuple[RunResult, ...]:
@@ -108,11 +114,12 @@ class Summary:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What failed, a sentence each: runs first, what is withheld, then sources that could not be looked at."""
+        """What failed, a sentence each: runs first, what is withheld or waits for a person, then faults of sources."""
         failed = (run for run in self.runs if run.status == "failed")
         return (
             *(f"{joined(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
             *(f"{joined(run.asset, few(run.held))} is withheld: {run.withheld_by}" for run in self.withheld),
+            *(f"{wait.asset} waits for a person: {wait.reason}" for wait in self.stuck),
             *(f"{few(assets)} could not be looked at: {fault}" for assets, fault in self.shared_faults),
         )
 

@@ -52,7 +52,10 @@ def command(
         print_json(mark_document(found, project.spec))
         return 0
     terminal, word = Terminal.of(sys.stdout), {"done": "done", "missing": "missing", "skip": "skipped"}[found.kind]
-    for blocks, said in ((found.blocks, f"marked as {word}"), (found.unchanged, f"was {word} already")):
+    already = f"was {word} already"
+    if found.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
+        already = "nothing is due that it could skip"
+    for blocks, said in ((found.blocks, f"marked as {word}"), (found.unchanged, already)):
         if blocks:
             terminal.print("  ".join(filter(None, [asset, blocks_text(asset, blocks, project.spec), said])))
     if found.settled:

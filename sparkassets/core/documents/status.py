@@ -70,6 +70,8 @@ def standing(status: AssetStatus) -> tuple[str, str]:
         return ", ".join(filter(None, [state, told])), state
     if status.error:
         return told or "failed", "failed"
+    if status.stuck:
+        return "waits for a person", "stuck"
     if status.judged and not told:
         return "withheld", "withheld"
     if told:

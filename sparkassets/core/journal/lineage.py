@@ -189,7 +189,10 @@ class _Tracer:
 
     def _untold(self, asset: AssetSpec, rest: PartitionSet) -> Iterator[Origin]:
         """What no entry tells of: it never was there, or the entry is not kept any more."""
-        never = rest - self.state.dataset(asset.uri).ever if asset.partitioning.is_partitioned else NOTHING
+        dataset = self.state.dataset(asset.uri)
+        never = rest if not dataset.seq else NOTHING
+        if asset.partitioning.is_partitioned:
+            never = rest - dataset.ever
         if rest - never:
             yield Origin(asset.name, "unknown", rest - never)
         if never:

@@ -102,6 +102,10 @@ class PlanningContext:
     def __post_init__(self) -> None:
         self.project = knowing(self.project, self.state)
 
+    def is_selected(self, asset: AssetSpec) -> bool:
+        """Whether the asset may run."""
+        return self.select is None or asset.name in self.select
+
     def when(self, unix: int) -> str:
         """An instant of a sentence, on the project's clock."""
         return zoned(instant(unix), self.project.timezone)

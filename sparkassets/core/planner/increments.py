@@ -52,7 +52,7 @@ def increments(case: Case, course: Course) -> Course:
     found = _found(case.context, case.asset, case.state)
     refused = [each.refusal for each in found.values() if each.refusal is not None]
     if refused and not case.state.chain:
-        waiting = tuple(Waiting(case.asset.name, reason) for reason in refused)
+        waiting = tuple(Waiting(case.asset.name, reason, stuck=True) for reason in refused)
         barrier = Barrier(EVERYTHING, f"{case.asset.name}: {refused[0]}")
         return Course((), course.due, waiting=(*course.waiting, *waiting), barriers=(barrier,))
     return _reading(case, course, found) if found else course

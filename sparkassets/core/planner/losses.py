@@ -16,12 +16,14 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 def held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
     """The decision for an asset that cannot run because of its own table; None where that is fine."""
     reason = next((context.faults[name] for name in (asset.name, *asset.outlets) if name in context.faults), None)
+    stuck = False
     if reason is None and state.loss is not None and state.loss.stuck:
         reason = advised(asset, state.loss)
+        stuck = not (asset.paused or state.paused) and context.is_selected(asset)
     if reason is None:
         return None
     barrier = Barrier(EVERYTHING, f"{asset.name}: {reason}")
-    return Decision((), (Waiting(asset.name, reason),), barriers=(barrier,))
+    return Decision((), (Waiting(asset.name, reason, stuck=stuck),), barriers=(barrier,))
 
 
 def advised(asset: AssetSpec, loss: Loss) -> str:

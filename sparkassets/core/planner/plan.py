@@ -104,6 +104,7 @@ class Waiting:
         until: When that changes by itself, Unix seconds; None when only an event can change it.
         blocks: The partitions it is about; everything for the whole asset.
         quiet: Nothing is wanted: up to date, manual, or not yet time.
+        stuck: A person has to act before it runs again.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
@@ -113,6 +114,7 @@ class Waiting:
     blocks: PartitionSet = EVERYTHING
     quiet: bool = False
     partitions: tuple[str, ...] = field(default=(), compare=False)
+    stuck: bool = False
 
     def __repr__(self) -> str:
         until = f" (until {zoned(instant(self.until), 'UTC')})" if self.until is not None else ""

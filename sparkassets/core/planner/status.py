@@ -94,6 +94,7 @@ class AssetStatus:
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
         judged: What is withheld, and by which rules, the oldest first.
+        stuck: It does not run again before a person acts, as the notes say.
         watermarks: How far its inlets were read of which its runs read only what is new.
         late: What people expect of it and is not there.
         notes: What its table lost, what others changed in it, or why it cannot be looked at; that what changed in an
@@ -123,6 +124,7 @@ class AssetStatus:
     watermarks: tuple[Watermark, ...] = ()
     judged: tuple[Judged, ...] = ()
     late: Lateness | None = None
+    stuck: bool = False
     told: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
@@ -147,7 +149,7 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     """An asset with runs of its own."""
     state = context.state_of(asset)
     live = context.live(state)
-    paused = asset.paused or state.paused
+    paused, untold = asset.paused or state.paused, _untold(context, asset, state)
     return AssetStatus(
         asset=asset.name,
         kind=asset.strategy.name if asset.strategy else "",
@@ -163,13 +165,14 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
         watermarks=watermarks(context, asset),
+        stuck=bool(untold) or state.stuck is not None,
         judged=_judged(context, asset, state),
         late=lateness(context, asset),
         notes=(
             *of_table(context, asset, state),
             *_of_code(context, asset, state),
             *_over_budget(context, asset),
-            *_untold(context, asset, state),
+            *untold,
         ),
     )
 

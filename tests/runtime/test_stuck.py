@@ -1,0 +1,123 @@
+"""What does not run again before a person acts is no success: the invocation says so and fails, the status shows it."""
+
+import pytest
+
+from sparkassets.app.history import History
+from sparkassets.app.looking import Looking
+from sparkassets.app.pausing import Pausing
+from sparkassets.app.tracing import Tracing
+from sparkassets.cli.driving import Tally
+from sparkassets.core.documents.status import standing
+from sparkassets.core.journal.found import Found
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.runs import ChangesTold
+from sparkassets.core.spec.model import InletSpec, ReadChanges
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import Append
+from sparkassets.errors import InputError
+from sparkassets.runtime.work import Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, multi, project, source
+from tests.runtime.fakes import World
+
+
+def run(w: World, *select: str):
+    return w.driver().run([Tick(frozenset(select) or None)])
+
+
+def status(w: World, name: str = "a"):
+    (found,) = [each for each in Looking(w.project, w.adapters()).status() if each.asset == name]
+    return standing(found)
+
+
+@pytest.fixture
+def untold():
+    """The changes of ``s`` are not told any more, which ``a`` appends."""
+    inlet = InletSpec("s", "", None, read=ReadChanges())
+    a = asset("a", inlet, by=None, strategy=LatestOnly(), write=Append())
+    w = World(project(source("s", by=None), a), MemoryStore())
+    w.engine.measures["a"] = {"watermarks": {"s": "version 1 of table t"}}
+    w.tell("s", table_id="t", version=1)
+    assert run(w).ok
+    w.tell("s", table_id="t", version=2)
+    w.feeds.lost["s"] = (2, ChangesTold("lost", "it was vacuumed"))
+    return w
+
+
+@pytest.fixture
+def lost():
+    """A table that is only appended to, besides another one."""
+    a = asset("a", "s", by=None, strategy=LatestOnly(), write=Append())
+    w = World(project(source("s", by=None), a, asset("b", "s", by=None)), MemoryStore())
+    w.tell("s")
+    assert run(w).ok
+    return w
+
+
+def lose(w: World) -> None:
+    w.targets.news["a"] = Found("gone", "its table at /data/a is gone", EVERYTHING)
+
+
+def test_a_read_that_is_stuck(untold):
+    for _ in range(2):
+        summary = run(untold)
+        assert not summary.ok
+        (said,) = summary.failures
+        assert said.startswith("a waits for a person: the changes of s are not told: it was vacuumed")
+    assert status(untold) == ("waits for a person", "stuck")
+
+
+def test_a_loss_that_is_stuck(lost):
+    for _ in range(2):
+        lose(lost)
+        summary = run(lost)
+        assert not summary.ok
+        (said,) = summary.failures
+        assert said.startswith("a waits for a person: its table at /data/a is gone; what was appended cannot be")
+    lose(lost)
+    assert status(lost) == ("waits for a person", "stuck")
+
+
+def test_who_runs_something_else_or_paused_it_has_no_failure(lost):
+    lose(lost)
+    assert not run(lost).ok
+    assert run(lost, "b").ok
+    lose(lost)
+    Pausing(lost.project, lost.adapters()).pause("a")
+    assert run(lost).ok
+
+
+def test_a_loop_goes_by_its_newest_tick(untold):
+    tally = Tally()
+    tally.add(run(untold))
+    assert not tally.ok
+    del untold.feeds.lost["s"]
+    tally.add(run(untold))
+    assert tally.ok
+
+
+def outlets() -> World:
+    maker, *made = multi(asset("m", "s", by=None), "train", "test")
+    return World(project(source("s", by=None), maker, *made), MemoryStore())
+
+
+def test_runs_of_an_outlet_are_those_that_write_it():
+    w = outlets()
+    w.tell("s")
+    run(w)
+    history = History(w.project, w.adapters())
+    assert [each.run for each in history.runs(asset="train")] == [each.run for each in history.runs(asset="m")] != []
+
+
+def test_lineage_of_what_writes_outlets_names_these():
+    w = outlets()
+    with pytest.raises(InputError, match="the runs of 'm' write train and test: ask where these came from") as refused:
+        Tracing(w.project, w.adapters()).lineage("m")
+    assert refused.value.hint == "`sparkassets lineage train`"
+
+
+def test_lineage_of_what_never_ran_is_that_it_is_not_there():
+    w = outlets()
+    run(w)
+    (origin,) = Tracing(w.project, w.adapters()).lineage("train").origins
+    assert (origin.kind, origin.blocks) == ("missing", EVERYTHING)
