@@ -43,7 +43,8 @@ class AssetKeys(TypedDict, total=False):
     description: str
     owner: str
     extra: Mapping[str, Any]
-    columns: Mapping[str, str]
+    columns: Mapping[str, str | Mapping[str, Any]]
+    validations: Sequence[Mapping[str, Any]]
     uri: str
     path: Target
     source: str | bool

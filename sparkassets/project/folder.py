@@ -18,6 +18,9 @@ from sparkassets.core.spec.load import compile_project
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.notify import maps_of
 from sparkassets.core.spec.project_file import read_project_file
+from sparkassets.core.spec.validations import functions as functions_of_rules
+from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
+from sparkassets.core.validations.registered import REGISTRY as CHECKS
 from sparkassets.errors import Location, Problem, SpecError
 from sparkassets.project.calls import Calls
 from sparkassets.project.declared import (
@@ -68,7 +71,8 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
         assets,
         sql=sql,
         modules=modules,
-        timetables=Installed(trace),
+        timetables=Installed(TIMETABLES, trace),
+        checks=Installed(CHECKS, trace),
         tables=tables,
         declared=functions,
     )
@@ -234,8 +238,8 @@ def _code(
     Of SQL that cannot be read there is None.
     """
     sql: dict[str, SourceFile | None] = {}
-    modules: dict[str, Module] = {}
-    functions: list[tuple[str, str]] = []
+    functions = [each for draft in assets.drafts.values() for each in functions_of_rules(draft)]
+    modules = _modules((name for name, _ in functions if is_allowed(name, project)), reader)
     for draft in assets.drafts.values():
         if draft.name in declared:
             continue
@@ -258,6 +262,12 @@ def _code(
             parts = {name: told for code in each.code for name, told in calls.of(*code).items()}
             own[asset] = replace(each.function, parts=parts)
     return sql, modules, own
+
+
+def _modules(names: Iterable[str], reader: Reader) -> dict[str, Module]:
+    """Those that exist, by name."""
+    found = ((name, _module(name, reader)) for name in dict.fromkeys(names))
+    return {name: module for name, module in found if module is not None}
 
 
 def _hook_modules(

@@ -1,4 +1,4 @@
-"""The timetables that installed packages register."""
+"""What installed packages register: timetables and checks."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from sparkassets.core.timetables import TimetableError
-from sparkassets.core.timetables.registered import GROUP, Factory
+from sparkassets.core.registered import Factory, Registry
 from sparkassets.project.traces import Trace
 
 
 class Installed(Mapping[str, Factory]):
-    """What makes each registered timetable, by name; looked for, and imported, only where a project names one."""
+    """What makes each registered thing of a kind, by name; looked for, and imported, only where a project names one."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, registry: Registry, trace: Trace) -> None:
+        self._registry = registry
         self._trace = trace
 
     def __getitem__(self, name: str) -> Factory:
@@ -24,22 +24,21 @@ class Installed(Mapping[str, Factory]):
 
         Raises:
             KeyError: There is none of that name.
-            TimetableError: It cannot be imported, or several packages registered one.
+            InputError: It cannot be imported, or several packages registered one.
         """
+        noun, raises = self._registry.noun, self._registry.raises
         points = self._points[name]
         if len(points) > 1:
             packages = sorted(point.dist.name for point in points if point.dist)
-            raise TimetableError(f"timetable '{name}' is registered by several packages: {', '.join(packages)}")
+            raise raises(f"{noun} '{name}' is registered by several packages: {', '.join(packages)}")
         try:
             factory: Any = points[0].load()
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
-            raise TimetableError(f"timetable '{name}' ({points[0].value}) cannot be imported: {what}") from error
+            raise raises(f"{noun} '{name}' ({points[0].value}) cannot be imported: {what}") from error
         self._remember(points[0].module.partition(".")[0])
         if not callable(factory):
-            raise TimetableError(
-                f"timetable '{name}' ({points[0].value}) cannot be called; expected a class or function"
-            )
+            raise raises(f"{noun} '{name}' ({points[0].value}) cannot be called; expected a class or function")
         return factory  # type: ignore[no-any-return]
 
     def __contains__(self, name: object) -> bool:
@@ -62,6 +61,6 @@ class Installed(Mapping[str, Factory]):
     def _points(self) -> dict[str, list[EntryPoint]]:
         self._trace.installed()
         found: dict[str, list[EntryPoint]] = {}
-        for point in entry_points(group=GROUP):
+        for point in entry_points(group=self._registry.group):
             found.setdefault(point.name, []).append(point)
         return found

@@ -29,6 +29,7 @@ from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.table import open_table, path_of, table_of
 from sparkassets.spark.template import run_sql
 from sparkassets.spark.undone import undo
+from sparkassets.spark.validating.inlets import check_inlets
 from sparkassets.spark.workplace import Workplace
 from sparkassets.spark.writes import check_schema, mode_of
 
@@ -87,6 +88,8 @@ class SparkEngine:
             try:
                 session = of_one_run(shared) if isinstance(order.asset.body, PythonBody) else shared
                 inlets = self._opening(session, order)
+                work.check(order.run)
+                check_inlets(order, inlets.frames, self._project.python)
                 work.check(order.run)
                 marks = list(inlets.marks)
                 context = context_of(

@@ -144,9 +144,7 @@ def made(orders, context): ...
 
 def test_every_key_of_yaml_is_an_argument():
     grammar = set(keys_of(AssetFile)) | {key for key in KEYS if "." not in key}
-    assert {"at", "name"} | grammar - {"asset", "python", "table", "outlets", "validations"} == set(
-        AssetKeys.__annotations__
-    )
+    assert {"at", "name"} | grammar - {"asset", "python", "table", "outlets"} == set(AssetKeys.__annotations__)
 
 
 def test_places_are_those_of_the_code(write):

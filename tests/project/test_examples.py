@@ -23,12 +23,11 @@ TO_COME = {
     "06_regulatory_report": {"table"},
     "07_model_per_customer": {"table"},
     "08_hour_x_warehouse": {"table"},
-    "09_partner_files": {"validations"},
     "10_fact_x_dimension": {"table"},
     "11_audit_log": {"table"},
     "12_cron_to_cron": {"table"},
     "13_streaming_table": {"table"},
-    "14_multi_asset": {"table", "validations"},
+    "14_multi_asset": {"table"},
 }
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from sparkassets.core.timetables import TimetableError
+from sparkassets.core.timetables.registered import REGISTRY
 from sparkassets.errors import SpecError
 from sparkassets.project import load
 from sparkassets.project.installed import Installed
@@ -24,7 +25,7 @@ def installed(tmp_path, monkeypatch):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(points)
     monkeypatch.syspath_prepend(tmp_path)
-    return Installed(Trace())
+    return Installed(REGISTRY, Trace())
 
 
 def test_all_names_are_known_without_importing_anything(installed):
@@ -55,7 +56,7 @@ def test_what_is_wrong_with_a_package(name, message, installed):
 
 def test_nothing_is_looked_for_until_a_project_names_a_timetable():
     trace = Trace()
-    installed = Installed(trace)
+    installed = Installed(REGISTRY, trace)
     assert not trace.packages
     assert "harvest" not in installed
     assert trace.packages

@@ -14,7 +14,7 @@ MOST_TEXT: Final = 20_000
 """Characters of a query that are kept, to tell what changed in it."""
 MOST_PARTS: Final = 100
 """Parts of a function that are kept by name, likewise."""
-VALUES: Final = ("params.", "write.")
+VALUES: Final = ("params.", "write.", "validations.")
 """How the names of those parts begin that are values, not code."""
 _MOST_VALUE: Final = 200
 

@@ -162,8 +162,9 @@ def _check_extra(at: At, keys: AssetFile) -> None:
 
 def _check_columns(at: At, keys: AssetFile) -> None:
     spellings: dict[str, str] = {}
-    for name, text in keys.columns.items():
+    for name, text in keys.types.items():
         place = at / "columns" / name
+        typed = place if isinstance(keys.columns[name], str) else place / "type"
         if (other := spellings.setdefault(name.lower(), name)) != name:
             place.key_problem(f"the column {name!r} differs from {other!r} by case only; to Spark they are one")
         if keys.source is None and (found := _NOT_IN_DELTA.search(name)):
@@ -171,7 +172,7 @@ def _check_columns(at: At, keys: AssetFile) -> None:
         try:
             check_type(text)
         except TypeNameError as error:
-            place.text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
+            typed.text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
 
 
 def _seconds(at: At, keys: AssetFile, project: ProjectDraft) -> Mapping[str, int]:

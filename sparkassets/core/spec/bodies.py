@@ -14,6 +14,7 @@ from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
 from sparkassets.core.spec.outlets import digests
 from sparkassets.core.spec.paths import beside, tidy
+from sparkassets.core.spec.rule_maps import rules_of_rows
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.templating import Fault, Template, TemplateError
 from sparkassets.core.writes import Write
@@ -191,7 +192,7 @@ class Body:
         code = {**self.parts, **digests(selects, variables=values)} if selects else self.parts
         given = draft.keys.params
         params = given if isinstance(given, dict) else {str(number): each for number, each in enumerate(given)}
-        options = write.parts() if write is not None else {}
+        options = {**(write.parts() if write is not None else {}), **rules_of_rows(draft.keys)}
         return Definition.of(sql=sql, code=code, params=params, options=options, variables=values)
 
 
@@ -270,7 +271,7 @@ def _python(
     modules: Mapping[str, Module],
     declared: Function | None,
 ) -> Body:
-    found = _found(draft.at / "python", written, project, modules, declared)
+    found = find_function(draft.at / "python", written, project, modules, declared=declared)
     if found is None:
         return Body()
     name, _, function_name = written.partition(":")
@@ -279,7 +280,7 @@ def _python(
 
 def compile_function(at: At, written: str, project: ProjectDraft, modules: Mapping[str, Module]) -> PythonBody | None:
     """A function that is no asset's, written as ``package.module:function``; what is wrong becomes a problem."""
-    found = _found(at, written, project, modules, None)
+    found = find_function(at, written, project, modules)
     if found is None:
         return None
     module, function = found
@@ -294,10 +295,18 @@ def compile_function(at: At, written: str, project: ProjectDraft, modules: Mappi
     )
 
 
-def _found(
-    at: At, written: str, project: ProjectDraft, modules: Mapping[str, Module], declared: Function | None
+def find_function(
+    at: At, written: str, project: ProjectDraft, modules: Mapping[str, Module], *, declared: Function | None = None
 ) -> tuple[Module, Function] | None:
-    """A function and its module; None where one is not there or not allowed, which becomes a problem."""
+    """The function that a text names, ``package.module:function``; None where what is wrong became a problem.
+
+    Args:
+        at: Where the text stands.
+        written: The text.
+        project: Says which packages functions may come from.
+        modules: The modules that exist, by name.
+        declared: The function, where that is known.
+    """
     name, _, function_name = written.partition(":")
     if not is_allowed(name, project):
         package = name.partition(".")[0]

@@ -32,8 +32,8 @@ def _named(drafts: Mapping[str, AssetDraft], bodies: Mapping[str, Body]) -> Iter
 
 
 def _columns(draft: AssetDraft, body: Body, tables: Tables | None) -> KnownColumns | None:
-    if draft.keys.columns:
-        return KnownColumns.declared(draft.name, _with_partition(draft, list(draft.keys.columns)))
+    if draft.keys.types:
+        return KnownColumns.declared(draft.name, _with_partition(draft, list(draft.keys.types)))
     if body.sql is not None:
         selected = columns_of(body.sql.template.text)
         return KnownColumns.selected(draft.name, selected) if selected else None

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, Tag
 from pydantic.fields import FieldInfo
 
 from sparkassets.core.spec.kinds import (
+    ColumnType,
     ConditionList,
     ConditionMap,
     Count,
@@ -34,14 +35,32 @@ from sparkassets.core.spec.kinds import (
     kind_of,
     off_or_kind,
 )
+from sparkassets.core.spec.kinds import StrictMap as _Map
+from sparkassets.core.spec.rule_maps import RegisteredRuleMap, RuleMap, kind_of_rule
 from sparkassets.core.suggestions import nearest
 from sparkassets.core.timetables.parse import KINDS
 
 
-class _Map(BaseModel):
-    """What all maps of the files share: no other keys, no conversion of types."""
+class ColumnMap(_Map):
+    """A column with more than its type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    type: ColumnType = Field(description="Its Spark SQL type.")
+    pii: bool = Field(default=False, description="Its values are about people: no message or report shows any.")
+
+
+_Columns = dict[
+    str,
+    Annotated[
+        Annotated[ColumnType, Tag("<text>")] | Annotated[ColumnMap, Tag("<map>")],
+        by_kind("a Spark SQL type such as bigint or decimal(12,2), or {type: string, pii: true}"),
+    ],
+]
+_Rules = list[
+    Annotated[
+        Annotated[RuleMap, Tag("<map>")] | Annotated[RegisteredRuleMap, Tag("<registered>")],
+        by_kind("a map such as {not_null: [id]}", kind_of_rule),
+    ]
+]
 
 
 def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
@@ -254,6 +273,9 @@ class InletMap(_Map):
             "its change feed. {after: column}: the rows above the highest value that was read before."
         ),
     )
+    validations: Annotated[_Rules, a_list("a list of maps such as {not_null: [id]}")] = Field(
+        default=[], description="What its rows must be like before any work; no run begins with others."
+    )
     on_update: Maybe[Literal["rerun", "ignore"]] = Field(
         default=None,
         description=(
@@ -434,11 +456,14 @@ class OutletMap(_Map):
         default=None, description="Where it is written, from the project's folder; <warehouse>/<outlet> by default."
     )
     uri: Maybe[Text] = Field(default=None, description="Its identity in events; where it is written by default.")
-    columns: dict[str, Annotated[str, Expected("a Spark SQL type such as bigint or decimal(12,2)")]] = Field(
-        default={}, description="Column to Spark SQL type."
+    columns: _Columns = Field(
+        default={}, description="Column to Spark SQL type, or to a map of it and of what else it is."
     )
     description: Text = Field(default="", description="What it is, for people.")
     extra: dict[str, Any] = Field(default={}, description="Free facts about it; no credentials.")
+    validations: Annotated[_Rules, a_list("a list of maps such as {not_null: [id]}")] = Field(
+        default=[], description="What its rows must be like; what one outlet withholds is withheld in all."
+    )
     sql: Maybe[Text] = Field(
         default=None,
         description="A file ending .sql, or the SELECT itself; <outlet>.sql by default. Not where a function makes it.",
@@ -574,8 +599,8 @@ class AssetFile(_Map):
     description: Text = Field(default="", description="What it is, for people.")
     owner: Text = Field(default="", description="Who answers for it.")
     extra: dict[str, Any] = Field(default={}, description="Free facts about the asset; no credentials.")
-    columns: dict[str, Annotated[str, Expected("a Spark SQL type such as bigint or decimal(12,2)")]] = Field(
-        default={}, description="Column to Spark SQL type."
+    columns: _Columns = Field(
+        default={}, description="Column to Spark SQL type, or to a map of it and of what else it is."
     )
     uri: Maybe[Text] = Field(default=None, description="Its identity in events; where it is written by default.")
     path: Maybe[Text] = Field(
@@ -675,6 +700,9 @@ class AssetFile(_Map):
             "same byte for byte, which is looked at where that costs next to nothing."
         ),
     )
+    validations: Annotated[_Rules, a_list("a list of maps such as {not_null: [id]}")] = Field(
+        default=[], description="What its rows must be like: of each block that is not, the old rows stay."
+    )
     commit: Literal["auto", "spark"] = Field(
         default="auto",
         description="Who commits to its table: the driver where the table lets it, which is quicker, or always Spark.",
@@ -727,3 +755,13 @@ class AssetFile(_Map):
     retry_delay: Maybe[DurationText] = Field(default=None, description="Pause before a failed run is tried again.")
     timeout: Maybe[DurationText] = Field(default=None, description="A run that takes longer has failed.")
     lease: Maybe[DurationText] = Field(default=None, description="How long a silent driver keeps its claim.")
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The Spark SQL type of each column."""
+        return {name: each if isinstance(each, str) else each.type for name, each in self.columns.items()}
+
+    @property
+    def private(self) -> frozenset[str]:
+        """The columns whose values are not shown."""
+        return frozenset(name for name, each in self.columns.items() if not isinstance(each, str) and each.pii)

@@ -30,6 +30,7 @@ from sparkassets.core.spec.mappings import Said, Side, said
 from sparkassets.core.spec.model import InletSpec, OnRemoved, Read, ReadAfter, ReadChanges, Require
 from sparkassets.core.spec.outlets import refuse_reference
 from sparkassets.core.spec.times import seconds
+from sparkassets.core.spec.validations import foreign_keys, references
 from sparkassets.core.spec.views import from_column, identity, view_of
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import Location
@@ -47,7 +48,7 @@ _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before
 def compile_inlets(
     draft: AssetDraft, named: Mapping[str, Mention], assets: AssetFiles, *, columns: Mapping[str, KnownColumns]
 ) -> dict[str, InletSpec]:
-    """The inlets by name: the listed ones first, then in the order in which the code names them.
+    """The inlets by name: the listed ones first, then those that the code names, then those of foreign keys, in order.
 
     Args:
         draft: The asset; what is wrong becomes its problems.
@@ -56,6 +57,7 @@ def compile_inlets(
         columns: By asset, of those that are known.
     """
     found: dict[str, InletSpec] = {}
+    compared = references(draft)
     for name, (at, options) in _listed(draft).items():
         if name == draft.name:
             at.key_problem(_OWN.format(name), hint=_OWN_HINT)
@@ -67,14 +69,58 @@ def compile_inlets(
             at.key_problem(_SAME.format(draft.name, name, draft.uri), hint=_OWN_HINT)
         elif name in assets.drafts:
             inlet = _Inlet(draft, assets.drafts[name], options, at, columns.get(name))
-            found[name] = inlet.compile(waits_only=name not in named, location=at.key_location)
+            found[name] = inlet.compile(waits_only=name not in {*named, *compared}, location=at.key_location)
     for name, mention in named.items():
         if refused := _refuse(draft, name, assets):
             draft.at.document.problems.append(mention.problem(refused[0], hint=refused[1]))
         elif name not in found and name in assets.drafts:
             inlet = _Inlet(draft, assets.drafts[name], InletMap(), draft.at / "partition", None)
             found[name] = inlet.compile(waits_only=False, location=mention.location)
-    return found
+    return {**found, **_compared_alone(draft, compared, found, assets, columns)}
+
+
+def _compared_alone(
+    draft: AssetDraft,
+    compared: Mapping[str, At],
+    found: Mapping[str, InletSpec],
+    assets: AssetFiles,
+    columns: Mapping[str, KnownColumns],
+) -> dict[str, InletSpec]:
+    """The inlets that foreign keys alone name, which are judged by the columns that they compare."""
+    more: dict[str, InletSpec] = {}
+    for name, at in compared.items():
+        if refused := _refuse_compared(draft, name, assets):
+            at.problem(refused[0], hint=refused[1])
+        elif name in assets.drafts:
+            _check_compared(draft, name, columns.get(name))
+            if name not in found:
+                more[name] = _compared(draft, assets.drafts[name], at)
+    return more
+
+
+def _compared(draft: AssetDraft, other: AssetDraft, at: At) -> InletSpec:
+    """An inlet that foreign keys alone name: all of it is read, and no update of it makes anything stale."""
+    both = draft.partitioning.is_partitioned and other.partitioning.is_partitioned
+    options = InletMap(on_update="ignore", partitions="all", require="any") if both else InletMap(on_update="ignore")
+    inlet = _Inlet(draft, other, options, at, None).compile(waits_only=False, location=at.location)
+    return replace(inlet, compared=True)
+
+
+def _refuse_compared(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
+    """Why no foreign key may name an asset, with a hint; None where it may."""
+    if name == draft.name or name in (draft.keys.outlets or {}):
+        return f"a foreign key of asset {draft.name!r} cannot name what its own runs write, {name!r}", None
+    if name not in assets.names:
+        return f"unknown asset {name!r}", did_you_mean(name, assets.names - {draft.name})
+    return _refuse(draft, name, assets)
+
+
+def _check_compared(draft: AssetDraft, name: str, columns: KnownColumns | None) -> None:
+    """Refuses columns that the asset of a foreign key is known not to have."""
+    for key, _, at in foreign_keys(draft):
+        for number, column in enumerate(key.to if key.asset == name else ()):
+            if columns is not None and (refused := columns.refuse(column)):
+                (at / number).problem(refused[0], hint=refused[1])
 
 
 def _listed(draft: AssetDraft) -> dict[str, tuple[At, InletMap]]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BeforeValidator, Discriminator, Field, GetCoreSchemaHandler, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    WithJsonSchema,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from sparkassets.core.partitions import FIXED
@@ -16,6 +24,12 @@ EXPECTED: Final = "expected"
 
 _MARK: Final = "x-definition"
 """Stands for a ``$ref``, which pydantic would look for among its own definitions."""
+
+
+class StrictMap(BaseModel):
+    """What all maps of the files share: no other keys, no conversion of types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 @frozen
@@ -93,6 +107,7 @@ def a_list(words: str) -> BeforeValidator:
 
 
 Text = Annotated[str, Expected("text")]
+ColumnType = Annotated[str, Expected("a Spark SQL type such as bigint or decimal(12,2)")]
 Name = Annotated[
     str,
     Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"),

@@ -8,6 +8,7 @@ from typing import Literal
 
 from sparkassets.core.columns import KnownColumns
 from sparkassets.core.partitions import Partitioning
+from sparkassets.core.registered import Factory
 from sparkassets.core.sizes import parse_size
 from sparkassets.core.spec import outlets
 from sparkassets.core.spec.bare import bare_names
@@ -32,6 +33,7 @@ from sparkassets.core.spec.model import (
 from sparkassets.core.spec.notify import compile_notify
 from sparkassets.core.spec.params import compile_fan
 from sparkassets.core.spec.paths import absolute
+from sparkassets.core.spec.rule_checks import Code
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.storage import overlaps, storage_uses
@@ -40,10 +42,11 @@ from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.times import Bounds
 from sparkassets.core.spec.twins import warn_of_twins
 from sparkassets.core.spec.upserts import check_upsert
+from sparkassets.core.spec.validations import compile_rules, refuse_rules
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Once
-from sparkassets.core.timetables.registered import Factory
+from sparkassets.core.validations import Rule
 from sparkassets.core.writes import Publish
 from sparkassets.errors import Problem, SpecError
 
@@ -55,6 +58,7 @@ def compile_project(
     sql: Mapping[str, SourceFile | None],
     modules: Mapping[str, Module],
     timetables: Mapping[str, Factory],
+    checks: Mapping[str, Factory] | None = None,
     tables: Tables | None = None,
     declared: Mapping[str, Function] | None = None,
 ) -> ProjectSpec:
@@ -67,6 +71,7 @@ def compile_project(
             where one cannot be read, as ``files.problems`` tell.
         modules: The Python modules that they want and that exist, by name.
         timetables: Those that other packages registered, by name; asked for those only that the assets name.
+        checks: Likewise those that they registered.
         tables: Is asked for the columns of Delta tables that others write; None asks of none.
         declared: The functions that declare assets, by asset.
 
@@ -80,7 +85,9 @@ def compile_project(
         for name, draft in drafts.items()
     }
     bodies |= {name: outlets.joined(own) for name, own in _in_sql(files, bodies).items()}
-    assets = _with_views(_compile_all(project, files, bodies, timetables, known_columns(drafts, bodies, tables)))
+    known = known_columns(drafts, bodies, tables)
+    compiled = _compile_all(project, files, bodies, timetables, known, Code(project, modules, checks or {}))
+    assets = _with_views(compiled)
     assets = _with_notify(project, files, assets, modules)
     edges = upstream(assets)
     _judge_together(project, files, assets, edges)
@@ -117,15 +124,16 @@ def _compile_all(
     bodies: Mapping[str, Body],
     timetables: Mapping[str, Factory],
     columns: Mapping[str, KnownColumns],
+    code: Code,
 ) -> dict[str, AssetSpec]:
     """The assets by name, then the outlets of those that have some."""
     found: dict[str, AssetSpec] = {}
     for name, draft in files.drafts.items():
         if not draft.maker:
-            found[name] = _compile(draft, project, files, bodies[name], timetables, columns)
+            found[name] = _compile(draft, project, files, bodies[name], timetables, columns, code)
     for name, draft in files.drafts.items():
         if draft.maker:
-            found[name] = _outlet(draft, found[draft.maker], files, bodies[name], columns)
+            found[name] = _outlet(draft, found[draft.maker], files, bodies[name], columns, code)
     return found
 
 
@@ -136,14 +144,15 @@ def _compile(
     body: Body,
     timetables: Mapping[str, Factory],
     columns: Mapping[str, KnownColumns],
+    code: Code,
 ) -> AssetSpec:
     keys, own = draft.keys, draft.own
     inlets: dict[str, InletSpec] = {}
     strategy = write = None
     schedule, fan = Schedule(), None
     if not keys.source and draft.sure("source"):
-        inlets = compile_inlets(draft, body.named, files, columns=columns)
-        schedule = compile_schedule(draft, inlets, files, installed=timetables)
+        inlets = _with_rules(draft, compile_inlets(draft, body.named, files, columns=columns), columns, code)
+        schedule = compile_schedule(draft, _named(inlets), files, installed=timetables)
         strategy, write = compile_strategy(draft, inlets, schedule)
         fan = compile_fan(draft, strategy)
         _check_template(draft, body, inlets, schedule, files, columns)
@@ -160,7 +169,9 @@ def _compile(
         description=keys.description,
         owner=keys.owner,
         extra=keys.extra,
-        columns=keys.columns,
+        columns=keys.types,
+        private=keys.private,
+        rules=_own_rules(draft, columns, code),
         source=draft.source,
         inlets=inlets,
         schedule=schedule,
@@ -203,13 +214,47 @@ def _in_sql(files: AssetFiles, bodies: Mapping[str, Body]) -> dict[str, dict[str
     return found
 
 
+def _named(inlets: Mapping[str, InletSpec]) -> dict[str, InletSpec]:
+    """Those that the YAML or the code names: what foreign keys alone read is no reason to run."""
+    return {name: inlet for name, inlet in inlets.items() if not inlet.compared}
+
+
+def _own_rules(draft: AssetDraft, columns: Mapping[str, KnownColumns], code: Code) -> tuple[Rule, ...]:
+    """What is asked of the rows that it writes."""
+    refuse_rules(draft)
+    return compile_rules(draft.at / "validations", draft.keys.validations, columns.get(draft.name), code)
+
+
+def _with_rules(
+    draft: AssetDraft, inlets: Mapping[str, InletSpec], columns: Mapping[str, KnownColumns], code: Code
+) -> dict[str, InletSpec]:
+    """The inlets, each with what is asked of its rows."""
+    written = draft.keys.inlets if isinstance(draft.keys.inlets, dict) else {}
+    found = dict(inlets)
+    for name, options in written.items():
+        if options is None or not options.validations or name not in inlets:
+            continue
+        at, inlet = draft.at / "inlets" / name / "validations", inlets[name]
+        if inlet.waits_only and draft.sure("sql", "python"):
+            at.key_problem(f"nothing is read from {name!r}: the code does not name it")
+        known = columns.get(name)
+        known = _as_read(known, inlet) if known is not None else None
+        found[name] = replace(inlet, rules=compile_rules(at, options.validations, known, code, of_inlet=True))
+    return found
+
+
 def _outlet(
-    draft: AssetDraft, maker: AssetSpec, files: AssetFiles, body: Body, columns: Mapping[str, KnownColumns]
+    draft: AssetDraft,
+    maker: AssetSpec,
+    files: AssetFiles,
+    body: Body,
+    columns: Mapping[str, KnownColumns],
+    code: Code,
 ) -> AssetSpec:
     _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
     check_own(draft, body)
     check_upsert(draft, body, maker.write)
-    return outlets.compiled(draft, maker, body)
+    return outlets.compiled(draft, maker, body, rules=_own_rules(draft, columns, code))
 
 
 def _with_notify(

@@ -123,6 +123,7 @@ class InletSpec:
         on_removed: Whether what was computed from a partition that is removed keeps its rows, or is computed again
             without it; the emptied partition counts as there then.
         rules: What is asked of its rows before the work.
+        compared: Neither the YAML nor the code names it, but foreign keys do: they alone read it.
     """
 
     name: str
@@ -140,6 +141,7 @@ class InletSpec:
     matches: tuple[Match, ...] | None = None
     view: Partitioning | None = None
     rules: tuple[Rule, ...] = ()
+    compared: bool = False
     location: Location = NOWHERE
 
     @property

@@ -11,9 +11,6 @@ KEYS: Final = frozenset(
     {
         "table",
         "outlets.*.table",
-        "outlets.*.validations",
-        "validations",
-        "inlets.*.validations",
         "state.catalog",
     }
 )
@@ -22,8 +19,8 @@ KEYS: Final = frozenset(
 def refused_key(path: str) -> str | None:
     """The message for a key that exists in the grammar only.
 
-    >>> refused_key("inlets.*.validations")
-    "the key 'validations' of an inlet is not supported yet"
+    >>> refused_key("outlets.*.table")
+    "the key 'table' of an outlet is not supported yet"
     """
     if path not in KEYS:
         return None

@@ -20,12 +20,13 @@ from sparkassets.core.redaction import redact
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import AssetFile, OutletMap
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import Rule
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.bodies import Body
     from sparkassets.core.spec.drafts import AssetDraft
 
-_OF_DATA: Final = ("path", "table", "uri", "columns", "sql")
+_OF_DATA: Final = ("path", "table", "uri", "columns", "validations", "sql")
 """Keys that each outlet has for itself."""
 
 
@@ -57,13 +58,14 @@ def outlets_of(keys: AssetFile) -> Mapping[str, OutletMap]:
 
 def keys_of(keys: AssetFile, name: str, own: OutletMap) -> AssetFile:
     """The keys of an outlet as if it were an asset of its own."""
-    of_data = {key: getattr(own, key) for key in ("path", "uri", "columns", "description", "extra", "sql")}
+    own_keys = ("path", "uri", "columns", "description", "extra", "validations", "sql")
+    of_data = {key: getattr(own, key) for key in own_keys}
     return keys.model_copy(update={"asset": name, "outlets": None, "inlets": None, **of_data})
 
 
 def check_partition_columns(draft: AssetDraft) -> None:
     """Refuses an outlet whose declared columns lack one that it is partitioned by."""
-    known = {name.lower() for name in draft.keys.columns}
+    known = {name.lower() for name in draft.keys.types}
     for column in draft.partitioning.columns if known and draft.sure("partition") else ():
         if column.lower() not in known:
             message = f"the columns of outlet {draft.name!r} lack {column!r}, by which {draft.maker!r} is partitioned"
@@ -83,7 +85,7 @@ def digests(texts: Mapping[str, str], *, variables: Mapping[str, str]) -> dict[s
     return {f"outlet {name}": digest(redact(normal_form(text), variables=variables)) for name, text in texts.items()}
 
 
-def compiled(draft: AssetDraft, maker: AssetSpec, body: Body) -> AssetSpec:
+def compiled(draft: AssetDraft, maker: AssetSpec, body: Body, *, rules: tuple[Rule, ...]) -> AssetSpec:
     """An outlet of a compiled multi-asset."""
     return replace(
         maker,
@@ -93,7 +95,9 @@ def compiled(draft: AssetDraft, maker: AssetSpec, body: Body) -> AssetSpec:
         location=draft.at.key_location,
         description=draft.keys.description,
         extra=draft.keys.extra,
-        columns=draft.keys.columns,
+        columns=draft.keys.types,
+        private=draft.keys.private,
+        rules=rules,
         inlets={},
         body=body.compiled or maker.body,
         definition=None,

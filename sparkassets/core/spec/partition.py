@@ -168,17 +168,17 @@ def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> 
 def _check_declared(dimension: _Dimension, keys: AssetFile, *, fields: Collection[str]) -> None:
     """Refuses a column that is neither declared nor a field of the path, and segments that it cannot hold."""
     column = dimension.found.column
-    if column is None or not keys.columns or column not in _product([dimension]).columns:
+    if column is None or not keys.types or column not in _product([dimension]).columns:
         return
-    same = next((each for each in keys.columns if each.lower() == column.lower()), None)
+    same = next((each for each in keys.types if each.lower() == column.lower()), None)
     if same is not None and same != column:
         message = f"'columns' has {same!r}, which to Spark is the partition's column {column!r}"
         (dimension.at / "column").problem(message, hint="write both alike")
-    elif column not in keys.columns and column in fields:
+    elif column not in keys.types and column in fields:
         return
-    elif column not in keys.columns:
+    elif column not in keys.types:
         place = dimension.at / "column"
-        place.problem(f"'columns' has no {column!r}, the partition's column", hint=did_you_mean(column, keys.columns))
+        place.problem(f"'columns' has no {column!r}, the partition's column", hint=did_you_mean(column, keys.types))
     elif isinstance(dimension.found, SegmentPartition):
         place = dimension.at / "segments"
-        check_types(place, dimension.listed, column=column, declared=keys.columns[column])
+        check_types(place, dimension.listed, column=column, declared=keys.types[column])

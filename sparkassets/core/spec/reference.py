@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, Discriminator
 from pydantic.fields import FieldInfo
 
-from sparkassets.core.spec import case_files, files
+from sparkassets.core.spec import case_files, files, rule_maps
 from sparkassets.core.spec.kinds import Expected, OfKind
 from sparkassets.core.spec.not_yet import KEYS
 
@@ -36,6 +36,12 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`upsert` of a write": files.UpsertMap,
     "`publish` of a write": files.PublishMap,
     "`history` of an upsert": files.HistoryMap,
+    "A column: `columns: {name: {…}}`": files.ColumnMap,
+    "One of the `validations` of an asset, an inlet or an outlet": rule_maps.RuleMap,
+    "`row_count` of a validation": rule_maps.RowCountMap,
+    "`range` of a validation": rule_maps.RangeMap,
+    "`foreign_key` of a validation": rule_maps.ForeignKeyMap,
+    "A validation by a check of an installed package": rule_maps.RegisteredRuleMap,
     "A test": case_files.CaseFile,
     "`given` of a test: `given: {inlet: {…}}`": case_files.GivenMap,
     "`expect` of a test as a map": case_files.ExpectMap,

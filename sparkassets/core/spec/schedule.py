@@ -9,6 +9,7 @@ from typing import Final
 from sparkassets.core.conditions import Leaf, join_any
 from sparkassets.core.conditions.parse import UnreadableConditionError, is_time_text, parse_condition
 from sparkassets.core.instants import instant, unix
+from sparkassets.core.registered import Factory
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.files import RegisteredMap, ScheduleMap
@@ -18,7 +19,7 @@ from sparkassets.core.spec.times import Bounds, bounds
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.core.timetables import Continuous, Once, Timetable, TimetableError
 from sparkassets.core.timetables.parse import KINDS, MODIFIERS, parse_timetable
-from sparkassets.core.timetables.registered import Factory, RegisteredSlots
+from sparkassets.core.timetables.registered import RegisteredSlots
 
 _MANUAL: Final = "manual"
 _WHEN: Final[Mapping[tuple[bool, bool], str]] = {

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from sparkassets.core.partitions import FIXED
 from sparkassets.core.phrases import listing, shown
-from sparkassets.core.spec import case_files, files
+from sparkassets.core.spec import case_files, files, rule_maps
 from sparkassets.core.spec.document import At, Document, Path
 from sparkassets.core.spec.kinds import EXPECTED
 from sparkassets.core.spec.not_yet import refused_key
@@ -20,7 +20,15 @@ from sparkassets.frozen import frozen
 
 M = TypeVar("M", bound=BaseModel)
 
-_MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[object], type[BaseModel]]]]] = {
+_Described = type[BaseModel] | Callable[[object], type[BaseModel]]
+_RULES: Final[Mapping[str, _Described]] = {
+    "": rule_maps.rule_map,
+    ".row_count": rule_maps.RowCountMap,
+    ".range.*": rule_maps.RangeMap,
+    ".foreign_key": rule_maps.ForeignKeyMap,
+}
+"""What describes a rule, and the maps in it."""
+_MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
     files.AssetFile: {
         "": files.AssetFile,
         "budget": files.BudgetMap,
@@ -39,6 +47,13 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, type[BaseModel] | Callable[[o
         "write.upsert": files.UpsertMap,
         "write.upsert.history": files.HistoryMap,
         "write.publish": files.PublishMap,
+        "columns.*": files.ColumnMap,
+        "outlets.*.columns.*": files.ColumnMap,
+        **{
+            f"{owner}validations{key}": described
+            for owner in ("", "inlets.*.", "outlets.*.")
+            for key, described in _RULES.items()
+        },
     },
     case_files.CaseFile: {
         "": case_files.CaseFile,
@@ -227,22 +242,30 @@ def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
 
 
 def _general(path: Path) -> str:
-    """The path as the tables write it: an item of a product is a partition as one that stands alone.
+    """The path as the tables write it: an item of a product is a partition as one that stands alone, and so on.
 
     >>> _general(("inlets", "flights", "read", "after")), _general(("partition", 1, "by"))
     ('inlets.*.read.after', 'partition.by')
+    >>> _general(("outlets", "a", "validations", 3, "range", "amount", "min"))
+    'outlets.*.validations.range.*.min'
     """
+    owner: tuple[str, ...] = ()
     match path:
+        case (("inlets" | "outlets" | "given") as owners, _, *rest):
+            owner, path = (owners, "*"), tuple(rest)
+    match path:
+        case (("partition" | "validations" | "notify") as several, int(), *rest):
+            path = (several, *rest)
         case ("steps", int(), "events", int(), *rest):
             path = ("steps", "events", *rest)
         case ("steps", int(), *rest):
             path = ("steps", *rest)
-        case ("partition" | "notify" as key, int(), *rest):
-            path = (key, *rest)
-    steps = [str(step) for step in path]
-    if len(steps) > 1 and steps[0] in ("inlets", "outlets", "given"):
-        steps[1] = "*"
-    return ".".join(steps)
+    match path:
+        case ("validations", "range", _, *rest):
+            path = ("validations", "range", "*", *rest)
+        case ("columns", _, *rest):
+            path = ("columns", "*", *rest)
+    return ".".join(map(str, (*owner, *path)))
 
 
 def _subject(path: Path) -> str:

@@ -26,7 +26,7 @@ def check_upsert(draft: AssetDraft, body: Body, write: Write | None) -> None:
         _check_given(known, write.keys, at / "keys", listed=True, use="which is one of the keys")
         listed = isinstance(given.upsert.newest_by, list)
         _check_given(known, write.newest_by, at / "newest_by", listed=listed, use="which is to tell the newest row")
-    columns = selected or (tuple(draft.keys.columns) if body.sql is None else ())
+    columns = selected or (tuple(draft.keys.types) if body.sql is None else ())
     if write.history is not None and columns:
         _check_history(draft.name, columns, write, write.history, at / "history", stored=not selected)
 

@@ -55,7 +55,7 @@ def _check_columns(draft: AssetDraft, names: Sequence[str], at: At, *, stored: b
     if not names and at.exists:
         at.problem(f"{at.path[-1]!r} is an empty list; expected a column")
     seen: dict[str, str] = {}
-    declared = {name.lower() for name in draft.keys.columns}
+    declared = {name.lower() for name in draft.keys.types}
     for number, name in enumerate(names):
         place = at / number if isinstance(_value(at), list) else at
         if name.lower() in seen:
@@ -63,7 +63,7 @@ def _check_columns(draft: AssetDraft, names: Sequence[str], at: At, *, stored: b
         elif stored and is_hidden(name):
             place.problem(f"the key {name!r} begins with '_', and such columns are not stored", hint="rename it")
         elif declared and not is_hidden(name) and name.lower() not in declared:
-            place.problem(f"'columns' has no {name!r}", hint=did_you_mean(name, draft.keys.columns))
+            place.problem(f"'columns' has no {name!r}", hint=did_you_mean(name, draft.keys.types))
         seen[name.lower()] = name
 
 

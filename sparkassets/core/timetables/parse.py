@@ -11,6 +11,7 @@ from typing import Final, TypeVar, get_args
 
 from sparkassets.core.instants import Duration, InstantError, instant, parse_instant, unix, zone, zoned
 from sparkassets.core.phrases import listing, shown
+from sparkassets.core.registered import Factory
 from sparkassets.core.suggestions import meant_by
 from sparkassets.core.timetables.base import Catchup, Ticks, Timetable, TimetableError, read_each
 from sparkassets.core.timetables.calendars import WorkingDays, calendar
@@ -20,7 +21,7 @@ from sparkassets.core.timetables.every import every_ticks
 from sparkassets.core.timetables.exchanges import Exchange
 from sparkassets.core.timetables.instants_list import InstantTicks
 from sparkassets.core.timetables.once import Once, once
-from sparkassets.core.timetables.registered import Factory, RegisteredSlots, registered
+from sparkassets.core.timetables.registered import RegisteredSlots, registered
 from sparkassets.core.timetables.rolled import ROLLS, Roll, Rolled
 from sparkassets.core.timetables.sessions import SessionTicks, Trading
 from sparkassets.core.timetables.shapes import Abutting, Exact, Lasting, Shape

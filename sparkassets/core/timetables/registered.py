@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from inspect import Parameter, signature
-from typing import Any, Final, Protocol, runtime_checkable
-from warnings import catch_warnings
+from typing import Final, Protocol, runtime_checkable
 
 from sparkassets.core.crons.search import HORIZON, first_from, last_until
 from sparkassets.core.instants import DAY, Duration, format_instant, instant, unix
 from sparkassets.core.phrases import shown
-from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.registered import Factory, Registry
 from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, described
 from sparkassets.core.timetables.shapes import spread
 from sparkassets.frozen import frozen
 
-GROUP: Final = "sparkassets.timetables"
-"""The entry point group."""
+REGISTRY: Final = Registry("timetable", "sparkassets.timetables", "schedule", TimetableError)
+"""What packages register."""
 
 _NONE: Final = Duration()
 _FIRST: Final = unix(datetime(1900, 1, 1, tzinfo=UTC))
@@ -28,7 +25,6 @@ _LAST: Final = unix(datetime(2200, 1, 1, tzinfo=UTC))
 """Slots are asked for between these; Unix seconds."""
 _LOOK, _YEAR = 32 * DAY, 366 * DAY
 _ZONE: Final = "timezone"
-_BY_KEYWORD: Final = frozenset({Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY})
 
 
 @runtime_checkable
@@ -47,10 +43,6 @@ class RegisteredTimetable(Protocol):
             start: Aware, UTC.
             end: Aware, UTC.
         """
-
-
-Factory = Callable[..., object]
-"""Makes a `RegisteredTimetable` of its parameters."""
 
 
 @frozen
@@ -174,88 +166,16 @@ def registered(
     """
     if not isinstance(name, str):
         raise TimetableError(f"'timetable' of a schedule is {shown(name)}; expected the name of a registered timetable")
-    if name not in installed:
-        known = ", ".join(sorted(installed)) or "none"
-        raise TimetableError(f"unknown timetable '{name}'; installed: {known}", hint=_hint_for(name, installed))
-    factory = installed[name]
-    taken = _taken(name, factory, reserved)
-    given = _validated(name, taken, parameters)
+    factory = REGISTRY.factory(name, installed)
+    taken = REGISTRY.taken(name, factory, {*reserved} - {_ZONE})
+    given = REGISTRY.validated(name, {key: each for key, each in taken.items() if key != _ZONE}, parameters)
     if _ZONE in taken:
         given[_ZONE] = timezone
-    try:
-        rule = factory(**given)
-    except (TypeError, ValueError) as error:
-        raise TimetableError(f"timetable '{name}' refuses its parameters: {error}") from error
-    except Exception as error:
-        raise TimetableError(f"timetable '{name}' failed: {type(error).__name__}: {error}") from error
+    rule = REGISTRY.made(name, factory, given)
     if not isinstance(rule, RegisteredTimetable):
         raise TimetableError(f"timetable '{name}' has no method 'slots(start, end)'; it is a {type(rule).__name__}")
     written = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())
     return RegisteredSlots(f"timetable {name}" + (f" {{{written}}}" if written else ""), timezone, rule)
-
-
-def _taken(name: str, factory: Factory, reserved: Collection[str]) -> Mapping[str, Parameter]:
-    """The parameters that the factory takes by keyword."""
-    try:
-        found = signature(factory, eval_str=True).parameters
-    except Exception as error:  # whatever an annotation of another package does
-        why = f"{type(error).__name__}: {error}"
-        raise TimetableError(f"the parameters of timetable '{name}' cannot be told: {why}") from error
-    taken = {key: each for key, each in found.items() if each.kind in _BY_KEYWORD}
-    if swallowed := next((key for key in taken if key in reserved and key != _ZONE), None):
-        message = (
-            f"timetable '{name}' takes a parameter '{swallowed}', a name that is reserved: a key of every schedule"
-        )
-        raise TimetableError(message, hint="its package must give the parameter another name")
-    return taken
-
-
-def _validated(name: str, taken: Mapping[str, Parameter], parameters: Mapping[str, object]) -> dict[str, Any]:
-    """The parameters in the types that their annotations ask for.
-
-    They are validated as JSON, strictly: a date may be text, but no text is a number.
-    """
-    from pydantic import ConfigDict, Field, ValidationError, create_model
-
-    keys = [key for key in taken if key != _ZONE]
-    if unknown := next((key for key in parameters if key not in keys), None):
-        message = f"unknown key '{unknown}' of timetable '{name}'; expected {', '.join(keys) or 'none'}"
-        raise TimetableError(message, hint=did_you_mean(unknown, keys), path=(unknown,), at_key=True)
-    fields: dict[str, Any] = {
-        f"p{number}": (
-            Any if taken[key].annotation is Parameter.empty else taken[key].annotation,
-            Field(alias=key) if taken[key].default is Parameter.empty else Field(None, alias=key),
-        )
-        for number, key in enumerate(keys)  # under their own names some would hide what a model has
-    }
-    strict = ConfigDict(strict=True, arbitrary_types_allowed=True)
-    try:
-        with catch_warnings(action="error"):
-            model = create_model("Parameters", __config__=strict, **fields)
-    except Exception as error:  # whatever an annotation of another package is
-        why = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise TimetableError(f"the parameters of timetable '{name}' cannot be told: {why}") from error
-    try:
-        valid = model.model_validate_json(json.dumps(dict(parameters)))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = str(first["loc"][0])
-        if first["type"] == "missing":
-            raise TimetableError(f"timetable '{name}' lacks its key '{key}'", lacks=True) from error
-        words = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-        message = f"'{key}' of timetable '{name}' is {shown(parameters[key])}; expected {words}"
-        raise TimetableError(message, path=(key,)) from error
-    return {key: getattr(valid, f"p{keys.index(key)}") for key in parameters}
-
-
-def _hint_for(name: str, installed: Mapping[str, Factory]) -> str:
-    if re.search(r"[.:/]", name):
-        return (
-            f"an import path is never used: it is the name that a package registers in the entry point group '{GROUP}'"
-        )
-    if hint := did_you_mean(name, installed) if installed else None:
-        return hint
-    return f"install the package that registers it in the entry point group '{GROUP}'"
 
 
 def _fault(slot: object, start: datetime, end: datetime) -> str | None:

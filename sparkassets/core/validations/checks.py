@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import ClassVar, Literal
+from typing import Literal
 
 from sparkassets.core.instants import Duration
 from sparkassets.frozen import frozen
@@ -25,8 +25,8 @@ class HasColumns:
     """
 
     columns: tuple[tuple[str, str], ...]
-    kind: ClassVar[str] = "has_columns"
-    scope: ClassVar[Scope] = "run"
+    kind = "has_columns"
+    scope = "run"
 
     @property
     def about(self) -> str:
@@ -43,8 +43,8 @@ class NotNull:
     """None of these columns is NULL."""
 
     columns: tuple[str, ...]
-    kind: ClassVar[str] = "not_null"
-    scope: ClassVar[Scope] = "row"
+    kind = "not_null"
+    scope = "row"
 
     @property
     def about(self) -> str:
@@ -62,8 +62,8 @@ class Accepted:
 
     column: str
     values: tuple[Scalar, ...]
-    kind: ClassVar[str] = "accepted"
-    scope: ClassVar[Scope] = "row"
+    kind = "accepted"
+    scope = "row"
 
     @property
     def about(self) -> str:
@@ -86,8 +86,8 @@ class Range:
     column: str
     min: Scalar | None = None
     max: Scalar | None = None
-    kind: ClassVar[str] = "range"
-    scope: ClassVar[Scope] = "row"
+    kind = "range"
+    scope = "row"
 
     @property
     def about(self) -> str:
@@ -106,8 +106,8 @@ class Pattern:
 
     column: str
     regex: str
-    kind: ClassVar[str] = "pattern"
-    scope: ClassVar[Scope] = "row"
+    kind = "pattern"
+    scope = "row"
 
     @property
     def about(self) -> str:
@@ -132,8 +132,8 @@ class ForeignKey:
     columns: tuple[str, ...]
     asset: str
     to: tuple[str, ...]
-    kind: ClassVar[str] = "foreign_key"
-    scope: ClassVar[Scope] = "row"
+    kind = "foreign_key"
+    scope = "row"
 
     @property
     def about(self) -> str:
@@ -154,7 +154,7 @@ class Unique:
 
     columns: tuple[str, ...]
     scope: Literal["block", "run"] = "block"
-    kind: ClassVar[str] = "unique"
+    kind = "unique"
 
     @property
     def about(self) -> str:
@@ -196,7 +196,7 @@ class RowCount:
     max: int | None = None
     change: Change | None = None
     scope: Literal["block", "run"] = "block"
-    kind: ClassVar[str] = "row_count"
+    kind = "row_count"
 
     @property
     def about(self) -> str:
@@ -224,7 +224,7 @@ class Freshness:
     column: str
     within: Duration
     scope: Literal["block", "run"] = "block"
-    kind: ClassVar[str] = "freshness"
+    kind = "freshness"
 
     @property
     def about(self) -> str:
@@ -245,7 +245,7 @@ class SqlCheck:
 
     text: str
     scope: Scope = "row"
-    kind: ClassVar[str] = "sql"
+    kind = "sql"
 
     @property
     def about(self) -> str:
@@ -266,13 +266,15 @@ class PythonCheck:
 
     Attributes:
         search_path: Absolute folder that must be on ``sys.path`` to import the module.
+        code: What tells the function and what it calls from any other.
     """
 
     module: str
     function: str
     scope: Scope = "row"
     search_path: str = ""
-    kind: ClassVar[str] = "python"
+    code: str = ""
+    kind = "python"
 
     @property
     def about(self) -> str:
@@ -280,8 +282,8 @@ class PythonCheck:
         return self.function
 
     def written(self) -> object:
-        """It as in YAML."""
-        return f"{self.module}:{self.function}"
+        """It as in YAML, with what tells its code."""
+        return [f"{self.module}:{self.function}", self.code]
 
 
 @frozen
@@ -295,7 +297,7 @@ class RegisteredCheck:
     name: str
     parameters: Mapping[str, object]
     scope: Scope = "row"
-    kind: ClassVar[str] = "check"
+    kind = "check"
 
     @property
     def about(self) -> str:

@@ -6,7 +6,6 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable
 from decimal import Decimal
-from statistics import median
 
 from sparkassets.core.partitions import PartitionSet, Segment
 from sparkassets.core.validations.checks import Change
@@ -70,7 +69,7 @@ def why_beyond(change: Change, rows: int, before: list[int]) -> str:
     >>> why_beyond(Change(Decimal("-0.5"), None), 500, [900, 1000, 1100])
     ''
     """
-    usual = Decimal(str(median(before))) if before else Decimal(0)
+    usual = _median(before)
     if not usual:
         return ""
     low = change.least is not None and rows < usual * (1 + change.least)
@@ -80,3 +79,15 @@ def why_beyond(change: Change, rows: int, before: list[int]) -> str:
     share = (rows / usual - 1) * 100
     last = f"the median of the last {len(before)}" if len(before) > 1 else "the last"
     return f"{rows} rows, {share:+.0f}% of {usual.normalize():f} ({last})"
+
+
+def _median(counts: list[int]) -> Decimal:
+    """The one in the middle, or between the two there; 0 of none.
+
+    >>> _median([3, 1, 8]), _median([1, 2]), _median([])
+    (Decimal('3'), Decimal('1.5'), Decimal('0'))
+    """
+    if not counts:
+        return Decimal(0)
+    ordered, middle = sorted(counts), len(counts) // 2
+    return Decimal(ordered[middle]) if len(counts) % 2 else Decimal(ordered[middle - 1] + ordered[middle]) / 2

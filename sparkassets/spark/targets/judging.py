@@ -27,6 +27,7 @@ def asked_of(made: SparkComputation, packages: Collection[str]) -> Asked | None:
         made.inlets.frames,
         Caller(asset.name, packages, asset.location),
         asset.timezone if time is None else time.timezone,
+        frozenset(name.lower() for name in asset.private),
     )
 
 

@@ -19,7 +19,7 @@ partition: {by: day, column: day}
 """
 
 
-def compiled(files, env=None, timetables=None, tables=None):
+def compiled(files, env=None, timetables=None, tables=None, checks=None):
     """The model of a project: `files` by path, a plain project file where there is none."""
     read = {path: SourceFile(path, path, dedent(text).lstrip("\n")) for path, text in files.items()}
     file = read.get("project.yml") or SourceFile("project.yml", "project.yml", "project: shop\n")
@@ -29,7 +29,9 @@ def compiled(files, env=None, timetables=None, tables=None):
     wants = [wanted(draft, project) for draft in assets.drafts.values()]
     paths = [path for want in wants if isinstance(want, WantedSql) for path in want.paths]
     sql = {path: read[path] for path in paths if path in read}
-    return compile_project(project, assets, sql=sql, modules={}, timetables=timetables or {}, tables=tables)
+    return compile_project(
+        project, assets, sql=sql, modules={}, timetables=timetables or {}, checks=checks, tables=tables
+    )
 
 
 def one(text, *, sql="SELECT 1", env=None, name="a", **more):

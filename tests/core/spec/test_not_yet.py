@@ -30,9 +30,8 @@ def test_a_state_in_a_catalog_is_refused():
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("validations", "the key 'validations' is not supported yet"),
-        ("outlets.*.validations", "the key 'validations' of an outlet is not supported yet"),
-        ("inlets.*.validations", "the key 'validations' of an inlet is not supported yet"),
+        ("table", "the key 'table' is not supported yet"),
+        ("outlets.*.table", "the key 'table' of an outlet is not supported yet"),
         ("inlets.*.read.overlap", None),
         ("asset", None),
     ],

@@ -31,5 +31,5 @@ def test_no_cell_is_broken():
 
 
 def test_what_is_refused_by_name_is_listed():
-    assert "- `inlets.<asset>.validations`\n" in markdown()
+    assert "- `outlets.<asset>.table`\n" in markdown()
     assert "- `state.catalog`\n" in markdown()

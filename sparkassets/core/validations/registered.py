@@ -1,0 +1,66 @@
+"""Checks that other packages register: what makes one, and the check as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol, cast, get_args, runtime_checkable
+
+from sparkassets.core.registered import Factory, RegisteredError, Registry
+from sparkassets.core.validations.checks import RegisteredCheck, Scope
+
+REGISTRY: Final = Registry("check", "sparkassets.checks", "validation")
+"""What packages register."""
+RESERVED: Final = frozenset({"check", "name", "severity", "allow", "where", "per"})
+"""Keys of every validation, so that no parameter has such a name."""
+
+
+@runtime_checkable
+class Checking(Protocol):
+    """What an entry point of the group ``sparkassets.checks`` makes, given its parameters by keyword.
+
+    The entry point is a callable, usually a frozen dataclass, whose annotated parameters are the keys beside ``check``
+    in the YAML. It is asked what it judges where the project is compiled, and called where a run is: keep what is heavy
+    to import inside ``__call__``.
+
+    Attributes:
+        per: ``row``, ``block`` or ``run``: what its answer is about.
+    """
+
+    per: str
+
+    def __call__(self, rows: Any, /) -> Any:  # noqa: ANN401  of Spark, which is not known here
+        """What it finds of the rows, a DataFrame of Spark, classic or Connect; it changes nothing.
+
+        A Column of booleans: of each row or, for a block or a run, an aggregate. For a run it may as well be True or
+        None, for fine, or False or a text that says what is wrong.
+        """
+
+
+def registered_check(
+    name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]
+) -> RegisteredCheck:
+    """The check of that name with these parameters, as a value.
+
+    Raises:
+        RegisteredError: There is none, its parameters are wrong, or it tells not what it judges.
+    """
+    made = checking(name, parameters, installed=installed)
+    if made.per not in get_args(Scope):
+        raise RegisteredError(f"check '{name}' has 'per' {made.per!r}; expected 'row', 'block' or 'run'")
+    return RegisteredCheck(name, dict(parameters), cast("Scope", made.per))
+
+
+def checking(name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]) -> Checking:
+    """What is called with the rows.
+
+    Raises:
+        RegisteredError: There is none of that name, or its parameters are wrong.
+    """
+    factory = REGISTRY.factory(name, installed)
+    taken = REGISTRY.taken(name, factory, RESERVED)
+    made = REGISTRY.made(name, factory, REGISTRY.validated(name, taken, parameters))
+    if not callable(made) or not isinstance(made, Checking):
+        raise RegisteredError(
+            f"check '{name}' cannot be called with rows, or has no 'per'; it is a {type(made).__name__}"
+        )
+    return made

@@ -1,0 +1,79 @@
+"""Checks that packages register: their parameters are keys of the YAML, and what is wrong is told at its place."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from sparkassets.core.validations import RegisteredCheck
+from tests.core.spec.in_memory import compiled, errors
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """Rows are within limits."""
+
+    column: str
+    most: int = 9
+    per: ClassVar[str] = "row"
+
+    def __call__(self, rows: Any) -> Any:
+        raise AssertionError("nobody calls it where a project is compiled")
+
+
+@dataclass(frozen=True)
+class Whole(Weighing):
+    """All rows together."""
+
+    per: ClassVar[str] = "run"
+
+
+@dataclass(frozen=True)
+class Strange(Weighing):
+    """Nobody knows what of."""
+
+    per: ClassVar[str] = "table"
+
+
+def without_per(column: str) -> Any:
+    return column.upper
+
+
+INSTALLED = {"weighing": Weighing, "whole": Whole, "strange": Strange, "plain": without_per}
+
+
+def text(rule: str) -> dict[str, str]:
+    return {"a.yml": f"asset: a\nsql: SELECT 1 AS id\nvalidations:\n  - {rule}\n"}
+
+
+def test_a_registered_check_with_its_parameters():
+    (rule,) = (
+        compiled(text("{check: weighing, column: id, most: 3, severity: drop}"), checks=INSTALLED).assets["a"].rules
+    )
+    assert rule.check == RegisteredCheck("weighing", {"column": "id", "most": 3}, "row")
+    assert (rule.name, rule.severity) == ("check(weighing)", "drop")
+    assert rule.written()["check"] == {"check": "weighing", "column": "id", "most": 3}
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("{check: weigh, column: id}", "a.yml:4:13: unknown check 'weigh'; installed: plain, strange, weighing, whole"),
+        ("{check: a.b:C}", "an import path is never used: it is the name that a package registers in the entry point"),
+        ("{check: weighing}", "a.yml:4:13: check 'weighing' lacks its key 'column'"),
+        ("{check: weighing, column: 5}", "a.yml:4:31: 'column' of check 'weighing' is 5; expected a valid string"),
+        ("{check: weighing, colum: id}", "a.yml:4:23: unknown key 'colum' of check 'weighing'; expected column, most"),
+        ("{check: strange, column: id}", "check 'strange' has 'per' 'table'; expected 'row', 'block' or 'run'"),
+        ("{check: plain, column: id}", "check 'plain' cannot be called with rows, or has no 'per'"),
+        ("{check: whole, column: id, severity: drop}", "'severity' is 'drop', but 'whole' of a run tells no row"),
+        ("{check: weighing, column: id, not_null: id}", "unknown key 'check' in item 1 of 'validations'"),
+    ],
+)
+def test_what_is_refused(rule, expected):
+    assert expected in errors(text(rule), checks=INSTALLED)
+
+
+def test_where_nothing_is_installed():
+    refused = errors(text("{check: weighing}"))
+    assert "unknown check 'weighing'; installed: none" in refused
+    assert "install the package that registers it in the entry point group 'sparkassets.checks'" in refused
