@@ -82,9 +82,10 @@ def _completed(
 ) -> Event:
     written: Sequence[SuccessEntry | OutletEntry] = outlets or [entry]
     asset = telling.project.assets.get(entry.asset)
-    inputs = telling.inputs(asset, entry.pins, highs=entry.watermarks) if asset is not None else []
+    inputs = telling.inputs(asset, entry.pins, highs=entry.watermarks, checked=True) if asset is not None else []
     outputs = [telling.written(each, made_by=entry, before=before.get(each.asset)) for each in written]
-    return _event("COMPLETE", at, link, telling, inputs=inputs, outputs=[each for each in outputs if each])
+    run = telling.tests(entry)
+    return _event("COMPLETE", at, link, telling, run=run, inputs=inputs, outputs=[each for each in outputs if each])
 
 
 def _failed(at: datetime, link: ClaimState, entry: FailureEntry, telling: Telling) -> Event:

@@ -19,7 +19,7 @@ _SCHEMAS: Final = {
     "BaseSubsetDatasetFacet": "1-0-0",
     "ColumnLineageDatasetFacet": "1-2-0",
     "DataQualityAssertionsDatasetFacet": "1-1-0",
-    "DataQualityMetricsInputDatasetFacet": "1-0-3",
+    "DataQualityMetricsDatasetFacet": "1-0-1",
     "DatasetTypeDatasetFacet": "1-0-1",
     "DatasetVersionDatasetFacet": "1-0-1",
     "DocumentationDatasetFacet": "1-1-0",
@@ -39,6 +39,7 @@ _SCHEMAS: Final = {
     "SourceCodeJobFacet": "1-0-1",
     "StorageDatasetFacet": "1-0-1",
     "SymlinksDatasetFacet": "1-0-1",
+    "TestRunFacet": "1-0-1",
 }
 """The version of each schema that is kept to."""
 

@@ -62,7 +62,7 @@ def was_written(asset: AssetSpec, blocks: PartitionSet, *, iteration: str = "") 
     """
     if iteration:
         return _iteration(asset, iteration)
-    return of_parts(blocks, asset.partitioning)
+    return of_parts(blocks, asset.partitioning) if blocks else {"type": "partition", "partitions": []}
 
 
 def of_parts(parts: PartitionSet, partitioning: Partitioning) -> Condition | None:

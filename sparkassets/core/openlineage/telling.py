@@ -24,6 +24,7 @@ from sparkassets.core.openlineage.facets import (
 )
 from sparkassets.core.openlineage.identity import RunName, job_name, run_id
 from sparkassets.core.openlineage.naming import DatasetName, named, of_identity
+from sparkassets.core.openlineage.quality import assertions_facet, metrics_facet, tests_facet
 from sparkassets.core.openlineage.subsets import was_read, was_written
 from sparkassets.core.redaction import redact
 from sparkassets.core.runs import Pin
@@ -96,6 +97,13 @@ class Telling:
         facets["externalQuery"] = facet("ExternalQueryRunFacet", externalQueryId=invocation, source="sparkassets")
         return facets
 
+    def tests(self, entry: SuccessEntry) -> Facets:
+        """What the validations of a run found."""
+        asset = self.project.assets.get(entry.asset)
+        written = [self.project.assets[name] for name in asset.written] if asset is not None else []
+        found = tests_facet([rule for each in written for rule in each.rules], entry.verdicts)
+        return {"test": found} if found is not None else {}
+
     def error_facet(self, message: str) -> Facet:
         """What went wrong."""
         text = redact(message, variables=self.project.variables)
@@ -138,7 +146,12 @@ class Telling:
         return self._names[asset.name]
 
     def inputs(
-        self, asset: AssetSpec, pins: Mapping[str, Pin], *, highs: Mapping[str, str] | None = None
+        self,
+        asset: AssetSpec,
+        pins: Mapping[str, Pin],
+        *,
+        highs: Mapping[str, str] | None = None,
+        checked: bool = False,
     ) -> list[Mapping[str, Any]]:
         """What a run of the asset reads, or has read: what is only waited for is not.
 
@@ -146,6 +159,7 @@ class Telling:
             asset: Whose run.
             pins: What it reads, by inlet.
             highs: By inlet the watermark up to which it has read.
+            checked: Whether the run came to its end, so that what must hold of its inlets held.
         """
         found = []
         for name, pin in pins.items():
@@ -154,8 +168,10 @@ class Telling:
                 continue
             condition = was_read(inlet, self.project.as_read(asset, name), pin, high=(highs or {}).get(name))
             facets = {**self._dataset_facets(source), **self._at_version(source, pin.version)}
-            subset = _subset("InputSubsetInputDatasetFacet", "inputCondition", condition)
-            found.append(self._dataset(source, facets, inputFacets=subset))
+            more = _subset("InputSubsetInputDatasetFacet", "inputCondition", condition)
+            if checked and (held := assertions_facet(inlet.rules)) is not None:
+                more["dataQualityAssertions"] = held
+            found.append(self._dataset(source, facets, inputFacets=more))
         return found
 
     def outputs(self, asset: AssetSpec) -> list[Mapping[str, Any]]:
@@ -180,7 +196,9 @@ class Telling:
         facets |= self._column_lineage(asset, made_by.pins)
         if change := _lifecycle(entry, made_by, before, asset.write):
             facets["lifecycleStateChange"] = lifecycle_facet(change)
-        condition = was_written(asset, entry.blocks - entry.unchanged, iteration=made_by.iteration)
+        if isinstance(entry, SuccessEntry) and (metrics := metrics_facet(asset.rules, entry.verdicts)) is not None:
+            facets["dataQualityMetrics"] = metrics
+        condition = was_written(asset, entry.published - entry.unchanged, iteration=made_by.iteration)
         more = _subset("OutputSubsetOutputDatasetFacet", "outputCondition", condition)
         if (statistics := statistics_facet(entry.extra)) is not None:
             more["outputStatistics"] = statistics

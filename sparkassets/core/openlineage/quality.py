@@ -1,0 +1,69 @@
+"""What validations found, as facets: tests of a run, figures of what it published, assertions on what it read.
+
+Neither sample rows nor values are told, only counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sparkassets.core.openlineage.facets import Facet, facet
+from sparkassets.core.redaction import redact
+from sparkassets.core.validations import NotNull, Rule, Verdict
+
+_PUBLISHED: Final = frozenset({"passed", "warned", "accepted"})
+"""Outcomes after which the rows are there as they were looked at."""
+
+
+def tests_facet(rules: Sequence[Rule], verdicts: Sequence[Verdict]) -> Facet | None:
+    """What each rule did to the blocks of a run; None without any.
+
+    Args:
+        rules: Of the asset and its outlets.
+        verdicts: Of the run.
+    """
+    if not verdicts:
+        return None
+    known = {rule.name: rule for rule in rules}
+    return facet("TestRunFacet", tests=[_test(each, known.get(each.rule)) for each in verdicts])
+
+
+def _test(verdict: Verdict, rule: Rule | None) -> Mapping[str, Any]:
+    fine = verdict.outcome == "passed" and not verdict.failing
+    return {
+        "name": redact(verdict.rule),
+        "status": "pass" if fine else "fail",
+        "severity": "error" if verdict.severity == "fail" else "warn",
+        **({"type": rule.check.kind} if rule is not None else {}),
+        "actual": f"{verdict.failing} of {verdict.checked} rows",
+        "params": {"outcome": verdict.outcome},
+    }
+
+
+def metrics_facet(rules: Sequence[Rule], verdicts: Sequence[Verdict]) -> Facet | None:
+    """How many values of columns are NULL, by the rules that counted them in all rows that were published."""
+    columns, rows = dict[str, Mapping[str, int]](), 0
+    for rule in rules:
+        own = [each for each in verdicts if each.rule == rule.name]
+        if not own or rule.where or not isinstance(rule.check, NotNull) or len(rule.check.columns) != 1:
+            continue
+        if all(each.outcome in _PUBLISHED for each in own):
+            rows = sum(each.checked for each in own)
+            columns[rule.check.columns[0]] = {"nullCount": sum(each.failing for each in own)}
+    return facet("DataQualityMetricsDatasetFacet", rowCount=rows, columnMetrics=columns) if columns else None
+
+
+def assertions_facet(rules: Sequence[Rule]) -> Facet | None:
+    """What held of an inlet, as the run came to its end: what must hold had stopped it."""
+    held = [rule for rule in rules if rule.severity == "fail" and rule.allow is None]
+    if not held:
+        return None
+    return facet("DataQualityAssertionsDatasetFacet", assertions=[_assertion(each) for each in held])
+
+
+def _assertion(rule: Rule) -> Mapping[str, Any]:
+    columns = getattr(rule.check, "columns", None) or [getattr(rule.check, "column", None)]
+    one = columns[0] if len(columns) == 1 and isinstance(columns[0], str) else None
+    about = {"column": one} if one else {}
+    return {"assertion": rule.check.kind, "success": True, **about, "severity": "error", "name": redact(rule.name)}

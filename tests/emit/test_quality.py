@@ -1,0 +1,68 @@
+"""What validations found is told by counts: as tests of the run, as figures of what it published, never with values."""
+
+import json
+from dataclasses import replace
+
+from openlineage.client.generated.base import DatasetFacet, InputDatasetFacet, RunFacet
+
+from sparkassets.core.journal.entries import SuccessEntry
+from sparkassets.core.openlineage import quality
+from sparkassets.core.openlineage.telling import Telling
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.validations import Allowance, NotNull, Range, Rule, Verdict
+from tests.builders import asset, days, project, source
+from tests.emit.checking import facet_of
+
+NULLS = Rule("not_null(a)", NotNull(("a",)), severity="warn")
+RANGE = Rule("range(b)", Range("b", min=0))
+
+
+def verdict(rule, outcome, *, checked=900, failing=0):
+    return Verdict(rule.name, rule.severity, outcome, days("2025-01-05"), checked, failing, samples=({"a": "s3cret"},))
+
+
+def test_each_rule_is_a_test_of_the_run():
+    found = quality.tests_facet([NULLS, RANGE], [verdict(NULLS, "warned", failing=12), verdict(RANGE, "passed")])
+    facet_of(RunFacet, found, "test")
+    assert [
+        (each["name"], each["status"], each["severity"], each["type"], each["actual"]) for each in found["tests"]
+    ] == [
+        ("not_null(a)", "fail", "warn", "not_null", "12 of 900 rows"),
+        ("range(b)", "pass", "error", "range", "0 of 900 rows"),
+    ]
+    assert "s3cret" not in json.dumps(found)
+    assert quality.tests_facet([NULLS], []) is None
+
+
+def test_what_is_null_is_counted_where_the_rows_were_published():
+    found = quality.metrics_facet(
+        [NULLS, RANGE], [verdict(NULLS, "warned", failing=12), verdict(NULLS, "passed", checked=100)]
+    )
+    facet_of(DatasetFacet, found, "metrics")
+    assert (found["rowCount"], found["columnMetrics"]) == (1000, {"a": {"nullCount": 12}})
+    assert quality.metrics_facet([NULLS], [verdict(NULLS, "withheld", failing=12)]) is None
+    assert quality.metrics_facet([replace(NULLS, where="b > 1")], [verdict(NULLS, "passed")]) is None
+
+
+def test_what_must_hold_of_an_inlet_held_once_the_run_is_in():
+    allowed = Rule("range(c)", Range("c", min=0), allow=Allowance(rows=3))
+    found = quality.assertions_facet([RANGE, NULLS, allowed])
+    facet_of(InputDatasetFacet, found, "assertions")
+    assert [(each["assertion"], each["column"], each["success"]) for each in found["assertions"]] == [
+        ("range", "b", True)
+    ]
+    assert quality.assertions_facet([NULLS]) is None
+
+
+def test_what_is_withheld_is_not_among_what_was_written():
+    item = asset("a", InletSpec("s", "x-s", None, rules=(RANGE,)), rules=(NULLS,))
+    telling = Telling(project(source("s"), item), "prod")
+    both = SuccessEntry("a", "a", "r", 1, 1, days("2025-01-04..2025-01-05"), withheld=days("2025-01-05"))
+    written = telling.written(both, made_by=both, before=None)
+    parts = written["outputFacets"]["subset"]["outputCondition"]["partitions"]
+    assert [each["identifier"] for each in parts] == ["2025-01-04"]
+    whole = asset("a", by=None)
+    none = SuccessEntry("a", "a", "r", 1, 1, EVERYTHING, withheld=EVERYTHING)
+    written = Telling(project(whole), "prod").written(none, made_by=none, before=None)
+    assert written["outputFacets"]["subset"]["outputCondition"] == {"type": "partition", "partitions": []}
