@@ -1,7 +1,7 @@
 """Real runs on Spark as OpenLineage is told of them: accepted by everybody, and true of what is in the tables."""
 
 import json
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ FILES = {
     "columns: {id: bigint, amount: double}\npartition: {by: day, column: day}\n",
     "assets/sales.yml": "asset: sales\ndescription: What was sold.\n"
     "partition: [{by: day, column: day}, {segments: [DE, PL], column: country}]\n",
-    "assets/sales.sql": "SELECT day, country, sum(amount) AS total, count(*) AS n FROM {{ inlets.events }} GROUP BY ALL\n",
+    "assets/sales.sql": "SELECT day, country, sum(amount) AS total, count(*) n FROM {{ inlets.events }} GROUP BY 1, 2\n",
     "assets/daily.yml": "asset: daily\npartition: {by: day, column: day}\n",
     "assets/daily.sql": "SELECT day, id, upper(cast(amount AS string)) AS text FROM {{ inlets.orders }} WHERE id > 0\n",
     "assets/log.yml": "asset: log\ninlets: {events: {read: {after: at}}}\nwrite: append\n",
@@ -35,7 +35,11 @@ FILES = {
 
 
 def write(folder, days, *, country="DE"):
-    rows = [(date(2025, 3, day), country, datetime(2025, 3, day, hour), float(hour)) for day in days for hour in (1, 2)]
+    rows = [
+        (date(2025, 3, day), country, datetime(2025, 3, day, hour, tzinfo=UTC), float(hour))
+        for day in days
+        for hour in (1, 2)
+    ]
     columns = list(zip(*rows, strict=True))
     schema = pa.schema(
         [("day", pa.date32()), ("country", pa.string()), ("at", pa.timestamp("us", "UTC")), ("amount", pa.float64())]
@@ -74,6 +78,11 @@ def subset(dataset):
     return found.get("inputCondition") or found.get("outputCondition")
 
 
+def listed(dataset):
+    """The partitions of a subset: day and country."""
+    return [(each["dimensions"]["day"], each["dimensions"]["country"]) for each in subset(dataset)["partitions"]]
+
+
 def fields(event):
     facet = event["outputs"][0]["facets"]["columnLineage"]
     return {
@@ -96,8 +105,7 @@ def test_what_is_told_is_what_was_read_and_written(spark, folder):
     three = [("2025-03-01", "DE"), ("2025-03-01", "PL"), ("2025-03-02", "DE")]
     for condition in (subset(read), subset(written)):
         assert shape(condition) == shape(VECTORS["partition"])
-    listed = [tuple(each["dimensions"].values()) for each in subset(written)["partitions"]]
-    assert sorted({*listed} & {*three}) == three
+    assert {*three} <= {*listed(written)}
     table = DeltaTable(str(folder / "warehouse/sales"))
     assert written["facets"]["version"]["datasetVersion"] == str(table.version())
     assert written["outputFacets"]["outputStatistics"]["rowCount"] == table.to_pyarrow_table().num_rows == 3
@@ -138,6 +146,5 @@ def test_what_is_told_is_what_was_read_and_written(spark, folder):
         ("LESS_EQUAL_THAN", "2025-03-03T02"),
     ]
     written = second["shop.sales", "COMPLETE"]["outputs"][0]
-    assert ("2025-03-03", "DE") in [tuple(each["dimensions"].values()) for each in subset(written)["partitions"]]
-    assert not [each for each in subset(written)["partitions"] if each["dimensions"]["day"] < "2025-03-03"]
+    assert {day for day, _ in listed(written)} == {"2025-03-03"}
     assert "lifecycleStateChange" not in written["facets"]
