@@ -23,7 +23,8 @@ FILES = {
     "columns: {id: bigint, amount: double}\npartition: {by: day, column: day}\n",
     "assets/sales.yml": "asset: sales\ndescription: What was sold.\n"
     "partition: [{by: day, column: day}, {segments: [DE, PL], column: country}]\n",
-    "assets/sales.sql": "SELECT day, country, sum(amount) AS total, count(*) n FROM {{ inlets.events }} GROUP BY 1, 2\n",
+    "assets/sales.sql": "SELECT day, country, sum(amount) AS total, count(*) AS n\n"
+    "FROM {{ inlets.events }} GROUP BY ALL\n",
     "assets/daily.yml": "asset: daily\npartition: {by: day, column: day}\n",
     "assets/daily.sql": "SELECT day, id, upper(cast(amount AS string)) AS text FROM {{ inlets.orders }} WHERE id > 0\n",
     "assets/log.yml": "asset: log\ninlets: {events: {read: {after: at}}}\nwrite: append\n",
