@@ -16,7 +16,6 @@ from sparkassets.core.spec.not_yet import KEYS
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "project.yml": files.ProjectFile,
     "`defaults` of the project": files.DefaultsMap,
-    "`openlineage` of the project": files.OpenLineageMap,
     "An asset": files.AssetFile,
     "`budget` of the project and of an asset": files.BudgetMap,
     "`openlineage` of the project": files.OpenLineageMap,
