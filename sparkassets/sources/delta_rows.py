@@ -17,6 +17,7 @@ from sparkassets.delta.columns import PartitionColumn, PartitionColumns
 from sparkassets.delta.data_files import open_file
 from sparkassets.delta.parts import ALWAYS, Cell, FilePart, FileParts
 from sparkassets.delta.segments import are_one
+from sparkassets.delta.statistics import bounds
 from sparkassets.delta.times import NULL, FileTime, FileTimes, Span
 from sparkassets.frozen import frozen
 from sparkassets.sources.delta_values import Values, counted
@@ -203,7 +204,7 @@ class _Group:
             return None
         if not statistics.has_min_max:
             return _Unread(name)
-        time = times.of_bounds(statistics.min, statistics.max, rows=self.count, nulls=statistics.null_count)
+        time = times.of_bounds(*bounds(statistics), rows=self.count, nulls=statistics.null_count)
         return time if time is not None and time.exact and (alone or not time.nulls) else _Unread(name)
 
     def _segment(self, column: PartitionColumn) -> Any:  # noqa: ANN401 - of any type
@@ -217,7 +218,10 @@ class _Group:
         if statistics.null_count:
             return None
         told = statistics.has_min_max and not column.kind.startswith("decimal")  # which pyarrow gives without scale
-        return statistics.min if told and are_one(statistics.min, statistics.max, column.kind) else _Unread(name)
+        if not told:
+            return _Unread(name)
+        low, high = bounds(statistics)
+        return low if are_one(low, high, column.kind) else _Unread(name)
 
     def _statistics(self, name: str) -> Any:  # noqa: ANN401 - pyarrow has no types
         """Those of a column in the footer, where all rows are there and nulls are counted."""
