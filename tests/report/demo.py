@@ -15,7 +15,8 @@ from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import plan
-from sparkassets.core.spec.model import AssetSpec, InletSpec, SqlBody
+from sparkassets.core.spec.model import AssetSpec, Expectation, InletSpec, SqlBody
+from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.core.validations import NotNull, Range, RowCount, Rule, Verdict
 from sparkassets.errors import Location
 from sparkassets.report import Written, write_site
@@ -51,7 +52,7 @@ def assets() -> Sequence[AssetSpec]:
         source("sales", segments=regions),
         source("airports", by=None),
         delays,
-        asset("delays_7d", trailing, description="The same over a week"),
+        asset("delays_7d", trailing, description="The same over a week", expect=by_noon()),
         asset("monthly_delays", "daily_delays", by="month", owner="finance@example.com"),
         asset(
             "regional_sales",
@@ -69,6 +70,11 @@ def assets() -> Sequence[AssetSpec]:
         asset("model_scores", "all_sales", by=None, extra={"contact": SECRET, "note": MARKUP}, owner=MARKUP),
     ]
     return [replace(each, body=_body(each), definition=_definition(each)) for each in made]
+
+
+def by_noon() -> Expectation:
+    """The newest is to be there by noon of each day."""
+    return Expectation(parse_timetable("0 12 * * *", timezone="UTC"), "by 12:00, every day")
 
 
 def _body(each: AssetSpec) -> SqlBody | None:

@@ -84,7 +84,7 @@ def test_the_first_page_says_what_failed_and_waits(browser, place):
     told = browser.ask("[...document.querySelectorAll('.tile')].map((each) => each.innerText.replace(/\\s+/g, ' '))")
     assert told[0] == "1 ✕ failed"
     sections = browser.ask("[...document.querySelectorAll('h2')].map((each) => each.textContent)")
-    assert sections[:3] == ["Failed", "Withheld", "Waiting"]
+    assert sections[:4] == ["Failed", "Withheld", "Late", "Waiting"]
     assert "postgres://report:***@db" in browser.ask("document.querySelector('.error').textContent")
 
 
@@ -121,7 +121,7 @@ def test_pages_are_reached_by_keys(browser, place):
     browser.open(f"{place}#/")
     for key in "gr":
         browser.press(key)
-    browser.until("location.hash === '#/runs'")
+    browser.until("document.getElementById('main').dataset.ready === '#/runs'")
     browser.press("t")
     browser.until("document.documentElement.dataset.theme === 'light'")
     for key in "tt":

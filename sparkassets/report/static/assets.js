@@ -35,6 +35,6 @@ const ASSET_COLUMNS = [
   { title: "State", cell: (row) => badge(assetState(row)), fit: true },
   { title: "Slices", cell: (row) => (row.partitions ? stack(row.counts || {}) : ""), wide: true },
   { title: "Schedule", cell: (row) => h("span", { class: "line quiet", title: row.schedule }, row.schedule), wide: true },
-  { title: "Owner", cell: (row) => quiet(row.owner || ""), fit: true, wide: true },
+  { title: "Owner", cell: (row) => h("span", { class: "line owner quiet", title: row.owner }, row.owner || ""), wide: true },
   { title: "Updated", cell: (row) => moment(row.last_at), fit: true },
 ];

@@ -56,7 +56,10 @@ async function history_() {
   const past = await load("runs");
   const runs = [...past.runs].reverse();
   const byAsset = new Map();
-  for (const run of runs) byAsset.set(run.asset, [...(byAsset.get(run.asset) || []), run]);
+  for (const run of runs) {
+    if (!byAsset.has(run.asset)) byAsset.set(run.asset, []);
+    byAsset.get(run.asset).push(run);
+  }
   const events = [...past.events].reverse();
   site.past = { runs, events, byRun: new Map(runs.map((run) => [run.run, run])), byAsset };
   return site.past;

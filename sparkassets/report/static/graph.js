@@ -25,6 +25,7 @@ function around(graph, focus, depth) {
   };
   walk(focus, depth, up, "from");
   walk(focus, depth, down, "to");
+  for (const edge of graph.edges) if (near.has(edge.to) && kinds.get(edge.from) === "timetable") near.add(edge.from);
   return { nodes: graph.nodes.filter((node) => near.has(node.id)), edges: graph.edges.filter((edge) => near.has(edge.from) && near.has(edge.to)) };
 }
 
@@ -162,6 +163,8 @@ function graphView(graph, { focus, depth, tall = 560 }) {
       view.x = wide() / 2 - middle.x * view.zoom;
       view.y = high() / 2 - middle.y * view.zoom;
     }
+    const least = wide() < 600 ? 0.62 : 0.3;
+    if (!all && !middle && view.zoom < least) [view.zoom, view.x, view.y] = [least, 0, Math.max(0, (high() - made.height * least) / 2)];
     if (!all && made.nodes.length > CAREFULLY) [view.zoom, view.x, view.y] = [0.75, 0, 0];
     place();
   };
@@ -242,5 +245,5 @@ function graphPage({ query }) {
       h("div", { class: "tools" }, field, list,
         focus && choices("Steps", [[1, "1 step"], [2, "2"], [3, "3"], [6, "6"]], depth, (value) => go({ depth: value })),
         focus && h("button", { onclick: () => go({ focus: "", depth: "" }) }, "Whole project"))),
-    graphView(graph, { focus, depth, tall: Math.max(420, window.innerHeight - 210) }), key);
+    graphView(graph, { focus, depth, tall: window.innerWidth < 720 ? 460 : Math.max(420, window.innerHeight - 210) }), key);
 }

@@ -23,7 +23,7 @@ function overviewPage() {
   const { index } = site;
   const assets = index.assets.filter((asset) => !asset.source);
   const failed = index.assets.filter((asset) => asset.error || asset.counts?.failed);
-  const withheld = assets.filter((asset) => asset.counts?.withheld);
+  const withheld = assets.filter((asset) => asset.withheld);
   const late = assets.filter(isLate);
   const running = assets.filter((asset) => asset.running);
   const waiting = index.waiting;
@@ -68,7 +68,7 @@ function failedTable(rows) {
 function withheldTable(rows) {
   return table([
     { title: "Asset", cell: (row) => assetLink(row.name, { tab: "validations" }), fit: true },
-    { title: "Slices", cell: (row) => number(row.counts.withheld), right: true, fit: true },
+    { title: "Slices", cell: (row) => (row.counts?.withheld ? number(row.counts.withheld) : "all"), right: true, fit: true },
     { title: "Why", cell: (row) => (row.withheld || []).join("; ") },
   ], rows, FIRST);
 }
@@ -76,9 +76,9 @@ function withheldTable(rows) {
 function lateTable(rows) {
   return table([
     { title: "Asset", cell: (row) => assetLink(row.name), fit: true },
-    { title: "Due since", cell: (row) => moment(row.next_at), fit: true },
-    { title: "Schedule", cell: (row) => row.late || row.schedule, wide: true },
-    { title: "Last success", cell: (row) => moment(row.last_at), fit: true },
+    { title: "Since", cell: (row) => moment(row.late_since ?? row.next_at), fit: true },
+    { title: "What", cell: (row) => row.late || `due by its schedule (${row.schedule}), and has not run` },
+    { title: "Last success", cell: (row) => moment(row.last_at), fit: true, wide: true },
   ], rows, FIRST);
 }
 

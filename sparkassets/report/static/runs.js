@@ -87,6 +87,6 @@ function verdictTable(verdicts) {
     { title: "Outcome", cell: (each) => badge(each.outcome), fit: true },
     { title: "Failing", cell: (each) => each.checked === undefined ? "" : `${number(each.failing || 0)} of ${number(each.checked)}`, right: true, fit: true },
     { title: "Slices", cell: slicesOf, wide: true },
-    { title: "Observed", cell: (each) => each.observed || "", wide: true },
+    ...(verdicts.some((each) => each.observed) ? [{ title: "Observed", cell: (each) => each.observed || "", wide: true }] : []),
   ], verdicts);
 }

@@ -246,3 +246,9 @@ def test_what_is_withheld_is_told_with_its_rows_and_once(report, pages):
     assert run["withheld"] == 1
     assert {verdict["outcome"] for verdict in run["verdicts"]} <= {"withheld", "warned"}
     assert pages["daily_delays"]["validations"] is None
+
+
+def test_what_is_expected_and_not_there_is_late(report):
+    rows = {row["name"]: row for row in report.index["assets"]}
+    assert rows["delays_7d"]["late"] == "2025-03-10 was to be there by 2025-03-11T12:00Z"
+    assert {name for name, row in rows.items() if "late" in row} == {"delays_7d"}

@@ -88,6 +88,7 @@ def _said(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
         "Identity": asset.uri,
         "Defined in": f"{asset.location.file}:{asset.location.line}" if asset.location.file else "",
         "Time zone": asset.timezone,
+        "Expected": asset.expect.text if asset.expect is not None else "",
         "Wanted from": _when(context, asset.start),
         "Wanted until": _when(context, asset.end),
     }

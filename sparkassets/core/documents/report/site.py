@@ -14,6 +14,7 @@ from sparkassets.core.documents.report.rows import counted, known, named, short
 from sparkassets.core.documents.report.runs import MOST_EVENTS, MOST_RUNS, event_row, run_row
 from sparkassets.core.documents.status import COUNTS, standing
 from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.lateness import sentence
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.status import AssetStatus, asset_status
 from sparkassets.core.planner.withheld import held
@@ -132,6 +133,8 @@ def _rows(context: PlanningContext, past: Past) -> Iterator[dict[str, Any]]:
             "running": status.running,
             "error": short(status.error) if status.error else None,
             "withheld": [short(each.text) for each in status.judged],
+            "late": sentence(status.late, asset).removeprefix("late: ") if status.late is not None else None,
+            "late_since": status.late.by if status.late is not None else None,
             "paused": status.paused,
             "notes": [short(note) for note in status.notes],
             "columns": [*asset.columns][:60],
