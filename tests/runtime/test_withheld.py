@@ -302,7 +302,7 @@ def test_status_counts_it_and_shows_rule_and_rows():
     (_, found, waiting) = Looking(w.project, w.adapters()).status()
     assert (found.current, found.withheld, found.missing) == (1, 1, 0)
     (judged,) = found.judged
-    assert (judged.keys, judged.text) == (("2025-01-02",), "not_null(n): 12 of 900 rows")
+    assert (judged.blocks, judged.text) == (SECOND, "not_null(n): 12 of 900 rows")
     document = status_document(found, w.project)
     assert document["withheld"][0]["rules"][0]["samples"] == [{"n": "NULL"}]
     assert (document["partitions"]["withheld"], standing(found)) == (1, ("1 current, 1 withheld", "withheld"))

@@ -59,14 +59,12 @@ class Judged:
         run: The newest of them.
         at: When that was recorded, Unix seconds.
         blocks: Everything for an asset without partitions.
-        keys: ``A..B`` of these.
         verdicts: Of the rules that failed.
     """
 
     run: str
     at: int
     blocks: PartitionSet
-    keys: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
 
     @property
@@ -180,8 +178,7 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
 def _judged(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[Judged, ...]:
     """What is withheld, and why."""
     return tuple(
-        Judged(record.run, record.at, parts, tuple(asset.partitioning.labels(parts)), record.verdicts)
-        for record, parts in held(context, asset, state).records
+        Judged(record.run, record.at, parts, record.verdicts) for record, parts in held(context, asset, state).records
     )
 
 
