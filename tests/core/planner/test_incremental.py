@@ -1,16 +1,21 @@
 """Planning from what changed gives the plan that planning from nothing gives, whatever happened in between."""
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner import incremental
 from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.marking import Marking, entries
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.spec.model import InletSpec, Schedule
+from sparkassets.core.validations import Verdict
+from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, clock, project, source
 
 
@@ -44,6 +49,8 @@ steps = st.one_of(
     st.tuples(st.just("run"), st.sampled_from(COMPUTED)),
     st.tuples(st.just("fail"), st.sampled_from(COMPUTED)),
     st.tuples(st.just("claim"), st.sampled_from(COMPUTED)),
+    st.tuples(st.just("withhold"), st.sampled_from(COMPUTED)),
+    st.tuples(st.just("accept"), st.sampled_from(COMPUTED)),
 )
 
 
@@ -54,7 +61,11 @@ def do(story, what, which, hour):
         story.observed(what, f"2025-01-{which:02d}T00..2025-01-{which:02d}T23")
     elif what == "dim":
         story.observed(what)
-    elif what in ("run", "fail", "claim"):
+    elif what == "accept":
+        with suppress(InputError):  # nothing of it is withheld
+            asked = Marking(PROJECT.assets[which], EVERYTHING, "accept", "why", "ann")
+            story.add(*entries(story.context(invocation="i"), asked))
+    elif what in ("run", "fail", "claim", "withhold"):
         run = next((run for run in plan(story.context(invocation="i")).runs if run.asset == which), None)
         if run is not None:
             token = story.claim(run)
@@ -62,6 +73,19 @@ def do(story, what, which, hour):
                 story.succeed(which, token)
             elif what == "fail":
                 story.fail(which, token)
+            elif what == "withhold":
+                withhold(story, run, token)
+
+
+def withhold(story, run, token):
+    """The last of the run's blocks is withheld, and rests from then on."""
+    partitioning = PROJECT.assets[run.asset].partitioning
+    blocks = run.blocks if run.blocks.is_everything else [*partitioning.each(run.blocks)][-1]
+    story.succeed(run.asset, token, withheld=blocks, verdicts=(Verdict("rule", "fail", "withheld", blocks, 9, 1),))
+    again = [each for each in plan(story.context(invocation="i")).runs if each.asset == run.asset]
+    if not run.blocks.is_everything:
+        assert not any(each.blocks.overlaps(blocks) for each in again)
+    assert story.state.assets[run.asset].withheld
 
 
 @settings(deadline=None, max_examples=60)
