@@ -18,6 +18,7 @@ from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.writes import Publish
 from sparkassets.frozen import frozen
 
 KINDS = ("success", "outlet", "mark", "target", "observed", "event")
@@ -238,10 +239,30 @@ class _Tracer:
         blocks = read.parts if up.partitioning.is_partitioned else EVERYTHING
         depth = None if asked.depth is None else asked.depth - 1
         asking = _Asked(blocks, read.before, read.table_id, read.version, depth)
+        asking = self._as_seen(up, asking)
         origins = self._of(up, asking) if depth != 0 else ()
         if up.partitioning.can_list(read.parts):
             return replace(read, origins=origins)
         return replace(read, origins=origins, parts=PartitionSet.union(each.blocks for each in origins) or EVERYTHING)
+
+    def _as_seen(self, asset: AssetSpec, asked: _Asked) -> _Asked:
+        """Of what was published and no column tells, what a reader saw: the newest take the place of the others."""
+        if not isinstance(asset.write, Publish) or asset.partitioning.has_columns:
+            return asked
+        return replace(asked, blocks=self._seen(asset, asked))
+
+    def _seen(self, asset: AssetSpec, asked: _Asked) -> PartitionSet:
+        """The partitions of these iterations; of one where just its version was read."""
+        seen, covered, one = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
+        for numbered in self.entries(asset, asked):
+            entry = numbered.entry
+            if not isinstance(entry, SuccessEntry | OutletEntry) or not entry.iteration:
+                continue
+            if one and entry.version == asked.version:
+                return entry.published
+            place = asset.partitioning.in_rows(entry.published)
+            seen, covered = (seen | entry.published if place - covered else seen), covered | place
+        return seen
 
 
 def _as_shown(told: Iterable[Numbered], version: int | None) -> Iterator[Numbered]:

@@ -249,10 +249,9 @@ def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts:
         return context.pin(inlet, parts)
     known = context.state.assets[inlet.name]
     newest = next((each for each in reversed(known.iterations) if each.blocks == parts), None)
-    seq = context.dataset(inlet).seq
     if newest is None:
-        return Pin(inlet.uri, seq, known.table_id, known.version)
-    return Pin(inlet.uri, seq, known.table_id, newest.version, iteration=newest.name)
+        return Pin(inlet.uri, context.dataset(inlet).seq, known.table_id, known.version)
+    return Pin(inlet.uri, newest.seq, known.table_id, newest.version, iteration=newest.name)
 
 
 def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> Instance | None:

@@ -7,12 +7,13 @@ import pytest
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.iterations import seen
 from sparkassets.core.journal.retiring import retire
-from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
+from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.planner.publications import is_beside
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import Append, Publish
 from tests.builders import Story, asset, at, project, source, timed
+from tests.core.journal.test_lineage import traced
 
 DAYS = Partitioning(TimePartition("day", "UTC", start=at("2025-01-01")))
 
@@ -131,3 +132,17 @@ def test_intervals_that_ran_before_they_were_partitions_are_not_appended_once_mo
     assert made.keys("log", made.state.assets["log"].coverage) == ["2025-01-01..2025-01-04"]
     assert made.state.dataset("log").coverage == made.state.assets["log"].coverage
     assert decode(encode(made.state), journal_id="journal") == made.state
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_a_reader_saw_came_from_the_run_of_that_iteration(whole):
+    aligned = InletSpec("log", "", None, aligned=not whole)
+    reader = asset("r", aligned, by=None, schedule=timed("0 12 * * *") if not whole else None)
+    made = filled(Publish(5), reader)
+    for version in (1, 2, 3):
+        publish(made, next(run for run in made.plan().runs if run.asset == "log"), version)
+    made.now = "2025-01-02T13:00" if not whole else made.now
+    made.run("r")
+    (origin,) = traced(made, "r", EVERYTHING, depth=2).origins
+    (read,) = origin.reads
+    assert [made.keys("log", each.blocks) for each in read.origins] == [["2025-01-03" if whole else "2025-01-01"]]
