@@ -85,17 +85,25 @@ class DeltaTargets:
 
 @frozen
 class _Look:
-    """One look at one table."""
+    """One look at one table.
+
+    Attributes:
+        former: The application id of the run that was seen, where the asset had another name then.
+    """
 
     asset: AssetSpec
     path: str
     known: Recorded
     log: DeltaLog
+    former: str = ""
 
     def found(self) -> Found | None:
         seen = self.known.seen
         content = self.log.content(seen)
-        known = content is not None and self._is_seen(content)
+        by = None if content is None else self._seen_by(content)
+        if by is not None and by not in ("", self.known.app, self.former):
+            return replace(self, former=by).found()
+        known = by is not None
         if known:
             commits = self.log.after(seen)
             if commits or self.log.checkpoint() <= seen:
@@ -140,7 +148,7 @@ class _Look:
 
     def is_own(self, commit: Commit) -> bool:
         """Whether a run of the asset made it."""
-        return any(asset_app(app) == self.known.app for app in commit.apps)
+        return any(asset_app(app) in (self.known.app, self.former) for app in commit.apps)
 
     def is_asked(self, commit: Commit) -> bool:
         """Whether a run made it of which a person tells what became of it."""
@@ -223,13 +231,18 @@ class _Look:
         content = self.log.content(version)
         return None if content is None else _digest(content)
 
-    def _is_seen(self, content: bytes) -> bool:
-        """Whether the commit is the one that was seen: made by that very run, or with that content."""
+    def _seen_by(self, content: bytes) -> str | None:
+        """Whose run made the commit, by its application id, if it is the one that was seen; None where it is not.
+
+        Where it is known by its content nobody is told. Tokens are numbers of the journal, so that no two are alike,
+        whatever the asset was called by then.
+        """
         mark = self.known.mark
         if mark.startswith("epoch:"):
-            versions = transactions(content)
-            return any(mark == f"epoch:{versions[app] // 2}" for app in versions if asset_app(app) == self.known.app)
-        return mark == _digest(content)
+            project = self.known.app.rpartition("/")[0] + "/"
+            ours = {app: version for app, version in transactions(content).items() if app.startswith(project)}
+            return next((asset_app(app) for app, version in ours.items() if mark == f"epoch:{version // 2}"), None)
+        return "" if mark == _digest(content) else None
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -482,3 +482,23 @@ def test_a_restore_after_a_segment_left_the_list_loses_the_blocks_of_the_runs_af
     restore(table, 0)
     found = table.look()
     assert (found.kind, found.lost, found.commits) == ("restored", lost, ())
+
+
+def test_the_runs_of_an_asset_that_had_another_name_are_its_own(table):
+    """An outlet keeps its table where the multi-asset that writes it is called otherwise."""
+    table.known = replace(table.known, app="journal/b")
+    assert table.look() is None
+    table.write(4, app="journal/b", record=False)
+    restore(table, 0)
+    assert table.look() is None  # what is not recorded is settled first
+
+
+def test_what_a_restore_takes_of_runs_under_another_name_is_lost(table):
+    table.known = replace(table.known, app="journal/b")
+    restore(table, 1)
+    assert (table.look().kind, table.look().lost) == ("restored", days("2025-01-03"))
+
+
+def test_another_project_s_run_of_that_number_is_not_the_one_that_was_seen(table):
+    table.known = replace(table.known, app="elsewhere/a")
+    assert table.look().reason == f"the log of its table at {table.path} was written anew"
