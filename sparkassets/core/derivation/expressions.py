@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -20,6 +21,8 @@ Resolve = Callable[[exp.Column], Uses]
 _MASKS: Final = (exp.MD5, exp.SHA, exp.SHA2)
 _MASKED_BY: Final = frozenset({"hash", "xxhash64", "crc32", "mask", "sha", "sha1", "sha2", "md5"})
 _ROWS_OF_ONE: Final = (exp.UDTF, exp.Explode, exp.Posexplode, exp.Inline)
+GENERATORS: Final = re.compile(r"explode|inline|stack|json_tuple|unnest", re.IGNORECASE)
+"""Finds the name of one in the text of a query, or in that of another name."""
 _GENERATORS: Final = frozenset({"stack", "json_tuple", "inline_outer", "variant_explode", "variant_explode_outer"})
 
 

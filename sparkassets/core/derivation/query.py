@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sparkassets.core.derivation.expressions import Unsure, is_generator, uses_of
+from sparkassets.core.derivation.expressions import GENERATORS, Unsure, is_generator, uses_of
 from sparkassets.core.derivation.uses import NONE, Derived, How, Use, Uses, union
 from sparkassets.frozen import frozen
 
@@ -65,7 +65,9 @@ def derived(sql: str, relations: Mapping[str, Relation], *, value: str = "") -> 
         return None
     try:
         tree = sqlglot.parse_one(sql, dialect="spark")
-        for each in list(tree.find_all(exp.Column)) if value else ():
+        if GENERATORS.search(sql) and is_generator(tree):
+            return None
+        for each in list(tree.find_all(exp.Column)) if value and value in sql else ():
             if each.name == value and not each.table:
                 each.replace(exp.Literal.string(value))
         read = {name.casefold(): _base(relation) for name, relation in relations.items()}
@@ -229,7 +231,7 @@ class _Select:
                 raise Unsure
             yield from _but(item.this, _known(rows))
             return
-        if isinstance(item, exp.Aliases) or is_generator(item):
+        if isinstance(item, exp.Aliases):
             raise Unsure
         try:
             uses: Uses | None = uses_of(item, self._resolve)

@@ -159,7 +159,8 @@ class Telling:
             asset: Whose run.
             pins: What it reads, by inlet.
             highs: By inlet the watermark up to which it has read.
-            checked: Whether the run came to its end, so that what must hold of its inlets held.
+            checked: Whether the run came to its end, so that what must hold of its inlets held; then the columns of
+                these are told, too.
         """
         found = []
         for name, pin in pins.items():
@@ -167,7 +168,8 @@ class Telling:
             if inlet is None or source is None or inlet.waits_only:
                 continue
             condition = was_read(inlet, self.project.as_read(asset, name), pin, high=(highs or {}).get(name))
-            facets = {**self._dataset_facets(source), **self._at_version(source, pin.version)}
+            facets = {**self._dataset_facets(source), **_version(pin.version)}
+            facets |= self._schema(source, pin.version) if checked else {}
             more = _subset("InputSubsetInputDatasetFacet", "inputCondition", condition)
             if checked and (held := assertions_facet(inlet.rules)) is not None:
                 more["dataQualityAssertions"] = held
@@ -192,7 +194,7 @@ class Telling:
         asset = self.project.assets.get(entry.asset)
         if asset is None:
             return None
-        facets = {**self._dataset_facets(asset), **self._at_version(asset, entry.version)}
+        facets = {**self._dataset_facets(asset), **_version(entry.version), **self._schema(asset, entry.version)}
         facets |= self._column_lineage(asset, made_by.pins)
         if change := _lifecycle(entry, made_by, before, asset.write):
             facets["lifecycleStateChange"] = lifecycle_facet(change)
@@ -230,13 +232,9 @@ class Telling:
                 facets["symlinks"] = symlinks_facet([other], "URI")
         return facets
 
-    def _at_version(self, asset: AssetSpec, version: int | None) -> Facets:
-        facets: Facets = {}
-        if version is not None:
-            facets["version"] = facet("DatasetVersionDatasetFacet", datasetVersion=str(version))
-        if columns := self.schemas(asset, version):
-            facets["schema"] = schema_facet(columns)
-        return facets
+    def _schema(self, asset: AssetSpec, version: int | None) -> Facets:
+        columns = self.schemas(asset, version)
+        return {"schema": schema_facet(columns)} if columns else {}
 
     def _column_lineage(self, asset: AssetSpec, pins: Mapping[str, Pin]) -> Facets:
         """What the columns are made of, by the query and the columns of what it read; each is looked into once."""
@@ -266,6 +264,11 @@ class Telling:
 
     def _clear(self, text: str) -> str:
         return redact(text, variables=self.project.variables)
+
+
+def _version(version: int | None) -> Facets:
+    """The version of a Delta table."""
+    return {} if version is None else {"version": facet("DatasetVersionDatasetFacet", datasetVersion=str(version))}
 
 
 def _with_partition(columns: Columns, source: AssetSpec) -> tuple[str, ...]:
