@@ -43,7 +43,9 @@ SCRIPTS = (
 """The site's own scripts, in the order in which they build on one another."""
 
 _MADE_BY = '<meta name="generator" content="sparkassets report">'
-_DATA = re.compile(rb'data-folder="([0-9a-f]{16})"')
+_OURS = re.compile(r"[0-9a-f]{16}")
+TRIES = 3
+"""How often a site is written whose files others remove as they write theirs."""
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _TRANSLATED = str.maketrans(_UNSAFE)
 
@@ -79,7 +81,8 @@ def write_site(report: Report, place: str) -> Written:
 def _before(folder: Folder, place: str) -> bytes | None:
     """The page that is there."""
     page = folder.read(INDEX)
-    if page is None and folder.names() <= {"static", "data"}:  # of one that never came to its end
+    others = {name for name in folder.names() if not name.startswith(f".{INDEX}.")} - {"static", "data"}
+    if page is None and not others:  # nothing, or what is left of one that never came to its end
         return None
     if page is None or _MADE_BY.encode() not in page:
         hint = "give a folder that does not exist yet, or one that a report was written to"
@@ -88,19 +91,21 @@ def _before(folder: Folder, place: str) -> bytes | None:
 
 
 def _write(folder: Folder, report: Report, *, place: str, before: bytes | None) -> Written:
-    static, data = dict(_static()), _data(report)
-    shown = _DATA.search(before or b"")
-    kept = shown[1].decode() if shown is not None else ""
+    data = _data(report)
     name = _digest(data.values())
-    site = {**static, **{f"data/{name}/{file}": content for file, content in data.items()}}
-    for file, content in site.items():
-        if file.startswith("data/") or before is None or file.encode() not in before:
+    site = {**dict(_static()), **{f"data/{name}/{file}": content for file, content in data.items()}}
+    index = _page(report, scripts=[file for file in site if file.startswith("static/")], data=name).encode()
+    named = index + (before or b"")
+    for _ in range(TRIES):
+        for file, content in site.items():
             folder.write(file, content)
-    index = _page(report, scripts=[*static], data=name).encode()
-    folder.write(INDEX, index)
-    for old in folder.folders("data"):
-        if old not in (name, kept) and re.fullmatch(r"[0-9a-f]{16}", old):
-            folder.remove(f"data/{old}")
+        folder.write(INDEX, index)
+        for above in ("data", "static"):
+            for old in folder.folders(above):
+                if _OURS.fullmatch(old) and old.encode() not in named:
+                    folder.remove(f"{above}/{old}")
+        if {*folder.folders("data"), *folder.folders("static")} >= {file.split("/")[1] for file in site}:
+            break  # else somebody else who wrote here meanwhile took it for what is left of an older one
     sizes = [len(index), *map(len, site.values())]
     return Written(f"{place.rstrip('/')}/{INDEX}", len(sizes), sum(sizes))
 

@@ -208,3 +208,29 @@ def test_what_is_not_ours_is_as_its_authors_published_it():
     digest = hashlib.sha256((vendor / "dagre.min.js").read_bytes()).hexdigest()
     assert digest == "7f751ea7f1695a56c55845e4415b8ce7d65620b10a15bf1ea806f70af10f97f2"
     assert "Permission is hereby granted" in (vendor / "dagre.LICENSE.txt").read_text()
+
+
+def test_whoever_writes_beside_it_takes_nothing_away(place, monkeypatch):
+    where, folder = place
+    kind = type(open_folder(where))
+    write, once = kind.write, []
+
+    def beside(self, name, content):
+        if name == "index.html" and not once:
+            once.append(name)
+            write_site(small(2), where)  # which removes what the page does not name yet
+        write(self, name, content)
+
+    monkeypatch.setattr(kind, "write", beside)
+    write_site(small(1), where)
+    assert (folder / "data" / shown(folder) / "index.js").read_text().count('"n":1') == 1
+
+
+def test_what_an_older_version_laid_it_out_with_goes_with_its_data(place):
+    where, folder = place
+    for version in ("0" * 16, "1" * 16):
+        (folder / "static" / version).mkdir(parents=True)
+        (folder / "static" / version / "report.js").write_text("")
+    (folder / ".index.html.0123abcd").write_text("")
+    write_site(small(1), where)
+    assert len({name.split("/")[1] for name in names(folder) if name.startswith("static/")}) == 1
