@@ -44,6 +44,7 @@ def assets() -> Sequence[AssetSpec]:
         description="Mean delay of each day and airport",
         owner="ops@example.com",
         columns={"day": "DATE", "origin": "STRING", "mean_delay": "DOUBLE"},
+        private=frozenset({"origin"}),
     )
     trailing = InletSpec("daily_delays", "", WindowMapping.trailing(Duration.parse("7d")))
     made = [

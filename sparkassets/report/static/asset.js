@@ -219,7 +219,7 @@ function definitionTab(row, page) {
       page.code.text && section(page.code.kind === "sql" ? "SQL" : "Function", page.code.place && h("span", { class: "mono quiet" }, page.code.place), h("pre", { class: "code", tabindex: "0" }, page.code.kind === "sql" ? highlighted(page.code.text) : page.code.text)),
       section("Columns", null, table([
         { title: "Column", cell: ([name]) => h("span", { class: "mono" }, name) },
-        { title: "Type", cell: ([, type]) => h("span", { class: "mono quiet" }, type) },
+        { title: "Type", cell: ([, type, isPrivate]) => [h("span", { class: "mono quiet" }, type), isPrivate && quiet(" private: no value of it is shown")] },
       ], page.columns, { none: "Its columns are not declared." })),
       section("Versions of its code", null, page.versions.length ? h("ol", { class: "versions" }, page.versions.map((each) => h("li", null,
         h("p", null, h("b", { class: "mono" }, each.definition), " ", each.current ? badge("current", "now") : "", " ", each.run ? [quiet("last run "), runLink(each.run), " "] : "", each.at ? moment(each.at) : ""),

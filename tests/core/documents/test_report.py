@@ -15,6 +15,8 @@ from sparkassets.core.journal.lineage import lineage
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.status import asset_status, grid
+from sparkassets.core.spec.model import InletSpec, ReadAfter
+from sparkassets.core.writes import Append
 from tests.builders import Story, asset, days, partitioned, project, source
 from tests.report.demo import MARKUP, SECRET, past, story
 
@@ -252,3 +254,18 @@ def test_what_is_expected_and_not_there_is_late(report):
     rows = {row["name"]: row for row in report.index["assets"]}
     assert rows["delays_7d"]["late"] == "2025-03-10 was to be there by 2025-03-11T12:00Z"
     assert {name for name, row in rows.items() if "late" in row} == {"delays_7d"}
+
+
+def test_no_value_of_a_private_column_is_told():
+    people = source("people", by=None, private=frozenset({"Mail"}))
+    read = InletSpec("people", "", None, read=ReadAfter("mail"))
+    told = Story(project(people, asset("letters", read, by=None, write=Append())))
+    told.observed("people", version=1)
+    (run,) = told.plan().runs
+    told.succeed("letters", told.claim(run), watermarks={"people": "zoe@example.com"})
+    context = told.context()
+    report = report_of(context, plan(context), past(told))
+    page = next(page for page in report.assets if page["name"] == "letters")
+    assert page["watermarks"] == [["people", "read up to mail •••"]]
+    assert "zoe@example.com" not in json.dumps([report.index, report.past, list(report.assets)])
+    assert "•••" in json.dumps(page["why"], ensure_ascii=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.definitions.differences import difference
@@ -23,6 +24,7 @@ from sparkassets.core.planner.preview import preview
 from sparkassets.core.planner.redefined import own_id, there_of
 from sparkassets.core.planner.watermarks import watermarks
 from sparkassets.core.spec.model import AssetSpec, InletSpec, PythonBody, ReadAfter, ReadChanges, SqlBody
+from sparkassets.core.validations import MASKED
 
 NEXT_RUNS = 8
 """Coming runs that are told."""
@@ -54,6 +56,8 @@ def asset_document(
         most: How many of its slices are shown, about.
     """
     there = context.state.dataset(asset.uri).coverage
+    read = watermarks(context, asset)
+    private = {each.high: MASKED for each in read if each.high and _is_private(context.asset(each.inlet), each.column)}
     document = {
         "name": asset.name,
         **_said(asset, context),
@@ -61,9 +65,9 @@ def asset_document(
         "inlets": [_inlet(context, asset, inlet) for inlet in asset.inlets.values()],
         "code": _code(asset),
         "versions": [*_versions(context, asset)],
-        "watermarks": [[each.inlet, each.text] for each in watermarks(context, asset)],
+        "watermarks": [[each.inlet, replace(each, high=private.get(each.high or "", each.high)).text] for each in read],
         "validations": validations_document(context, asset, past),
-        "why": _node(explained(context, found, asset), [MOST_NODES]),
+        "why": _node(explained(context, found, asset), [MOST_NODES], private),
         "up": links.up(asset, there),
         "down": links.down(asset, there),
         "slices": None,
@@ -102,8 +106,13 @@ def _said(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
         "description": short(asset.description),
         "facts": [[name, value] for name, value in facts.items() if value],
         "extra": [[str(name), short(str(value))] for name, value in list(asset.extra.items())[:40]],
-        "columns": [[name, kind] for name, kind in asset.columns.items()],
+        "columns": [[name, kind, _is_private(asset, name)] for name, kind in asset.columns.items()],
     }
+
+
+def _is_private(asset: AssetSpec, column: str | None) -> bool:
+    """Whether nobody is to see the values of a column; Spark's names know no case."""
+    return column is not None and column.lower() in {name.lower() for name in asset.private}
 
 
 def _when(context: PlanningContext, moment: int | None) -> str:
@@ -199,11 +208,13 @@ def _there(parts: PartitionSet, asset: AssetSpec) -> str:
     return "all of it" if parts == EVERYTHING else named(parts, asset)
 
 
-def _node(node: Node, left: list[int]) -> dict[str, Any]:
-    """A line of an explanation and what is below it, as long as lines are ``left``."""
+def _node(node: Node, left: list[int], private: Mapping[str, str]) -> dict[str, Any]:
+    """A line of an explanation and what is below it, as long as lines are ``left``; ``private`` ones are hidden."""
     told: dict[str, Any] = {"text": short(node.text)}
+    for value, shown in private.items():
+        told["text"] = told["text"].replace(value, shown)
     left[0] -= 1
     if node.holds is not None:
         told["holds"] = node.holds
-    below = [_node(child, left) for child in node.children if left[0] > 0]
+    below = [_node(child, left, private) for child in node.children if left[0] > 0]
     return {**told, "below": below} if below else told
