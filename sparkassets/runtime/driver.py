@@ -26,6 +26,7 @@ from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.context import PlanningContext, Told, Weigh
 from sparkassets.core.planner.lateness import Lateness
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.withheld import judge_of
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -328,8 +329,9 @@ class Driver:
 
     def _entry(self, run: PlannedRun, state: State) -> ClaimEntry:
         asset = self.project.assets[run.asset]
+        request = with_files(knowing(self.project, state), state, run.request)
         return ClaimEntry(
-            request=with_files(knowing(self.project, state), state, run.request),
+            request=replace(request, judge=judge_of(self.project, asset) if asset.rules or asset.outlets else ""),
             run=self.ids.run_id(run.asset, self.clock.now()),
             lease_seconds=asset.lease_seconds,
             invocation=self.identity.invocation,

@@ -19,7 +19,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.results import Summary
-from sparkassets.core.spec.model import Schedule
+from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.validations import Change, Counted, Judgement, NotNull, RowCount, Rule, Verdict
 from sparkassets.errors import InputError
 from sparkassets.runtime.work import Backfill, Tick
@@ -323,3 +323,44 @@ def test_lineage_goes_past_what_was_withheld():
     run(w)
     origins = Tracing(w.project, w.adapters()).lineage("a", "2025-01-02").origins
     assert [origin.run for origin in origins] == ["a-1"]
+
+
+def test_what_an_asset_without_partitions_is_compared_with_tries_it_again():
+    made = asset("a", "s", InletSpec("d", "", None, on_update="ignore"), by=None, retries=0, rules=(RULE,))
+    w = World(project(source("s", by=None), source("d", by=None), made, asset("b", "a", by=None)), MemoryStore())
+    w.tell("s")
+    w.tell("d")
+    w.engine.judged["a"] = bad(EVERYTHING)
+    run(w)
+    assert not planned(w).runs
+    w.tell("d")
+    assert [(each.asset, each.reason) for each in run(w).runs] == [("a", "withheld before, by what was updated since")]
+    assert not planned(w).runs
+    del w.engine.judged["a"]
+    w.tell("d")
+    assert [result.asset for result in run(w).runs] == ["a", "b"]
+    w.tell("d")
+    assert not run(w).runs
+
+
+@pytest.mark.parametrize("of_outlet", [False, True])
+def test_rules_that_are_others_try_it_again_once(of_outlet):
+    """A rule is taken back, or another checkout of the project comes and goes."""
+    made, *written = multi(asset("m", "s", retries=0), "x", "y")
+
+    def judged_by(*rules: Rule):
+        if of_outlet:
+            return project(source("s"), made, replace(written[0], rules=rules), written[1])
+        return project(source("s"), asset("m", "s", retries=0, rules=rules))
+
+    other, table = replace(RULE, severity="warn", name="other"), "x" if of_outlet else "m"
+    w = World(judged_by(RULE), MemoryStore())
+    w.tell("s", "2025-01-01", "2025-01-02")
+    w.engine.judged[table] = bad(SECOND)
+    run(w)
+    for rules, often in (((RULE,), 1), ((other,), 2), ((RULE,), 2), ((other,), 2), ((other, RULE), 3)):
+        w.project = judged_by(*rules)
+        run(w)
+        assert not planned(w).runs
+        assert len(w.engine.data(table)) == often
+    assert state(w, "m").coverage == FIRST

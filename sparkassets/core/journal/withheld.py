@@ -32,7 +32,7 @@ class Withheld:
         seq: Number of the entry that tells it.
         at: When that was recorded, Unix seconds.
         caused: Those of the blocks that have a new cause since, so that they are tried again.
-        judges: The definitions by which the same data was judged, in their order.
+        judges: By what code and which rules the same data was judged, in their order.
         verdicts: Of the rules that failed.
         interval: Data interval of the run, Unix seconds.
         invocation: Of the driver that claimed it.

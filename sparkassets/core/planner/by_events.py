@@ -53,7 +53,8 @@ def _resting(case: Case, found: Waiting) -> Course:
 def _tried_again(case: Case, found: Held) -> Candidate:
     """A run of what was withheld, as somebody accepted it, or its rules or its code changed; it uses up nothing."""
     said = [mark.text for mark in case.state.marks if mark.kind == "accept"]
-    reason = said[0] if found.accepted and said else "withheld by other rules or code"
+    rejudged = "withheld by other rules or code" if found.rejudged else "withheld before, by what was updated since"
+    reason = said[0] if found.accepted and said else rejudged
     now = case.context.now
     return Candidate(
         EVERYTHING,

@@ -10,9 +10,9 @@ from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.redefined import own_id
 from sparkassets.core.planner.wording import labels
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.validations import digest_of
 from sparkassets.frozen import frozen
 
 
@@ -47,7 +47,7 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
     """What is withheld of the asset, of the partitions that it has now and that are wanted."""
     if not state.withheld:
         return NONE
-    own, definition, accepted = _own(context, asset), own_id(asset), state.accepted
+    own, definition, accepted = _own(context, asset), judge_of(context.project, asset), state.accepted
     resting = [(each, own(each.resting(definition) - accepted)) for each in state.withheld]
     judged = PartitionSet.union(each.resting(definition) for each in state.withheld)
     caused = PartitionSet.union(each.caused for each in state.withheld)
@@ -59,6 +59,11 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
         rejudged=own(there - judged - caused),
         records=tuple((each, parts) for each, parts in resting if parts),
     )
+
+
+def judge_of(project: ProjectSpec, asset: AssetSpec) -> str:
+    """What tells the code and the rules by which an asset's runs are judged, those of its outlets with them."""
+    return "".join([asset.judged_by, *(digest_of(project.assets[name].rules) for name in asset.outlets)])
 
 
 def _own(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet], PartitionSet]:

@@ -33,6 +33,7 @@ class RunRequest:
         slot: Whose chain of claims it goes into; that of the asset is 0, runs side by side have one each.
         definition: What it is computed by; empty where nobody said.
         restores: The run whose iteration it makes the newest again, instead of computing any.
+        judge: What tells the code and the rules by which it is judged; empty where ``definition`` does.
         accepted: Those of the blocks that somebody wants published although their validations fail.
     """
 
@@ -52,6 +53,7 @@ class RunRequest:
     slot: int = 0
     definition: str = ""
     restores: str = ""
+    judge: str = ""
     accepted: PartitionSet = NOTHING
 
 

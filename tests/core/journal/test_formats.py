@@ -132,7 +132,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
                     for inlet, pin in request["pins"].items()
                 }
             ]
-            for told in [{"pins": pins, "slot": 0, "definition": "", "restores": "", "accepted": []}]
+            for told in [{"pins": pins, "slot": 0, "definition": "", "restores": "", "judge": "", "accepted": []}]
         ]
         assets[name] = {
             **known,

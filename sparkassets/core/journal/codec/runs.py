@@ -48,6 +48,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "gaps": parts_to(request.gaps),
         **({"slot": request.slot} if request.slot else {}),
         **({"restores": request.restores} if request.restores else {}),
+        **({"judge": request.judge} if request.judge else {}),
         **({"accepted": parts_to(request.accepted)} if request.accepted else {}),
         "reason": request.reason,
         "definition": request.definition,
@@ -81,6 +82,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         slot=body.get("slot", 0),
         definition=body.get("definition", ""),
         restores=body.get("restores", ""),
+        judge=body.get("judge", ""),
         accepted=parts_from(body["accepted"]) if "accepted" in body else NOTHING,
     )
     return ClaimEntry(

@@ -167,6 +167,7 @@ def mark_stale(
     """
     asset = work.assets[name]
     if not asset.spec.partitioning.is_partitioned:
+        withheld.compared(work, name, inlet)
         return  # an asset without partitions compares the dataset's number with what it consumed
     computed = asset.coverage | asset.claimed
     affected = computed

@@ -9,6 +9,7 @@ from sparkassets.core.instants import unix
 from sparkassets.core.journal import withheld
 from sparkassets.core.journal.entries import ClaimEntry, Numbered, SuccessEntry
 from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.specs import FoldInlet
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld import Records, Withheld
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
@@ -27,7 +28,7 @@ def after_success(
         seq=numbered.seq,
         at=unix(numbered.at),
         caused=PartitionSet.union(_meanwhile(work, asset, entry)) & entry.withheld,
-        judges=(entry.definition,),
+        judges=((claim.request.judge if claim is not None else "") or entry.definition,),
         verdicts=tuple(each for each in entry.verdicts if each.outcome == "withheld"),
         interval=entry.interval,
         invocation=claim.invocation if claim is not None else "",
@@ -37,14 +38,15 @@ def after_success(
 
 def _meanwhile(work: Workspace, asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
     """What came for the blocks of a run since it was claimed; which blocks, as far as that is known."""
-    if not asset.spec.partitioning.is_partitioned:
-        return  # what came is not used, so that it runs
-    yield asset.redone_since(entry.token)
-    yield from (marks.since(entry.token).parts() for marks in asset.stale.values())
     ignored = {inlet.uri for inlet in asset.spec.inlets if inlet.on_update == "ignore"}
-    for uri in (*ignored, *_unread(asset)):
-        if work.newest(uri) > entry.token:
-            yield EVERYTHING
+    if not asset.spec.partitioning.is_partitioned:
+        uris = ignored if asset.spec.named else set[str]()  # what else came is not used, so that it runs
+    else:
+        uris = ignored.union(_unread(asset))
+        yield asset.redone_since(entry.token)
+        yield from (marks.since(entry.token).parts() for marks in asset.stale.values())
+    if any(work.newest(uri) > entry.token for uri in uris):
+        yield EVERYTHING
 
 
 def _unread(asset: AssetState) -> Iterator[str]:
@@ -58,6 +60,16 @@ def updated(work: Workspace, name: str, blocks: PartitionSet) -> None:
     asset = work.assets[name]
     if asset.withheld:
         work.assets[name] = replace(asset, withheld=withheld.caused(asset.withheld, blocks))
+
+
+def compared(work: Workspace, name: str, inlet: FoldInlet) -> None:
+    """An inlet was updated whose updates do not run an asset without partitions: what is withheld is tried again.
+
+    One that runs by times alone is tried at the next.
+    """
+    asset = work.assets[name]
+    if asset.withheld and asset.spec.named and inlet.on_update == "ignore":
+        work.assets[name] = replace(asset, withheld=withheld.caused(asset.withheld, EVERYTHING))
 
 
 def announced(work: Workspace, uri: str) -> None:
