@@ -7,14 +7,15 @@ between they tell themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.entries import FailureEntry, LateEntry, Numbered, SuccessEntry
-from sparkassets.core.journal.state import AssetState, FailedBlocks
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld import told
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.wording import labels
 from sparkassets.core.spec.model import AssetSpec, NotifyOn, ProjectSpec
 from sparkassets.frozen import frozen
@@ -43,17 +44,32 @@ class Notice:
     owner: str = ""
 
 
+@frozen
+class _Trouble:
+    """Blocks that failed, or that are withheld; ``token`` is that of the run."""
+
+    kind: NotifyOn
+    blocks: PartitionSet
+    token: int
+    run: str
+    text: str
+
+
+_OVER: Final[Mapping[NotifyOn, str]] = {"failure": "computed again", "withheld": "published"}
+"""How people are told that it is over."""
+
+
 @dataclass(slots=True, eq=False)
 class _Followed:
     """One asset through the commits of an invocation.
 
     Attributes:
-        before: What had failed before, and what others recorded in between.
-        after: What has failed by now.
+        before: What was wrong before, and what others recorded in between.
+        after: What is wrong by now.
     """
 
-    before: list[FailedBlocks]
-    after: tuple[FailedBlocks, ...]
+    before: list[_Trouble]
+    after: tuple[_Trouble, ...]
     ran: bool = False
     late: LateEntry | None = None
     hints: dict[str, str] = field(default_factory=dict)
@@ -74,12 +90,12 @@ class Following:
         self, entries: Sequence[Numbered], *, before: Mapping[str, AssetState], after: Mapping[str, AssetState]
     ) -> None:
         """Takes in a commit: its entries, and the assets that they are about as they were and as they are."""
-        told = [each.entry for each in entries if isinstance(each.entry, SuccessEntry | FailureEntry | LateEntry)]
-        self.is_run |= bool(told)
+        ends = [each.entry for each in entries if isinstance(each.entry, SuccessEntry | FailureEntry | LateEntry)]
+        self.is_run |= bool(ends)
         for name in dict.fromkeys(each.entry.asset for each in entries if hasattr(each.entry, "asset")):
             if name is not None and name in after:
-                self._follow(name, before[name].failed if name in before else (), after[name].failed)
-        for entry in told:
+                self._follow(name, _troubles(before[name]) if name in before else (), _troubles(after[name]))
+        for entry in ends:
             known = self._assets[entry.asset]
             match entry:
                 case SuccessEntry():
@@ -89,33 +105,46 @@ class Following:
                 case LateEntry():
                     known.late = entry
 
-    def _follow(self, name: str, before: tuple[FailedBlocks, ...], after: tuple[FailedBlocks, ...]) -> None:
+    def _follow(self, name: str, before: tuple[_Trouble, ...], after: tuple[_Trouble, ...]) -> None:
         known = self._assets.get(name)
         if known is None:
             self._assets[name] = _Followed(list(before), after)
             return
-        ours = {item.token for item in known.after}
-        known.before += [item for item in before if item.token not in ours]
+        ours = {(item.kind, item.token) for item in known.after}
+        known.before += [item for item in before if (item.kind, item.token) not in ours]
         known.after = after
 
     def notices(self, project: ProjectSpec) -> list[Notice]:
         """What is to be told of it all, in the order of the project; nothing of what is no asset any more."""
         found = ((asset, self._assets.get(name)) for name, asset in project.assets.items())
-        return [each for asset, known in found if known is not None for each in _notices(asset, known)]
+        return [
+            each for asset, known in found if known is not None and not asset.maker for each in _notices(asset, known)
+        ]
+
+
+def _troubles(state: AssetState) -> tuple[_Trouble, ...]:
+    """What is wrong with an asset, as the journal has it."""
+    failed = (_Trouble("failure", each.blocks, each.token, each.run, each.error) for each in state.failed)
+    held = (_Trouble("withheld", each.blocks, each.token, each.run, told(each.verdicts)) for each in state.withheld)
+    return (*failed, *held)
 
 
 def _notices(asset: AssetSpec, known: _Followed) -> Iterator[Notice]:
     for item in known.after:
-        new = item.blocks - PartitionSet.union(each.blocks for each in known.before if _alike(each, item))
+        new = item.blocks - _union(each for each in known.before if _alike(each, item))
         if new:
-            which = labels(new, asset.partitioning)
-            yield Notice("failure", asset.name, which, item.error, known.hints.get(item.run, ""), item.run, asset.owner)
-    before = PartitionSet.union(item.blocks for item in known.before)
-    over = before - PartitionSet.union(item.blocks for item in known.after) if known.ran else NOTHING
-    if over:
-        yield Notice("recovery", asset.name, labels(over, asset.partitioning), "computed again", owner=asset.owner)
+            hint, which = known.hints.get(item.run, ""), labels(new, asset.partitioning)
+            yield Notice(item.kind, asset.name, which, item.text, hint, item.run, asset.owner)
+    wrong = _union(known.after)
+    for kind, text in _OVER.items() if known.ran else ():
+        if over := _union(each for each in known.before if each.kind == kind) - wrong:
+            yield Notice("recovery", asset.name, labels(over, asset.partitioning), text, owner=asset.owner)
     if known.late is not None and asset.expect is not None:
         yield _of_late(asset, known.late)
+
+
+def _union(troubles: Iterable[_Trouble]) -> PartitionSet:
+    return PartitionSet.union(each.blocks for each in troubles)
 
 
 def _of_late(asset: AssetSpec, late: LateEntry) -> Notice:
@@ -125,6 +154,6 @@ def _of_late(asset: AssetSpec, late: LateEntry) -> Notice:
     return Notice("late", asset.name, which, f"expected by {by}", owner=asset.owner)
 
 
-def _alike(one: FailedBlocks, other: FailedBlocks) -> bool:
-    """Whether they failed of the same, but for numbers: ports, times and addresses are others every time."""
-    return _NUMBERS.sub("", one.error) == _NUMBERS.sub("", other.error)
+def _alike(one: _Trouble, other: _Trouble) -> bool:
+    """Whether they are of the same, but for numbers: ports, times and counts are others every time."""
+    return one.kind == other.kind and _NUMBERS.sub("", one.text) == _NUMBERS.sub("", other.text)

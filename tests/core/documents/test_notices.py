@@ -7,8 +7,10 @@ from sparkassets.core.documents.messages import Message, messages
 from sparkassets.core.documents.notices import Following, Notice
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, LateEntry, SuccessEntry
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import NotifyRule
+from sparkassets.core.validations import Verdict
 from tests.builders import Story, asset, project, source
 
 ALL = ("failure", "withheld", "late", "recovery")
@@ -30,13 +32,16 @@ class Told(Story):
         follower.commit(self.entries[start:], before=before.assets, after=self.state.assets)
         return seq
 
-    def tried(self, driver, name, key, *, error="", cause="error"):
+    def tried(self, driver, name, key, *, error="", cause="error", held=""):
         blocks = self.project.assets[name].partitioning.parse(key)
         run = f"{name}-{self.state.seq}"
         token = self.by(driver, ClaimEntry(RunRequest(name, "scheduled", blocks), run, 600, driver, "h"))
         if error:
             return self.by(driver, FailureEntry(name, run, token, blocks, cause, error, driver, hint="look"))
-        return self.by(driver, SuccessEntry(name, name, run, token, token, blocks))
+        withheld = self.project.assets[name].partitioning.parse(held) if held else NOTHING
+        verdict = Verdict("unique", "fail", "withheld", withheld, 9, 3)
+        judged = {"withheld": withheld, "verdicts": (verdict,)} if held else {}
+        return self.by(driver, SuccessEntry(name, name, run, token, token, blocks, **judged))
 
     def ends(self, driver):
         """What the driver tells at the end of its invocation."""
@@ -61,6 +66,21 @@ def test_a_failure_is_told_once_for_as_long_as_it_lasts_and_then_that_it_is_over
     told.tried("five", "a", "2025-01-01")
     told.tried("five", "a", "2025-01-03")
     assert told.ends("five") == [("recovery", "a", "2025-01-01, 2025-01-03", "computed again")]
+
+
+def test_what_is_withheld_is_told_once_and_that_it_is_published():
+    told = story()
+    told.tried("one", "a", "2025-01-01..2025-01-03", held="2025-01-02")
+    ((kind, name, key, text),) = told.ends("one")
+    assert (kind, name, key, "unique" in text) == ("withheld", "a", "2025-01-02", True)
+    told.tried("two", "a", "2025-01-02..2025-01-03", held="2025-01-02..2025-01-03")
+    assert [each[:3] for each in told.ends("two")] == [("withheld", "a", "2025-01-03")]
+    told.tried("three", "a", "2025-01-02", error="boom")
+    told.tried("three", "a", "2025-01-03")
+    assert [each[:3] for each in told.ends("three")] == [
+        ("failure", "a", "2025-01-02"),
+        ("recovery", "a", "2025-01-03"),
+    ]
 
 
 def test_what_is_made_good_within_an_invocation_or_was_not_tried_is_no_news():
