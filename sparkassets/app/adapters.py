@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from sparkassets.runtime.leases import Leases
     from sparkassets.runtime.progress import Explained
+    from sparkassets.runtime.watching import Watchers
 
 
 @frozen
@@ -44,6 +45,7 @@ class Adapters:
         feeds: Makes who tells whether changes are told.
         stored: Tells the columns of an asset's table as it is; None where they are not known.
         sinks: Are told what is committed to the journal.
+        watchers: Makes those that watch an invocation.
     """
 
     store: JournalStore
@@ -61,3 +63,4 @@ class Adapters:
     feeds: Callable[[], Feeds]
     stored: Callable[[AssetSpec], Sequence[str] | None]
     sinks: Sequence[Sink] = ()
+    watchers: Watchers = tuple

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sparkassets.ports import Engine, Outlets
     from sparkassets.runtime.driver import Driver
     from sparkassets.runtime.progress import Progress
+    from sparkassets.runtime.watching import Watcher
     from sparkassets.runtime.work import Work
 
 
@@ -34,6 +35,7 @@ class Driving(Looking):
         super().__init__(spec, adapters)
         self._driver: Driver | None = None
         self._computing: tuple[Engine, Outlets] | None = None
+        self._watchers: list[Watcher] = []
 
     def __enter__(self) -> Self:
         return self
@@ -46,6 +48,10 @@ class Driving(Looking):
         if self._computing is not None:
             self._computing[0].close()
             self._computing = None
+
+    def watch(self, watcher: Watcher) -> None:
+        """Has a watcher told of all invocations from here on."""
+        self._watchers.append(watcher)
 
     def run(
         self,
@@ -154,6 +160,7 @@ class Driving(Looking):
         from sparkassets.app.keys import summary_with_keys
         from sparkassets.runtime.driver import Driver, DriverIdentity
         from sparkassets.runtime.progress import RunFailedError, Silent
+        from sparkassets.runtime.watching import Watched
 
         for work in works:
             for name in work.select or ():
@@ -162,6 +169,7 @@ class Driving(Looking):
         self._volumes = self._feeds = None
         given.check_storage()  # links may have come since the project was loaded
         given.store.create(project=self.spec.name)
+        watched = Watched(progress or Silent(), [*given.watchers(), *self._watchers])
         driver = Driver(
             project=self.spec,
             ledger=self._ledger("run"),
@@ -172,7 +180,7 @@ class Driving(Looking):
             clock=given.clock,
             ids=given.ids,
             identity=DriverIdentity(given.process(), given.ids.invocation_id()),
-            progress=progress or Silent(),
+            progress=watched,
             explain_failure=given.explain_failure,
             at=fixed,
             weigh=self._weigh,
@@ -181,8 +189,9 @@ class Driving(Looking):
         )
         self._driver = driver
         try:
-            with self._telling():
-                summary = summary_with_keys(driver.run(works), self.spec)
+            with self._telling(), watched.invocation() as ending:
+                summary = ending.summary = summary_with_keys(driver.run(works), self.spec)
+                ending.state = driver.ledger.state
         finally:
             self._driver = None
         if check and summary.failures:

@@ -53,6 +53,26 @@ class History(Opened):
 
         return newest(lambda limit: self.history(kinds=RUN_KINDS, asset=maker or asset, last=limit), parse, last=last)
 
+    def run_of(self, run: str) -> tuple[RunRecord, str]:
+        """One run, and what its driver was called: host and process.
+
+        Raises:
+            InputError: The journal knows no such run.
+        """
+        from sparkassets.core.journal.runs import RUN_KINDS, of_entries
+        from sparkassets.errors import InputError
+
+        claims = self.history(kinds=("claim",), run=run, last=1)
+        if not claims:
+            hint = "`sparkassets runs` lists them"
+            raise InputError(f"no run {run!r} in project {self.spec.name!r}", hint=hint)
+        gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
+        name = claims[0].asset if claims[0].asset in self.spec.assets else None
+        store = self._adapters.store
+        rows = store.history(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1)
+        found = next(each for each in of_entries(map(from_row, rows), gone) if each.run == run)
+        return with_keys(found, self.spec), claims[0].driver
+
     def history(
         self,
         *,

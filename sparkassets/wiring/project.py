@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from sparkassets.ports import Engine, Feeds, Outlets, Sink, Volumes
     from sparkassets.runtime.progress import Explained
+    from sparkassets.runtime.watching import Watcher
 
 
 class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting, Reporting):
@@ -103,6 +104,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         volumes=_volumes,
         feeds=_feeds,
         stored=_stored,
+        watchers=partial(_watchers, spec),
         sinks=(*sinks, *followers(spec, os.environ if env is None else env)),
     )
 
@@ -131,6 +133,12 @@ def _stored(asset: AssetSpec) -> Sequence[str] | None:
 
     is_table = asset.source is None or asset.source.kind == "delta"
     return newest_columns(asset.storage.path) if is_table and asset.storage is not None else None
+
+
+def _watchers(spec: ProjectSpec) -> Sequence[Watcher]:
+    from sparkassets.wiring.watching import watchers
+
+    return tuple(watchers(spec))
 
 
 def _explained(spec: ProjectSpec, run: str, error: BaseException) -> Explained:

@@ -1,13 +1,15 @@
 """The logs of failures: all that a person needs, in a folder that does not grow."""
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sparkassets.emit.run_logs import LOG_CHARACTERS, LOGS_KEPT, make_room
 from sparkassets.errors import RunError
-from sparkassets.wiring.failures import LOG_CHARACTERS, LOGS_KEPT, explain_failure
+from sparkassets.wiring.failures import explain_failure
 from tests.builders import project
 
 
@@ -49,9 +51,11 @@ def test_whatever_the_error_is_it_is_told(tmp_path, error, text):
 def test_the_newest_logs_are_kept_and_nothing_else_is_touched(tmp_path):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs/notes.txt").write_text("mine")
+    now = time.time()
     for number in range(LOGS_KEPT + 20):
         told = explain_failure(replace(project(), state=str(tmp_path)), f"daily-{number:04}", RunError("boom"))
-        os.utime(told.details, (number, number))
+        os.utime(told.details, (now - 5_000 + number, now - 5_000 + number))
+    make_room(tmp_path / "logs")
     logs = sorted(path.name for path in (tmp_path / "logs").glob("*.log"))
     assert len(logs) == LOGS_KEPT
     assert (logs[0], logs[-1]) == ("daily-0020.log", f"daily-{LOGS_KEPT + 19:04}.log")

@@ -26,10 +26,12 @@ from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.runs import run_document
 from sparkassets.core.instants import instant
 from sparkassets.core.journal.runs import RunStatus
+from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.runs import RunRecord
     from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.wiring import Project
 
 COLUMNS = [
     Column("started", spare=True),
@@ -43,18 +45,26 @@ COLUMNS = [
 
 
 @click.command("runs")
+@click.argument("name", required=False, metavar="[RUN]")
 @project_option
+@click.option("--log", is_flag=True, help="Of RUN, print what it printed and logged, and why it failed.")
 @click.option("--asset", type=AssetName(), metavar="ASSET", help="Only runs of this asset.")
 @click.option("--status", type=click.Choice(get_args(RunStatus)), help="Only runs that ended so.")
 @last_option(20)
 @json_option
-def command(folder: Path, asset: str | None, status: RunStatus | None, last: int, as_json: bool) -> int:
-    """List runs, the newest last.
+def command(
+    name: str | None, folder: Path, log: bool, asset: str | None, status: RunStatus | None, last: int, as_json: bool
+) -> int:
+    """List runs, the newest last; or RUN alone.
 
     A run whose driver is gone, or whose work another run settled, is `lost`: nothing of it is in the target.
     """
+    if log and name is None:
+        raise InputError("--log is about one run", hint="sparkassets runs RUN --log; `sparkassets runs` lists them")
     project = open_project(folder)
-    runs = project.runs(asset=asset, status=status, last=last)
+    if log and name is not None:
+        return _print_log(project, name, as_json=as_json)
+    runs = [project.run_of(name)[0]] if name is not None else project.runs(asset=asset, status=status, last=last)
     if as_json:
         print_json([run_document(run, project.spec) for run in runs])
         return 0
@@ -69,6 +79,26 @@ def command(folder: Path, asset: str | None, status: RunStatus | None, last: int
         if run.withheld:
             print_withheld(run.run, run, terminal)
     return 0
+
+
+def _print_log(project: Project, name: str, *, as_json: bool) -> int:
+    """Prints the log of a run; says on stderr why there is none."""
+    from sparkassets.wiring.watching import run_log
+
+    run, driver = project.run_of(name)
+    file = run_log(project.spec, name)
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
+    if as_json:
+        print_json({"run": name, "file": None if text is None else str(file), "log": text})
+    elif text is not None:
+        Terminal.of(sys.stdout).stream.write(text)
+    if text is None:
+        why = "it has said nothing yet" if run.status == "running" else "it said nothing, ran elsewhere, or is too old"
+        Terminal.of(sys.stderr).print(
+            f"there is no log of {name} on this host: {why} (it ran as {driver}; "
+            f"logs stay in {file.parent} of its host)"
+        )
+    return 0 if text is not None else 1
 
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
