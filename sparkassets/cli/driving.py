@@ -12,9 +12,11 @@ from signal import SIGINT
 from typing import TYPE_CHECKING
 
 from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import PLAINLY, Telling
 from sparkassets.cli.render import print_summary
-from sparkassets.cli.reporting import reporter
+from sparkassets.cli.reporting import Reporter, reporter
 from sparkassets.cli.signals import InterruptedBySignalError, Stopper
+from sparkassets.cli.structured import Events, structured
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
@@ -25,6 +27,7 @@ from sparkassets.runtime.progress import Progress
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
+    from sparkassets.core.spec.model import ProjectSpec
     from sparkassets.wiring import Project
 
 RUNS_TOLD = 1000
@@ -37,7 +40,14 @@ Work = Callable[[Progress], Summary]
 """One invocation of the runtime, which tells how it goes."""
 
 
-def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float | None = None) -> int:
+def drive(
+    project: Project,
+    work: Work,
+    *,
+    as_json: bool,
+    every_seconds: float | None = None,
+    telling: Telling = PLAINLY,
+) -> int:
     """Does ``work``, tells how it went, and returns the exit code.
 
     Args:
@@ -46,14 +56,20 @@ def drive(project: Project, work: Work, *, as_json: bool, every_seconds: float |
         as_json: The summary is one document on stdout; else a table on stderr, as stdout is for what people's own
             functions print.
         every_seconds: Does it again and again, with this pause between, until a signal comes.
+        telling: How it is told besides.
     """
+    if telling.metrics is not None:
+        from sparkassets.wiring.watching import metrics_to
+
+        project.watch(metrics_to(project.spec, telling.metrics))
     terminal = Terminal.of(sys.stderr)
     stopper = Stopper(project.stop)
     tally = Tally()
     with stdout_for_one_document() if as_json else nullcontext():
         try:
-            with stopper, project:
-                _ticks(project, work, stopper, terminal, tally, as_json=as_json, every_seconds=every_seconds)
+            with stopper, project, structured(project.spec, telling.style) as events:
+                told = Told(terminal, events, tables=not as_json)
+                _ticks(project, work, stopper, told, tally, every_seconds=every_seconds)
         except (InterruptedBySignalError, KeyboardInterrupt):
             stopper.signum = stopper.signum or SIGINT
             terminal.print("interrupted")
@@ -101,26 +117,43 @@ class Tally:
         return replace(last, runs=tuple(self.runs), waiting=waiting, interrupted=interrupted)
 
 
+@frozen
+class Told:
+    """Where it is told how ticks go.
+
+    Attributes:
+        events: Of programs; None where people are told.
+        tables: Whether people are told the summary.
+    """
+
+    terminal: Terminal
+    events: Events | None
+    tables: bool
+
+    def progress(self, project: ProjectSpec) -> Reporter:
+        """What one tick's progress is told."""
+        return self.events or reporter(project, self.terminal, SystemClock().now)
+
+    def over(self, summary: Summary, project: ProjectSpec, *, quiet: bool, loops: bool) -> None:
+        """A tick is over; one of a loop without news is told programs alone."""
+        if self.events is not None:
+            self.events.over(summary)
+        elif self.tables and not quiet:
+            if loops:
+                self.terminal.print(f"{zoned(SystemClock().now(), project.timezone, seconds=True)} tick")
+            print_summary(summary, project, self.terminal)
+
+
 def _ticks(
-    project: Project,
-    work: Work,
-    stopper: Stopper,
-    terminal: Terminal,
-    tally: Tally,
-    *,
-    as_json: bool,
-    every_seconds: float | None,
+    project: Project, work: Work, stopper: Stopper, told: Told, tally: Tally, *, every_seconds: float | None
 ) -> None:
     while True:
-        with reporter(project.spec, terminal, SystemClock().now) as progress:
+        with told.progress(project.spec) as progress:
             stopper.tell = progress.stopping
             summary = work(_Guarded(progress, stopper))
         quiet = tally.last is not None and not summary.runs and summary.ok  # without news a loop tells only once
         tally.add(summary)
-        if not as_json and not quiet:
-            if every_seconds is not None:
-                terminal.print(f"{zoned(SystemClock().now(), project.spec.timezone, seconds=True)} tick")
-            print_summary(summary, project.spec, terminal)
+        told.over(summary, project.spec, quiet=quiet, loops=every_seconds is not None)
         if every_seconds is None or summary.interrupted or summary.lost:
             return
         stopper.idle(every_seconds)

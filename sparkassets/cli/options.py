@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
 from sparkassets.cli.completing import Selection
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from sparkassets.wiring import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 """A function that is on its way to become a command."""
+
+Style = Literal["", "json", "text", "progress"]
+"""For people; logs as JSON or as text; or events of the progress alone, as JSON."""
 
 USUAL_FOLDERS = (Path("conf"), Path())
 """Where a project is without ``--project``: the first of these that holds one."""
@@ -67,6 +72,54 @@ partitions_option: Callable[[F], F] = click.option(
 over_budget_option: Callable[[F], F] = click.option(
     "--over-budget", is_flag=True, help="Also what is to cost more than the asset's `budget`."
 )
+
+
+@frozen
+class Telling:
+    """How an invocation is told, besides to people.
+
+    Attributes:
+        metrics: Where figures are written to.
+    """
+
+    style: Style = ""
+    metrics: Path | None = None
+
+
+PLAINLY = Telling()
+"""To people alone."""
+
+
+def telling_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Options of what runs, which the command gets as one `Telling`, by that name.
+
+    Raises:
+        InputError: Progress is to be told in two ways.
+    """
+
+    @wraps(command)
+    def told(*, log_format: str | None, json_progress: bool, metrics: Path | None, **rest: Any) -> int:  # noqa: ANN401
+        if log_format and json_progress:
+            raise InputError("--log-format and --json-progress both write to stderr; give one of them")
+        style: Style = "progress" if json_progress else "json" if log_format == "json" else "text"
+        return command(telling=Telling(style if log_format or json_progress else "", metrics), **rest)
+
+    for option in (
+        click.option(
+            "--metrics",
+            metavar="FILE",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="Write figures for Prometheus' textfile collector there, anew after each tick.",
+        ),
+        click.option("--json-progress", is_flag=True, help="Write a line of JSON to stderr for each event, not bars."),
+        click.option(
+            "--log-format",
+            type=click.Choice(["json", "text"]),
+            help="Write logs to stderr, not bars: yours too, a JSON object or a text a line.",
+        ),
+    ):
+        told = option(told)
+    return told
 
 
 def last_option(default: int) -> Callable[[F], F]:

@@ -154,7 +154,14 @@ def test_a_signal_that_finds_nothing_to_stop_ends_at_once(capfd):
     assert driven(made, as_json=True) == 143
     captured = capfd.readouterr()
     assert captured.err == "interrupted\n"
-    assert json.loads(captured.out) == {"runs": [], "waiting": [], "notes": [], "faults": [], "interrupted": True}
+    assert json.loads(captured.out) == {
+        "runs": [],
+        "waiting": [],
+        "notes": [],
+        "late": [],
+        "faults": [],
+        "interrupted": True,
+    }
 
 
 def test_what_a_dying_spark_says_after_a_signal_is_not_an_error_of_its_own(capfd):

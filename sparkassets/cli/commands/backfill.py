@@ -11,7 +11,14 @@ import click
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.driving import drive
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, over_budget_option, project_option
+from sparkassets.cli.options import (
+    Telling,
+    json_option,
+    open_project,
+    over_budget_option,
+    project_option,
+    telling_options,
+)
 from sparkassets.cli.render import print_downstream, print_plan
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.impact import downstream_document
@@ -60,6 +67,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")
 @over_budget_option
 @json_option
+@telling_options
 def command(
     folder: Path,
     asset: str,
@@ -67,6 +75,7 @@ def command(
     give_up: bool,
     dry_run: bool,
     over_budget: bool,
+    telling: Telling,
     as_json: bool,
     **asked: Any,  # noqa: ANN401  the fields of a request, by their names
 ) -> int:
@@ -95,6 +104,7 @@ def command(
             project,
             lambda progress: project.backfill(request, progress=progress, check=False, over_budget=over_budget),
             as_json=as_json,
+            telling=telling,
         )
     plan = project.plan_backfill(request, estimate=True, over_budget=over_budget)
     after = project.impact(plan) if request.downstream else None

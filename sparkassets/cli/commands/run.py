@@ -8,12 +8,14 @@ import click
 
 from sparkassets.cli.driving import drive
 from sparkassets.cli.options import (
+    Telling,
     at_option,
     json_option,
     open_project,
     over_budget_option,
     project_option,
     select_option,
+    telling_options,
 )
 from sparkassets.cli.selection import selected
 from sparkassets.core.instants import Duration
@@ -27,8 +29,15 @@ from sparkassets.errors import InputError
 @click.option("--loop", metavar="DURATION", help="Again after this pause (such as 60s or 5m), until interrupted.")
 @over_budget_option
 @json_option
+@telling_options
 def command(
-    folder: Path, at: str | None, select: tuple[str, ...], loop: str | None, over_budget: bool, as_json: bool
+    folder: Path,
+    at: str | None,
+    select: tuple[str, ...],
+    loop: str | None,
+    over_budget: bool,
+    telling: Telling,
+    as_json: bool,
 ) -> int:
     """Run what is due until nothing is.
 
@@ -43,6 +52,7 @@ def command(
         lambda progress: project.run(at=at, select=names, progress=progress, check=False, over_budget=over_budget),
         as_json=as_json,
         every_seconds=every_seconds,
+        telling=telling,
     )
 
 

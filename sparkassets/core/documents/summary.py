@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def summary_document(summary: Summary, project: ProjectSpec) -> dict[str, Any]:
     """How its runs ended, what still waits, and what could not be looked at."""
     return {
-        "runs": [_result(result, project) for result in summary.runs],
+        "runs": [result_document(result, project) for result in summary.runs],
         "waiting": [waiting_document(item, project) for item in summary.waiting],
         "notes": [note_document(note, project) for note in summary.notes],
         "late": [late_document(each, project) for each in summary.late],
@@ -26,7 +26,8 @@ def summary_document(summary: Summary, project: ProjectSpec) -> dict[str, Any]:
     }
 
 
-def _result(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
+def result_document(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
+    """How one run ended."""
     return {
         "asset": result.asset,
         "run": result.run,

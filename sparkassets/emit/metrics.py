@@ -1,0 +1,146 @@
+"""Figures of a project for Prometheus: a text file that its textfile collector reads, written whole after each tick.
+
+Gauges say how it is now, by the journal. Counters go on from what the file says, as a driver lives no longer than a
+tick; of two drivers that write the same file at one moment, one's counts are lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.state import AssetState, State
+    from sparkassets.core.planner.plan import Plan, PlannedRun
+    from sparkassets.core.results import RunResult, Summary
+    from sparkassets.core.spec.model import ProjectSpec
+
+RUNS: Final = "sparkassets_runs"
+SECONDS: Final = "sparkassets_run_seconds"
+TICKS: Final = "sparkassets_ticks"
+
+
+class Metrics:
+    """Watches invocations, and writes their figures to a file.
+
+    Args:
+        file: Ends with ``.prom`` where a collector is to find it.
+
+    Raises:
+        InputError: The client of Prometheus is not installed, or there is no such folder.
+    """
+
+    def __init__(self, project: ProjectSpec, file: Path, *, now: Callable[[], datetime]) -> None:
+        try:
+            import prometheus_client
+        except ImportError as error:
+            hint = "pip install 'sparkassets[metrics]'"
+            raise InputError("metrics need the client of Prometheus, which is not installed", hint=hint) from error
+        if not file.absolute().parent.is_dir():
+            raise InputError(f"there is no folder {str(file.absolute().parent)!r} to write metrics to")
+        self._client: Any = prometheus_client
+        self._project = project
+        self._file = file
+        self._now = now
+        self._began = 0.0
+
+    def began(self) -> None:
+        """The clock of the tick."""
+        self._began = time.monotonic()
+
+    def planned(self, plan: Plan) -> None:
+        """Nothing."""
+
+    def starting(self, what: str) -> None:
+        """Nothing."""
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        """Nothing."""
+
+    def finished(self, result: RunResult) -> None:
+        """Nothing."""
+
+    def ended(self, summary: Summary | None, state: State | None) -> None:
+        """Writes the file anew; one that was broken off leaves it as it is."""
+        if summary is None or state is None:
+            return
+        registry = self._client.CollectorRegistry()
+        self._count(registry, summary)
+        self._gauge(registry, summary, state)
+        self._client.write_to_textfile(str(self._file), registry)
+
+    def _count(self, registry: Any, summary: Summary) -> None:  # noqa: ANN401  of the client, which tells no types
+        runs: dict[tuple[str, str], float] = {}
+        seconds: dict[tuple[str, str], float] = {}
+        for run in summary.runs:
+            key = run.asset, run.status
+            runs[key], seconds[key] = runs.get(key, 0) + 1, seconds.get(key, 0.0) + run.seconds
+        before = _read(self._file)
+        for name, told, counts in (
+            (RUNS, "Runs that ended, by how they did.", runs),
+            (SECONDS, "What they took together, in seconds.", seconds),
+        ):
+            known = {key: value for (metric, key), value in before.items() if metric == f"{name}_total"}
+            counter = self._client.Counter(name, told, ("project", "asset", "status"), registry=registry)
+            for asset, status in sorted({*known, *counts}):
+                if asset in self._project.assets:
+                    total = known.get((asset, status), 0.0) + counts.get((asset, status), 0)
+                    counter.labels(self._project.name, asset, status).inc(total)
+        ticks = self._client.Counter(TICKS, "Ticks that were made.", ("project",), registry=registry)
+        ticks.labels(self._project.name).inc(before.get((f"{TICKS}_total", ("", "")), 0.0) + 1)
+
+    def _gauge(self, registry: Any, summary: Summary, state: State) -> None:  # noqa: ANN401
+        def gauge(name: str, told: str, *labels: str) -> Any:  # noqa: ANN401
+            return self._client.Gauge(f"sparkassets_{name}", told, ("project", *labels), registry=registry)
+
+        project = self._project.name
+        gauge("tick_seconds", "What the last tick took.").labels(project).set(time.monotonic() - self._began)
+        gauge("tick_timestamp_seconds", "When the last tick ended.").labels(project).set(self._now().timestamp())
+        last = gauge("last_success_timestamp_seconds", "When a run of it last succeeded.", "asset")
+        partitions = gauge("partitions", "Partitions by what is wrong with them.", "asset", "state")
+        for name, asset in self._project.assets.items():
+            known = state.assets.get(name)
+            if known is None or asset.source is not None or asset.maker:
+                continue
+            if known.last is not None:
+                last.labels(project, name).set(known.last.at)
+            for what, count in self._wrong(name, known).items():
+                partitions.labels(project, name, what).set(count)
+        waiting = Counter(item.asset for item in summary.waiting if not item.quiet)
+        late = {each.asset for each in summary.late}
+        waits = gauge("waiting", "Whether something of it is due and waits.", "asset")
+        lates = gauge("late", "Whether it was to be there by now and is not.", "asset")
+        for name, asset in self._project.assets.items():
+            if asset.source is None and not asset.maker:
+                waits.labels(project, name).set(int(bool(waiting[name])))
+            if asset.expect is not None and not asset.maker:
+                lates.labels(project, name).set(int(name in late))
+
+    def _wrong(self, name: str, known: AssetState) -> Mapping[str, int]:
+        """How many partitions failed or are withheld; of an asset without any it counts as one."""
+        partitioning = self._project.assets[name].partitioning
+
+        def count(each: Any) -> int:  # noqa: ANN401  what failed or is withheld
+            return 1 if each.blocks.is_everything else partitioning.count(each.blocks)
+
+        return {"failed": sum(map(count, known.failed)), "withheld": sum(map(count, known.withheld))}
+
+
+def _read(file: Path) -> dict[tuple[str, tuple[str, str]], float]:
+    """The counters of a file that was written before, by name, asset and status; none of one that cannot be read."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    found: dict[tuple[str, tuple[str, str]], float] = {}
+    with suppress(OSError, ValueError):
+        for family in text_string_to_metric_families(file.read_text(encoding="utf-8")):
+            for sample in family.samples if family.type == "counter" else ():
+                key = sample.labels.get("asset", ""), sample.labels.get("status", "")
+                found[sample.name, key] = sample.value
+    return found

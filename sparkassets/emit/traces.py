@@ -1,0 +1,144 @@
+"""Spans of OpenTelemetry: one for an invocation, and one below it for each of its runs."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.redaction import redact
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.state import State
+    from sparkassets.core.planner.plan import Plan, PlannedRun
+    from sparkassets.core.results import RunResult, Summary
+    from sparkassets.core.spec.model import ProjectSpec
+
+TRACER: Final = "sparkassets"
+FLUSH_MILLIS: Final = 2_000
+"""How long the end of an invocation waits for its spans to be taken."""
+
+
+class Traces:
+    """Watches an invocation, and tells of it in spans, to whom the process or the environment says.
+
+    Attributes of spans are those of the semantic conventions where there are some (``error.type``, ``exception``
+    events), else begin with ``sparkassets.``.
+    """
+
+    def __init__(self, project: ProjectSpec, *, provider: Any = None) -> None:  # noqa: ANN401  of the SDK
+        from opentelemetry import trace
+
+        self._api: Any = trace
+        self._project = project
+        self._provider = provider or _provider()
+        self._tracer = self._provider.get_tracer(TRACER, _version())
+        self._tick: Any = None
+        self._runs: dict[str, Any] = {}
+
+    def began(self) -> None:
+        """The span of the invocation begins."""
+        self._tick = self._tracer.start_span("tick", attributes={"sparkassets.project": self._project.name})
+
+    def planned(self, plan: Plan) -> None:
+        """How much there is to do."""
+        self._tick.add_event("planned", {"sparkassets.runs": len(plan.runs)})
+
+    def starting(self, what: str) -> None:
+        """Something that takes seconds begins."""
+        self._tick.add_event(f"starting {what}")
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        """The span of a run begins."""
+        asset = self._project.assets[run.asset]
+        told: dict[str, Any] = {
+            "sparkassets.project": self._project.name,
+            "sparkassets.asset": run.asset,
+            "sparkassets.run.id": run_id,
+            "sparkassets.run.kind": run.kind,
+            "sparkassets.run.reason": redact(run.reason, variables=self._project.variables),
+            "sparkassets.strategy": run.strategy,
+            "sparkassets.write": run.write,
+        }
+        if asset.partitioning.is_partitioned and not run.blocks.is_everything:
+            told["sparkassets.partitions"] = asset.partitioning.labels(run.blocks, most=10)
+            told["sparkassets.partitions.count"] = asset.partitioning.count(run.blocks)
+        context = self._api.set_span_in_context(self._tick)
+        self._runs[run_id] = self._tracer.start_span(f"run {run.asset}", context=context, attributes=told)
+
+    def finished(self, result: RunResult) -> None:
+        """The span of a run ends, with what became of it."""
+        span = self._runs.pop(result.run, None)
+        if span is None:
+            return
+        span.set_attribute("sparkassets.run.status", result.status)
+        span.set_attribute("sparkassets.run.attempts", result.attempts)
+        for name, value in (("rows", result.rows), ("version", result.version)):
+            if value is not None:
+                span.set_attribute(f"sparkassets.run.{name}", value)
+        if result.status == "failed":
+            self._failed(span, result.error)
+        span.end()
+
+    def ended(self, summary: Summary | None, state: State | None) -> None:
+        """The span of the invocation ends, and with it those that nobody ended."""
+        del state
+        for span in self._runs.values():
+            span.end()
+        self._runs.clear()
+        if self._tick is None:
+            return
+        if summary is not None:
+            self._tick.set_attribute("sparkassets.runs", len(summary.runs))
+            self._tick.set_attribute("sparkassets.late", len(summary.late))
+            if not summary.ok:
+                self._tick.set_status(self._api.StatusCode.ERROR, "not all went well")
+        else:
+            self._failed(self._tick, "the invocation was broken off")
+        self._tick.end()
+        if hasattr(self._provider, "force_flush"):
+            self._provider.force_flush(FLUSH_MILLIS)
+
+    def _failed(self, span: Any, error: str) -> None:  # noqa: ANN401
+        said = redact(error, variables=self._project.variables)
+        kind = said.partition(":")[0]
+        kind = kind if kind.isidentifier() else "run_failed"
+        span.set_attribute("error.type", kind)
+        span.add_event("exception", {"exception.type": kind, "exception.message": said})
+        span.set_status(self._api.StatusCode.ERROR, said)
+
+
+_OWN: Any = None
+
+
+def _provider() -> Any:  # noqa: ANN401
+    """That of the process; where it has set up none, one of our own by the variables of OpenTelemetry."""
+    global _OWN  # noqa: PLW0603  a process has one
+    from opentelemetry import trace
+
+    known = trace.get_tracer_provider()
+    if type(known).__name__ != "ProxyTracerProvider":
+        return known
+    if _OWN is None:
+        from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
+
+        own = {} if os.environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: TRACER}
+        _OWN = TracerProvider(resource=Resource.create(own))
+        if os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "console":
+            import sys
+
+            _OWN.add_span_processor(BatchSpanProcessor(ConsoleSpanExporter(out=sys.stderr)))
+        else:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+            _OWN.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=FLUSH_MILLIS / 1_000)))
+    return _OWN
+
+
+def _version() -> str:
+    try:
+        return version("sparkassets")
+    except PackageNotFoundError:
+        return ""
