@@ -94,6 +94,7 @@ def structured(project: ProjectSpec, style: Style) -> Iterator[Events | None]:
         return
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Json(variables) if style == "json" else _Text(variables))
+    handler.addFilter(lambda record: record.levelno >= logging.WARNING or not record.name.startswith("py4j"))
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
