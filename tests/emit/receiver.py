@@ -2,8 +2,13 @@
 
 import json
 import threading
+import warnings
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of what it imports itself
+    import apprise  # noqa: F401  here, and not in the middle of a test that looks at warnings
 
 
 class Receiver:
