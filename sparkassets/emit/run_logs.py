@@ -15,8 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from sparkassets.core.redaction import redact
-
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
     from sparkassets.core.planner.plan import Plan, PlannedRun
@@ -196,6 +194,8 @@ class _Log:
             self._dropped = True
 
     def _append(self, text: str) -> None:
+        from sparkassets.core.redaction import redact  # most runs say nothing
+
         with suppress(OSError):  # a disk that is full is no reason to fail
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:

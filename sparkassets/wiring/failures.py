@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from hashlib import blake2b
-from pathlib import Path
-from tempfile import gettempdir
 
 from sparkassets.core.phrases import writable
 from sparkassets.core.redaction import redact
@@ -13,16 +10,7 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.emit.run_logs import LOG_CHARACTERS
 from sparkassets.errors import SparkAssetsError, said
 from sparkassets.runtime.progress import Explained
-from sparkassets.wiring.host import kept
-
-
-def log_folder(project: ProjectSpec) -> Path:
-    """Where a project's runs leave their logs on this host: beside a ``state`` on a disk, else in the user's cache."""
-    if "://" not in project.state:
-        return Path(project.state) / "logs"
-    cache = kept()
-    own = f"{project.name}-{blake2b(project.state.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
-    return cache / "logs" / own if cache is not None else Path(gettempdir()) / "sparkassets-logs"
+from sparkassets.wiring.logs import log_folder
 
 
 def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Explained:

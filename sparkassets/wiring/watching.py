@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.emit.run_logs import RunLogs
-from sparkassets.wiring.failures import log_folder
 from sparkassets.wiring.host import SystemClock
+from sparkassets.wiring.logs import log_folder
 
 if TYPE_CHECKING:
     from sparkassets.runtime.watching import Watcher

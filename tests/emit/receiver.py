@@ -8,7 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what it imports itself
-    import apprise  # noqa: F401  here, and not in the middle of a test that looks at warnings
+    import apprise
+
+    apprise.Apprise().add("json://localhost")  # here, and not in the middle of a test that looks at warnings
 
 
 class Receiver:
