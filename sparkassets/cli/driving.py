@@ -6,17 +6,16 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import PLAINLY, Telling
+from sparkassets.cli.options import PLAINLY, Style, Telling
 from sparkassets.cli.render import print_summary
 from sparkassets.cli.reporting import Reporter, reporter
 from sparkassets.cli.signals import InterruptedBySignalError, Stopper
-from sparkassets.cli.structured import Events, structured
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.instants import zoned
 from sparkassets.core.planner.plan import Plan, PlannedRun
@@ -27,6 +26,7 @@ from sparkassets.runtime.progress import Progress
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
+    from sparkassets.cli.structured import Events
     from sparkassets.core.spec.model import ProjectSpec
     from sparkassets.wiring import Project
 
@@ -67,7 +67,7 @@ def drive(
     tally = Tally()
     with stdout_for_one_document() if as_json else nullcontext():
         try:
-            with stopper, project, structured(project.spec, telling.style) as events:
+            with stopper, project, _events(project.spec, telling.style) as events:
                 told = Told(terminal, events, tables=not as_json)
                 _ticks(project, work, stopper, told, tally, every_seconds=every_seconds)
         except (InterruptedBySignalError, KeyboardInterrupt):
@@ -115,6 +115,15 @@ class Tally:
         last = self.last or Summary((), ())
         waiting = () if interrupted else last.waiting
         return replace(last, runs=tuple(self.runs), waiting=waiting, interrupted=interrupted)
+
+
+def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[Events | None]:
+    """Progress for programs; None for people, who are most, and for whom nothing of it is loaded."""
+    if not style:
+        return nullcontext()
+    from sparkassets.cli.structured import structured
+
+    return structured(project, style)
 
 
 @frozen
