@@ -74,7 +74,8 @@ class Driving(Looking):
             over_budget: Also what is over its asset's budget.
 
         Raises:
-            RunFailedError: A run failed, or a source could not be looked at; it holds the summary.
+            RunFailedError: A run failed, a source could not be looked at, or something waits for a person to act; it
+                holds the summary.
             StateError: The state cannot be used.
             SparkUnavailableError: Something is due and Spark cannot be started.
         """
