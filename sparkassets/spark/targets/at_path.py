@@ -205,6 +205,8 @@ class PathTarget:
         table = open_table(path_of(self._asset))
         if _is_done(table, marker):
             return
+        if self._asset.rules and marker.judgement is None:
+            raise TypeError(f"{self._asset.name} has rules, and nothing says what they let through")
         with self._planned(session, made, table, marker) as (plan, told):
             if self._is_ours(plan, table) and by_driver.write(made, plan, table, marker=told):
                 return
