@@ -12,10 +12,12 @@ from sparkassets.cli.lateness import print_late
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import instant, unix, zoned
+from sparkassets.core.journal.withheld import besides
 from sparkassets.core.journal.withheld import told as withheld_by
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.phrases import few, series
 from sparkassets.core.planner.plan import Estimate, Note, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.withheld import quarantine_of
 from sparkassets.core.planner.wording import labels, plural, unchanged_of, withheld_of
 from sparkassets.core.spec.model import ProjectSpec
 
@@ -176,6 +178,8 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
         print_withheld(
             f"{result.asset} {blocks_text(result.asset, result.withheld, project)}".rstrip(), result, terminal
         )
+    for result in summary.runs:
+        print_besides(result.asset, result, project, terminal)
     if summary.faults:
         terminal.print("", terminal.paint("sources and tables that could not be looked at:", "red"))
         rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
@@ -206,6 +210,14 @@ def print_withheld(name: str, run: RunResult | RunRecord, terminal: Terminal) ->
     lines = wrap(f"{name} withheld: {clean(withheld_by(failed))}", terminal.width or sys.maxsize)
     terminal.print("", *(terminal.paint(line, "red") for line in lines))
     print_samples(failed, terminal)
+
+
+def print_besides(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes what rules found in a run and did not withhold."""
+    spec = project.assets.get(run.asset)
+    for said in besides(run.verdicts, beside=quarantine_of(spec) if spec is not None else ""):
+        for line in wrap(clean(f"{name} {said}"), terminal.width or sys.maxsize):
+            terminal.print(terminal.paint(line, "yellow"))
 
 
 def print_samples(verdicts: Sequence[Verdict], terminal: Terminal) -> None:

@@ -15,6 +15,7 @@ from sparkassets.app.tracing import Tracing
 from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.runs import run_document
 from sparkassets.core.documents.status import standing, status_document
+from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
@@ -364,3 +365,35 @@ def test_rules_that_are_others_try_it_again_once(of_outlet):
         assert not planned(w).runs
         assert len(w.engine.data(table)) == often
     assert state(w, "m").coverage == FIRST
+
+
+def test_each_block_is_told_with_the_rules_that_it_fails_and_what_did_not_withhold_is_told_too():
+    w = world()
+    w.tell("s", "2025-01-03")
+    third = days("2025-01-03")
+    w.engine.judged["a"] = Judgement(
+        SECOND | third,
+        (
+            Verdict("not_null(n)", "fail", "withheld", SECOND, 900, 12),
+            Verdict("unique(n)", "fail", "withheld", SECOND | third, 5, 2),
+            Verdict("pattern(n)", "warn", "warned", FIRST, 12, 2),
+            Verdict("range(n)", "quarantine", "quarantined", FIRST, 12, 1),
+        ),
+    )
+    run(w)
+    run(w)
+    said = {str(item.blocks.first): item.reason for item in planned(w).waiting if item.asset == "b"}
+    both, one = "not_null(n): 12 of 900 rows; unique(n): 2 of 5 rows", "unique(n): 2 of 5 rows"
+    assert said[str(SECOND.first)] == f"waits for a: 2025-01-02 is withheld ({both})"
+    assert said[str(third.first)] == f"waits for a: 2025-01-03 is withheld ({one})"
+    tree = repr(Looking(w.project, w.adapters()).explain("a", partition="2025-01-03"))
+    assert one in tree
+    assert "12 of 900" not in tree
+    assert "warned: pattern(n): 2 of 12 rows" in tree
+    assert "quarantined: range(n): 1 of 12 rows, in /data/a_quarantine" in tree
+    assert state(w, "a") == decoded(w)
+
+
+def decoded(w: World):
+    known = w.driver().ledger.open()
+    return decode(encode(known), journal_id=known.journal_id).assets["a"]

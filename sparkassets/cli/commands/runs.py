@@ -18,6 +18,7 @@ from sparkassets.cli.render import (
     clock,
     interval_text,
     number,
+    print_besides,
     print_failure,
     print_withheld,
 )
@@ -78,6 +79,7 @@ def command(
             print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
         if run.withheld:
             print_withheld(run.run, run, terminal)
+        print_besides(run.run, run, project.spec, terminal)
     return 0
 
 

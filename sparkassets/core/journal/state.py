@@ -25,6 +25,7 @@ from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
+from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
 
 Partly = tuple[tuple[int, PartitionSet], ...]
@@ -166,6 +167,7 @@ class LastRun:
         invocation: Of the driver that claimed it.
         planned: The planner's time when it was claimed, Unix seconds.
         unchanged: How many of its blocks came out as they were, of how many; None where none did.
+        verdicts: What rules found and did not withhold, without rows.
     """
 
     run: str
@@ -176,6 +178,7 @@ class LastRun:
     invocation: str = ""
     planned: int = 0
     unchanged: tuple[int, int] | None = None
+    verdicts: tuple[Verdict, ...] = ()
 
 
 @frozen

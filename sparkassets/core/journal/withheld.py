@@ -70,6 +70,22 @@ def told(verdicts: Sequence[Verdict]) -> str:
     return "; ".join([*texts, *([f"and {more} more"] if more else [])])
 
 
+def besides(verdicts: Sequence[Verdict], *, beside: str = "") -> list[str]:
+    """What rules did to a run besides withholding, a phrase each: ``warned: pattern(email): 2 of 12 rows``.
+
+    ``beside`` is where rows in quarantine are.
+    """
+    found = []
+    for each in verdicts:
+        if each.outcome in TOLD_BESIDES:
+            where = f", in {beside}" if each.outcome == "quarantined" and beside else ""
+            found.append(f"{each.outcome}: {each.text}{where}")
+    return found
+
+
+TOLD_BESIDES = ("warned", "dropped", "quarantined", "accepted")
+"""What became of blocks that are published although a rule found something."""
+
 Records = tuple[Withheld, ...]
 
 

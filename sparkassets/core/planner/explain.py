@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks, LastRun
-from sparkassets.core.journal.withheld import Withheld
+from sparkassets.core.journal.withheld import Withheld, besides
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Newest, PartitionSet, Whole
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
@@ -24,7 +24,7 @@ from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.skipped import by_mark, without_all
 from sparkassets.core.planner.upcoming import upcoming
 from sparkassets.core.planner.watermarks import watermark
-from sparkassets.core.planner.withheld import held
+from sparkassets.core.planner.withheld import held, quarantine_of
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
@@ -72,7 +72,7 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
         children.append(_partitions(context, asset, state, blocks))
     children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
     children += [*_code(context, asset, state), *_failures(context, state), *_held_as_whole(context, asset, state)]
-    children.append(_history(context, state))
+    children.append(_history(context, asset, state))
     return Node(asset.name, runs, tuple(children))
 
 
@@ -384,12 +384,14 @@ def _failed(context: PlanningContext, item: FailedBlocks) -> str:
     return f"{item.run}: {item.error}{at}"
 
 
-def _history(context: PlanningContext, state: AssetState) -> Node:
+def _history(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Node:
     if state.last is None:
         never = "never succeeded" if state.failed else "never ran"
         return Node(never if state.loss is None else "what it wrote is gone")
     rows = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
-    return Node(f"ran last: {state.last.run} at {context.when(state.last.at)}{rows}{_came_out(state.last)}")
+    told = tuple(Node(each) for each in besides(state.last.verdicts, beside=quarantine_of(asset)))
+    said = f"ran last: {state.last.run} at {context.when(state.last.at)}{rows}{_came_out(state.last)}"
+    return Node(said, None, told)
 
 
 def _came_out(last: LastRun) -> str:

@@ -12,7 +12,7 @@ from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import labels
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.validations import digest_of
+from sparkassets.core.validations import Verdict, digest_of
 from sparkassets.frozen import frozen
 
 
@@ -25,7 +25,7 @@ class Held:
         accepted: Those that are published the next time, as somebody said so.
         caused: Those for which something came since.
         rejudged: Those that other rules or other code judged.
-        records: What rests of each record, the oldest first.
+        records: What rests of each record, the oldest first; with the rules that these blocks fail.
     """
 
     resting: PartitionSet = NOTHING
@@ -42,13 +42,16 @@ class Held:
 
 NONE = Held()
 
+MOST_SPLIT = 8
+"""Rules by which blocks of one record are told apart."""
+
 
 def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
     """What is withheld of the asset, of the partitions that it has now and that are wanted."""
     if not state.withheld:
         return NONE
     own, definition, accepted = _own(context, asset), judge_of(context.project, asset), state.accepted
-    resting = [(each, own(each.resting(definition) - accepted)) for each in state.withheld]
+    resting = [told for each in state.withheld for told in _by_rules(each, own(each.resting(definition) - accepted))]
     judged = PartitionSet.union(each.resting(definition) for each in state.withheld)
     caused = PartitionSet.union(each.caused for each in state.withheld)
     there = PartitionSet.union(each.blocks for each in state.withheld)
@@ -59,6 +62,16 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
         rejudged=own(there - judged - caused),
         records=tuple((each, parts) for each, parts in resting if parts),
     )
+
+
+def _by_rules(record: Withheld, parts: PartitionSet) -> list[tuple[Withheld, PartitionSet]]:
+    """The blocks of a record, together those that fail the same rules; what fails with others has those of all."""
+    found: list[tuple[tuple[Verdict, ...], PartitionSet]] = [((), parts)] if parts else []
+    for verdict in record.verdicts if len(record.verdicts) <= MOST_SPLIT else ():
+        split = [((*failed, verdict), some & verdict.blocks) for failed, some in found]
+        split += [(failed, some - verdict.blocks) for failed, some in found]
+        found = [(failed, some) for failed, some in split if some]
+    return [(replace(record, verdicts=failed or record.verdicts), some) for failed, some in found]
 
 
 def judge_of(project: ProjectSpec, asset: AssetSpec) -> str:
@@ -72,6 +85,11 @@ def _own(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet],
         return lambda parts: parts
     allowed = context.allowed(asset)
     return lambda parts: asset.partitioning.inside(parts) & asset.partitioning.known & allowed
+
+
+def quarantine_of(asset: AssetSpec) -> str:
+    """Where the rows are that rules put into quarantine; empty where it is no one place."""
+    return f"{asset.storage.path.rstrip('/')}_quarantine" if asset.storage is not None and not asset.outlets else ""
 
 
 def waits(

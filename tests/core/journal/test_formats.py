@@ -136,7 +136,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
         ]
         assets[name] = {
             **known,
-            "last": known["last"] and {**known["last"], "unchanged": None},
+            "last": known["last"] and {**known["last"], "unchanged": None, "verdicts": []},
             "made": [],
             "marks": [],
             "keys": {},

@@ -45,6 +45,7 @@ from sparkassets.core.journal.state import (
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.plain import Plain, marks_from, marks_to, parts_from, parts_to
 from sparkassets.core.runs import Division, RunCost
+from sparkassets.core.validations import verdicts_from, verdicts_to
 from sparkassets.errors import StateError
 
 
@@ -297,13 +298,17 @@ def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetStat
 
 
 def _last_to(last: LastRun) -> list[Any]:
-    same = [last.unchanged] if last.unchanged else []
+    same: list[Any] = [last.unchanged] if last.unchanged or last.verdicts else []
+    same += [verdicts_to(last.verdicts)] if last.verdicts else []
     return [last.run, last.seq, last.at, last.rows, last.interval, last.invocation, last.planned, *same]
 
 
 def _last_from(last: Sequence[Any]) -> LastRun:
     run, seq, at, rows, interval, invocation, planned, *same = last
-    return LastRun(run, seq, at, rows, interval_from(interval), invocation, planned, tuple(same[0]) if same else None)
+    unchanged, verdicts = (*same, None, None)[:2]
+    told = verdicts_from(verdicts or ())
+    head = (run, seq, at, rows, interval_from(interval), invocation, planned)
+    return LastRun(*head, tuple(unchanged) if unchanged else None, told)
 
 
 def _loss_to(loss: Loss) -> list[Any]:

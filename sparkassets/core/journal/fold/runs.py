@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sparkassets.core.instants import unix
@@ -26,8 +26,10 @@ from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.questions import Question, asked_of
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
+from sparkassets.core.journal.withheld import TOLD_BESIDES
 from sparkassets.core.partitions import PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
+from sparkassets.core.validations import Verdict
 
 INSTANCES = 1000
 """Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
@@ -289,7 +291,13 @@ def last_run(
         invocation=claim.invocation if claim is not None else "",
         planned=claim.planned if claim is not None else 0,
         unchanged=(count(entry.unchanged), count(entry.blocks)) if entry.unchanged else None,
+        verdicts=_told(entry.verdicts) if isinstance(entry, SuccessEntry) else (),
     )
+
+
+def _told(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """What is remembered of a run besides what it withheld: no rows, which its entry has."""
+    return tuple(replace(each, samples=()) for each in verdicts if each.outcome in TOLD_BESIDES)
 
 
 def _forget_failures(work: Workspace, name: str) -> None:

@@ -1,0 +1,69 @@
+"""What validations withhold, by whole commands: exit codes, words and documents."""
+
+import pytest
+
+from sparkassets.core.validations import Judgement, Verdict
+from tests.builders import days
+
+BAD = days("2025-01-01")
+SAMPLES = ({"shop": "NULL"},)
+
+
+@pytest.fixture
+def judged(shop, engine):
+    """The shop whose daily revenue has a rule, which its first day fails."""
+    path = shop / "assets" / "daily_revenue.yml"
+    path.write_text(f"{path.read_text().rstrip()}\nvalidations:\n  - {{not_null: shop}}\n")
+
+    def judge(order):
+        held = BAD & order.blocks - order.accepted
+        verdict = Verdict("not_null(shop)", "fail", "withheld", held, 9, 2, samples=SAMPLES)
+        warned = Verdict("pattern(shop)", "warn", "warned", order.blocks, 9, 1)
+        engine.judged["daily_revenue"] = Judgement(held, (verdict, warned) if held else (warned,))
+
+    engine.hooks["daily_revenue", "prepare"] = judge
+    return engine
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_run_says_what_it_withheld_and_accept_publishes_it(said, asked):
+    code, _, err = said("run")
+    told = " ".join(err.split())
+    assert code == 1, err
+    assert "daily_revenue 2025-01-01 withheld: not_null(shop): 2 of 9 rows" in told
+    assert "not_null(shop): shop=NULL" in told
+    assert "daily_revenue warned: pattern(shop): 1 of 9 rows" in told
+    (row,) = (each for each in asked("status") if each["asset"] == "daily_revenue")
+    assert row["partitions"]["withheld"] == 1
+    assert row["withheld"][0]["rules"][0]["samples"] == [{"shop": "NULL"}]
+    assert "daily_revenue 2025-01-01 withheld by" in " ".join(said("status")[1].split())
+    statuses = {each["partition"]: each["status"] for each in asked("partitions", "daily_revenue")}
+    assert statuses["2025-01-01"] == "withheld"
+    (ran,) = asked("runs", "--asset", "daily_revenue")
+    assert ran["withheld"]["ranges"] == ["2025-01-01..2025-01-01"]
+    assert {each["outcome"] for each in ran["validations"]} == {"withheld", "warned"}
+    assert said("run")[0] == 0
+    code, out, _ = said("accept", "daily_revenue", "--partition", "2025-01-01", "--reason", "a holiday")
+    assert (code, out) == (0, "daily_revenue  2025-01-01  accepted: the next run publishes it\n")
+    again = asked("accept", "daily_revenue", "--reason", "a holiday")
+    assert (again["mark"], again["changed"], again["reason"]) == ("accept", False, "a holiday")
+    assert "accepted by" in " ".join(said("plan")[1].split())
+    assert said("run")[0] == 0
+    (row,) = (each for each in asked("status") if each["asset"] == "daily_revenue")
+    assert (row["partitions"]["withheld"], row["withheld"]) == (0, [])
+
+
+@pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("daily_revenue", "--partition", "2025-01-02"), "daily_revenue 2025-01-02 is not withheld"),
+        (("best_shops",), "best_shops is not withheld"),
+        (("orders",), "asset 'orders' is a source: others write it, so there is nothing to accept"),
+        (("daily_revenue", "--partition", "March"), "'March'"),
+    ],
+)
+def test_what_is_not_withheld_is_not_accepted(said, args, told):
+    said("run")
+    code, _, err = said("accept", *args, "--reason", "x")
+    assert (code, told in " ".join(err.split())) == (2, True)
