@@ -26,7 +26,6 @@ state: state
 warehouse: warehouse
 assets: [assets]
 python: [jobs]
-notify: [{on: withheld, python: jobs.alerts:tell}]
 """,
     "assets/landed.yml": """
 asset: landed
@@ -67,14 +66,6 @@ FROM {{ inlets.landed }}
 SELECT day, count(*) AS flights, avg(dep_delay) AS delay FROM {{ inlets.flights }} GROUP BY ALL
 """,
     "jobs/__init__.py": "",
-    "jobs/alerts.py": """
-from pathlib import Path
-
-
-def tell(message):
-    with (Path(__file__).parent / "told.txt").open("a") as file:
-        file.write(f"{len(message.notices)} {message.text}\\n")
-""",
     "jobs/checks.py": "def not_too_early(rows):\n    return rows['dep_delay'] > -25\n",
 }
 
@@ -154,9 +145,6 @@ def test_three_days_are_withheld_and_the_rest_of_the_month_flows(spark, root):
         each.reason for each in Project.load(root).plan().waiting if each.asset == "daily_delays" and not each.quiet
     ]
     assert any("withheld" in reason and "not_null(dep_delay)" in reason for reason in waiting)
-    (message,) = (root / "jobs/told.txt").read_text().splitlines()[:1]
-    assert message.startswith("1 ")
-    assert "flights" in message
 
     assert Project.load(root).run(spark, check=False).runs == ()
     Project.load(root).accept("flights", HALF, reason="a strike")

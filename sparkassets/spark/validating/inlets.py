@@ -73,7 +73,8 @@ def _refusal(asset: AssetSpec, name: str, bad: tuple[Verdict, ...]) -> RunError:
     """What is said of an inlet that breaks its rules."""
     told = "; ".join(each.text for each in bad)
     samples = [sample for each in bad for sample in each.samples][:_MOST_ROWS]
-    rows = "".join(f"\n  {', '.join(f'{key}={value}' for key, value in sample.items())}" for sample in samples)
-    made = RunError(f"{asset.name}: the inlet {name!r} breaks what is asked of it: {told}{rows}")
+    rows = "; ".join(", ".join(f"{key}={value}" for key, value in sample.items()) for sample in samples)
+    shown = f" (such as {rows})" if rows else ""
+    made = RunError(f"{asset.name}: the inlet {name!r} breaks what is asked of it: {told}{shown}")
     made.of_data = True
     return made

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 _SHOWN: Final = 5
 _MOST_SHOWN: Final = 20
 """Rules of which rows are shown."""
+_MOST_ROWS: Final = 2_000
+"""Rows that are shown of one rule, whatever the number of blocks."""
+_PLACE: Final = "sparkassets_place"
 _ROWS: Final = "rows"
 
 Figures = Mapping[str, Any]
@@ -322,7 +325,8 @@ class _Measuring:
             return {}
         keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
         names = [name for name in self._frame.columns if not name.startswith("sparkassets_")]
-        found = rows.select(*keys, *map(self._shown, names)).limit(_SHOWN).collect()
+        told = [f"k{number}" for number in range(len(keys))]
+        found = _few_of_each(rows.select(*keys, *map(self._shown, names)), told)
         return self._by_their_block(found, names)
 
     def _shared_values(self, rule: Rule, check: Unique) -> Mapping[PartitionSet, Sequence[Sample]]:
@@ -331,7 +335,7 @@ class _Measuring:
         names = [column_type(self._frame.schema, name, owner=self._asked.owner)[0] for name in check.columns]
         told = [f"k{number}" for number in range(len(keys))]
         values = [self._shown(name, of=f"v{number}") for number, name in enumerate(names)]
-        found = self._repeated(check, plan, keys).select(*told, *values).limit(_SHOWN).collect()
+        found = _few_of_each(self._repeated(check, plan, keys).select(*told, *values), told)
         if check.scope == "run":
             return {self._run: [dict(zip(names, map(str, row), strict=True)) for row in found]}
         return self._by_their_block(found, names)
@@ -401,6 +405,19 @@ def _number(row: Figures, name: str) -> int:
 def _told(answer: object) -> str:
     """What a check said, where that is more than that it does not hold."""
     return answer if isinstance(answer, str) else "it is NULL" if answer is None else ""
+
+
+def _few_of_each(rows: DataFrame, keys: Sequence[str]) -> list[Row]:
+    """The first few rows with each value of these columns: a block that is tolerated hides no bad one."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sql
+
+    few = rows.limit(_SHOWN)
+    if keys:
+        place = sql.row_number().over(Window.partitionBy(*keys).orderBy(sql.lit(0)))
+        few = rows.withColumn(_PLACE, place).filter(sql.col(_PLACE) <= _SHOWN).drop(_PLACE).limit(_MOST_ROWS)
+    found: list[Row] = few.collect()
+    return found
 
 
 def _with_samples(tally: Tally, shown: Mapping[PartitionSet, Sequence[Sample]]) -> Tally:

@@ -1,0 +1,94 @@
+"""What is asked of inlets, of other assets and by checks of one's own, from YAML to what is published."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets import Project
+from tests.e2e.projects import write
+
+pytestmark = pytest.mark.spark
+
+PROJECT = "project: shop\nstate: state\nwarehouse: warehouse\nassets: [assets]\npython: [jobs]\n"
+ORDERS = """
+asset: orders
+source: delta
+path: lake/orders
+columns: {day: string, id: bigint, shop: string}
+partition: {by: day, column: day}
+"""
+SHOPS = "asset: shops\nsource: csv\npath: shops.csv\ncolumns: {id: string}\n"
+READ = "SELECT * FROM {{ inlets.orders }}"
+CHECK = '''
+"""A check that a package registers."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Below:
+    column: str
+    most: int
+    per: ClassVar[str] = "row"
+
+    def __call__(self, rows: Any) -> Any:
+        return rows[self.column] <= self.most
+'''
+
+
+def land(root: Path, *rows: tuple[str, int, str | None]) -> None:
+    columns = zip(*rows, strict=True)
+    table = pa.table(dict(zip(("day", "id", "shop"), map(list, columns), strict=True)))
+    write_deltalake(root / "lake/orders", table, mode="append")
+
+
+def ids(root: Path, asset: str) -> list[int]:
+    return sorted(row["id"] for row in pa.table(DeltaTable(root / f"warehouse/{asset}").scan()).to_pylist())
+
+
+def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_blocks(spark, tmp_path):
+    asset = (
+        "asset: copied\npartition: {by: day, column: day}\nretry_delay: 0s\n"
+        "inlets: {orders: {validations: [{not_null: shop}, {row_count: {min: 1}}]}}\n"
+    )
+    files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/copied.yml": asset, "assets/copied.sql": READ}
+    root = write(tmp_path, files)
+    land(root, ("2025-01-01", 1, "a"), ("2025-01-02", 2, None), ("2025-01-03", 3, "b"))
+    summary = Project.load(root).run(spark, check=False)
+    assert ids(root, "copied") == [1, 3]
+    failed = [run.error for run in summary.runs if run.status != "success"]
+    assert "copied: the inlet 'orders' breaks what is asked of it: not_null(shop): 1 of 1 rows" in failed[-1]
+    assert "shop=NULL" in failed[-1]
+
+
+def test_declared_columns_of_a_table_of_others_are_a_contract(spark, tmp_path):
+    files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS.replace("shop: string", "shop: int, city: string")}
+    root = write(tmp_path, {**files, "assets/copied.yml": "asset: copied\nretries: 0\n", "assets/copied.sql": READ})
+    land(root, ("2025-01-01", 1, "a"))
+    summary = Project.load(root).run(spark, check=False)
+    (run,) = summary.runs
+    assert "has_columns of orders: shop is STRING, not INT; has no column city" in run.error
+
+
+def test_foreign_keys_and_registered_checks_take_rows_away(spark, tmp_path, monkeypatch):
+    asset = (
+        "asset: checked\npartition: {by: day, column: day}\nvalidations:\n"
+        "  - {foreign_key: {shop: shops.id}, severity: quarantine}\n"
+        "  - {check: below, column: id, most: 5, severity: drop}\n"
+    )
+    files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/shops.yml": SHOPS, "shops.csv": "id\na\n"}
+    root = write(tmp_path, {**files, "assets/checked.yml": asset, "assets/checked.sql": READ})
+    info = tmp_path / "packages/sparkassets_below-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sparkassets-below\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[sparkassets.checks]\nbelow = sparkassets_below:Below\n")
+    (tmp_path / "packages/sparkassets_below.py").write_text(CHECK)
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    land(root, ("2025-01-01", 1, "a"), ("2025-01-01", 2, "x"), ("2025-01-02", 9, "a"), ("2025-01-02", 3, None))
+    assert Project.load(root).run(spark).ok
+    assert ids(root, "checked") == [1, 3]
+    away = pa.table(DeltaTable(root / "warehouse/checked_quarantine").scan()).to_pylist()
+    assert [(row["id"], row["_rule"]) for row in away] == [(2, "foreign_key(shop in shops)")]
