@@ -221,11 +221,11 @@ def _unlike(order: RunOrder, expected: PartitionSet | None, judgement: Judgement
         return ", ".join(partitioning.told(parts, most=10)) if partitioning.is_partitioned else "it"
 
     why = "; ".join(each.text for each in judgement.verdicts if each.outcome == "withheld")
-    lines = []
+    lines, name = [], order.asset.name
     if more := judgement.withheld - expected:
-        lines.append(f"{told(more)} is withheld, which is not expected: {why}")
+        lines.append(f"{name}: {told(more)} is withheld, which is not expected: {why}")
     if lacking := expected - judgement.withheld:
-        lines.append(f"{told(lacking)} is not withheld")
+        lines.append(f"{name}: {told(lacking)} is not withheld")
     return "\n".join(lines)
 
 

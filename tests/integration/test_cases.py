@@ -33,6 +33,11 @@ sql: |
   SELECT day, sum(amount) AS total, count(*) AS n FROM {{ inlets.orders }}
   WHERE amount >= {{ params.least }} GROUP BY day
 ---
+asset: checked
+partition: {by: day, column: day}
+validations: [{unique: [id]}, {range: {amount: {min: 0}}, severity: drop}]
+sql: SELECT day, id, amount FROM {{ inlets.orders }}
+---
 asset: changed
 write: {upsert: {keys: [id], newest_by: day}}
 inlets: {orders: {read: {after: day}}}
@@ -109,6 +114,29 @@ asset: split
 {ROWS}
 expect: {{outlets: {{low: [{{id: 2}}], high: [{{id: 1}}, {{id: 3}}]}}}}
 ---
+test: what is withheld
+asset: checked
+partition: 2025-01-01..2025-01-02
+given:
+  orders:
+    - {{day: 2025-01-01, id: 1, amount: 5}}
+    - {{day: 2025-01-01, id: 2, amount: -5}}
+    - {{day: 2025-01-02, id: 3, amount: 1}}
+    - {{day: 2025-01-02, id: 3, amount: 2}}
+expect: {{withheld: 2025-01-02, rows: [{{day: 2025-01-01, id: 1}}]}}
+---
+test: withheld and not expected
+asset: checked
+partition: 2025-01-01..2025-01-02
+given: {{orders: [{{day: 2025-01-01, id: 1, amount: 1}}, {{day: 2025-01-02, id: 3}}, {{day: 2025-01-02, id: 3}}]}}
+expect: {{rows: [{{id: 1}}]}}
+---
+test: not withheld
+asset: checked
+partition: 2025-01-01
+given: {{orders: [{{day: 2025-01-01, id: 1}}]}}
+expect: {{withheld: true}}
+---
 test: of no type
 asset: daily
 partition: 2025-01-02
@@ -132,7 +160,7 @@ def test_rows(spark, folder):
     cases = read_cases([SourceFile("t.yml", "tests/t.yml", CASES)], project=project, environment={})
     results = {each.name: (each.outcome, each.message) for each in run_cases(project, cases, spark=spark)}
     passing = ["of its partition alone", "with other params", "above the watermark", "types by their values"]
-    passing += ["columns that are not there", "outlets"]
+    passing += ["columns that are not there", "outlets", "what is withheld"]
     assert {name: results.pop(name) for name in passing} == dict.fromkeys(passing, ("passed", ""))
     outcome, message = results.pop("other rows")
     assert (outcome, message.splitlines()) == (
@@ -146,8 +174,11 @@ def test_rows(spark, folder):
     )
     assert results.pop("no such column") == ("failed", "daily has no column 'totl'; did you mean 'total'?")
     assert results.pop("no error") == ("failed", "expected it to fail with 'price', but it succeeded")
+    told = "checked: 2025-01-02 is withheld, which is not expected: unique(id): 2 of 2 rows"
+    assert results.pop("withheld and not expected") == ("failed", told)
+    assert results.pop("not withheld") == ("failed", "checked: 2025-01-01 is not withheld")
     outcome, message = results.pop("of no type")
-    assert (outcome, message.startswith("daily: the rows of 'orders': ")) == ("error", True)
+    assert (outcome, "Malformed records" in message) == ("error", True), message
     assert "day date" in message
     assert not results
     assert not (folder / "warehouse").exists()
