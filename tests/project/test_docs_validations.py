@@ -28,13 +28,13 @@ def project(tmp_path, monkeypatch):
         (tmp_path / "daily_report.sql").write_text("SELECT * FROM {{ inlets.daily_orders }}\n")
         (tmp_path / "jobs").mkdir(exist_ok=True)
         (tmp_path / "jobs/checks.py").write_text(FUNCTIONS)
-        info = tmp_path / "sparkassets_pandera-1.0.dist-info"
+        info = tmp_path / "sparkassets_cuallee-1.0.dist-info"
         info.mkdir(exist_ok=True)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sparkassets-pandera\nVersion: 1.0\n")
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sparkassets-cuallee\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(
             blocks(PAGE, "toml")[0].text.replace('"', "").replace("project.entry-points.", "")
         )
-        (tmp_path / "sparkassets_pandera.py").write_text(PACKAGE)
+        (tmp_path / "sparkassets_cuallee.py").write_text(PACKAGE)
         monkeypatch.syspath_prepend(tmp_path)
         return load(tmp_path, {}).assets
 
