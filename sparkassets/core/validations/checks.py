@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sparkassets.core.instants import Duration
 from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 Scope = Literal["row", "block", "run"]
 """Of what a check tells that it is bad: of rows, which are counted by block, of a block, or of all blocks of a run."""
@@ -328,6 +330,7 @@ Check = (
 def _percent(share: Decimal | None) -> str:
     """A share with its sign; nothing where it is open.
 
+    >>> from decimal import Decimal
     >>> _percent(Decimal("-0.5")), _percent(Decimal("1")), _percent(None)
     ('-50%', '+100%', '')
     """

@@ -5,11 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable
-from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import PartitionSet, Segment
 from sparkassets.core.validations.checks import Change
 from sparkassets.core.validations.figures import Counted
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 class History:
@@ -64,6 +67,7 @@ def why_beyond(change: Change, rows: int, before: list[int]) -> str:
 
     Where nothing was there before, or the median is 0, nothing can be compared.
 
+    >>> from decimal import Decimal
     >>> why_beyond(Change(Decimal("-0.5"), None), 450, [900, 1000, 1100])
     '450 rows, -55% of 1000 (the median of the last 3)'
     >>> why_beyond(Change(Decimal("-0.5"), None), 500, [900, 1000, 1100])
@@ -87,6 +91,8 @@ def _median(counts: list[int]) -> Decimal:
     >>> _median([3, 1, 8]), _median([1, 2]), _median([])
     (Decimal('3'), Decimal('1.5'), Decimal('0'))
     """
+    from decimal import Decimal
+
     if not counts:
         return Decimal(0)
     ordered, middle = sorted(counts), len(counts) // 2

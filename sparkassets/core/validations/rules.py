@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from decimal import Decimal
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from sparkassets.core.validations.checks import Check, RowCount, Unique
 from sparkassets.errors import Location
 from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 Severity = Literal["fail", "warn", "drop", "quarantine"]
 """What becomes of what fails: the block is withheld, it is told and published, or the rows are taken out or away."""
@@ -23,23 +25,26 @@ class Allowance:
     """How many rows may fail.
 
     Attributes:
-        share: Of the rows that were looked at, from 0 to 1.
+        share: Of the rows that were looked at, from 0 to 1; an exact number.
         rows: As a number; 0 beside a share.
     """
 
-    share: Decimal = Decimal(0)
+    share: Decimal | int = 0
     rows: int = 0
 
     def holds(self, failing: int, checked: int) -> bool:
         """Whether so many are not too many.
 
+        >>> from decimal import Decimal
         >>> Allowance(Decimal("0.001")).holds(1, 1000), Allowance(Decimal("0.001")).holds(1, 999)
         (True, False)
         """
         return failing <= self.rows + self.share * checked
 
     def __str__(self) -> str:
-        return f"{format((self.share * 100).normalize(), 'f')}%" if self.share else str(self.rows)
+        from decimal import Decimal
+
+        return f"{format((Decimal(self.share) * 100).normalize(), 'f')}%" if self.share else str(self.rows)
 
 
 @frozen
