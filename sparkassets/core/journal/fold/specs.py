@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.journal.entries import Numbered, SpecEntry
-from sparkassets.core.journal.fold import datasets, keys
+from sparkassets.core.journal.fold import datasets, keys, withheld
 from sparkassets.core.journal.fold.consumption import named_anew
 from sparkassets.core.journal.fold.made import defined
 from sparkassets.core.journal.fold.moves import moved, renamed
@@ -47,7 +47,7 @@ def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq
         renamed(work, entry.asset, old.spec.uri, spec.uri)
     if _stands_otherwise(old, spec):
         return moved(work, old, spec, seq)
-    asset = _as_appended(work, work.assets[entry.asset], old.spec, spec)
+    asset = withheld.respecified(_as_appended(work, work.assets[entry.asset], old.spec, spec), spec)
     return replace(_as_exact(work, asset, old.spec.partitioning, spec), spec=spec)
 
 

@@ -9,7 +9,7 @@ from sparkassets.core.instants import unix
 from sparkassets.core.journal import withheld
 from sparkassets.core.journal.entries import ClaimEntry, Numbered, SuccessEntry
 from sparkassets.core.journal.fold.workspace import Workspace
-from sparkassets.core.journal.specs import FoldInlet
+from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld import Records, Withheld
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
@@ -19,7 +19,8 @@ def after_success(
     work: Workspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: Numbered
 ) -> Records:
     """What is withheld of the asset once that success is known; ``asset`` is as it was before."""
-    if not entry.withheld:
+    of_others = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned  # as it was when claimed
+    if not entry.withheld or of_others:
         return withheld.after_run(asset.withheld, entry.blocks, None)
     item = Withheld(
         blocks=entry.withheld,
@@ -53,6 +54,17 @@ def _unread(asset: AssetState) -> Iterator[str]:
     """The datasets that its condition names and that it does not read."""
     read = {inlet.uri for inlet in asset.spec.inlets}
     return (uri for uri in asset.spec.named if uri not in read)
+
+
+def respecified(asset: AssetState, spec: FoldSpec) -> AssetState:
+    """The asset before it has that spec: with partitions from now on it owes all of them, without it is tried again."""
+    after = spec.partitioning.is_partitioned
+    if asset.spec.partitioning.is_partitioned == after:
+        return asset
+    marks = tuple(mark for mark in asset.marks if mark.kind != "accept")
+    newest = () if after else asset.withheld[-1:]
+    tried = tuple(replace(each, blocks=EVERYTHING, caused=EVERYTHING) for each in newest)
+    return replace(asset, marks=marks, withheld=tried)
 
 
 def updated(work: Workspace, name: str, blocks: PartitionSet) -> None:
