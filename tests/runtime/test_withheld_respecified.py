@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
+from sparkassets.app.marking import Marking
 from sparkassets.core.partitions import EVERYTHING, NOTHING
-from tests.builders import asset, project, source
+from tests.builders import Story, asset, project, source
 from tests.runtime.fakes import World
 from tests.runtime.test_withheld import FIRST, RULE, SECOND, judging, planned, published, run, state, whole, world
 
@@ -44,3 +47,33 @@ def test_what_was_withheld_by_partition_is_tried_again_as_one():
     assert (published(w, "a")[1:], published(w, "b")[1:]) == ([EVERYTHING], [EVERYTHING])
     assert state(w, "a").withheld == ()
     assert not planned(w).runs
+
+
+def test_a_run_from_before_the_change_withholds_nothing_of_partitions():
+    before = source("s", by=None), asset("a", "s", by=None, rules=(RULE,))
+    after = source("s"), asset("a", "s", rules=(RULE,))
+    story = Story(project(*before))
+    story.observed("s")
+    claim = story.claim(story.plan().runs[0])
+    story.change(*after)
+    story.observed("s", "2025-01-01")
+    story.succeed("a", claim, withheld=EVERYTHING)
+    assert story.state.assets["a"].withheld == ()
+    assert story.due() == {"a": ["2025-01-01"]}
+
+
+@pytest.mark.parametrize("kind", ["done", "skip"])
+def test_what_a_person_tells_of_while_it_runs_is_not_withheld(kind):
+    w = world()
+    judging(w, "a", SECOND)
+    judge = w.engine.hooks["a", "prepare"]
+
+    def told(order):
+        judge(order)
+        Marking(w.project, w.adapters()).mark("a", kind, "2025-01-02", reason="as it is")
+
+    w.engine.hooks["a", "prepare"] = told
+    run(w)
+    assert state(w, "a").withheld == ()
+    assert [each.asset for each in planned(w).runs] == []
+    assert published(w, "b") == [FIRST | SECOND if kind == "done" else FIRST]

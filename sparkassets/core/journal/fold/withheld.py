@@ -20,15 +20,18 @@ def after_success(
 ) -> Records:
     """What is withheld of the asset once that success is known; ``asset`` is as it was before."""
     of_others = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned  # as it was when claimed
-    if not entry.withheld or of_others:
+    told = PartitionSet.union(
+        mark.blocks for mark in asset.marks if mark.kind in ("done", "skip") and mark.seq > entry.token
+    )
+    if of_others or not entry.withheld - told:
         return withheld.after_run(asset.withheld, entry.blocks, None)
     item = Withheld(
-        blocks=entry.withheld,
+        blocks=entry.withheld - told,
         run=entry.run,
         token=entry.token,
         seq=numbered.seq,
         at=unix(numbered.at),
-        caused=PartitionSet.union(_meanwhile(work, asset, entry)) & entry.withheld,
+        caused=PartitionSet.union(_meanwhile(work, asset, entry)) & (entry.withheld - told),
         judges=((claim.request.judge if claim is not None else "") or entry.definition,),
         verdicts=tuple(each for each in entry.verdicts if each.outcome == "withheld"),
         interval=entry.interval,
