@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 RUNS: Final = "sparkassets_runs"
 SECONDS: Final = "sparkassets_run_seconds"
 TICKS: Final = "sparkassets_ticks"
+_HEAD: Final = b"# HELP sparkassets_"
+"""What every file of these begins with."""
 
 
 class Metrics:
@@ -34,7 +36,7 @@ class Metrics:
         file: Ends with ``.prom`` where a collector is to find it.
 
     Raises:
-        InputError: The client of Prometheus is not installed, or there is no such folder.
+        InputError: The client of Prometheus is not installed, there is no such folder, or the file is no such one.
     """
 
     def __init__(self, project: ProjectSpec, file: Path, *, now: Callable[[], datetime]) -> None:
@@ -45,6 +47,9 @@ class Metrics:
             raise InputError("metrics need the client of Prometheus, which is not installed", hint=hint) from error
         if not file.absolute().parent.is_dir():
             raise InputError(f"there is no folder {str(file.absolute().parent)!r} to write metrics to")
+        if not _is_ours(file):
+            hint = "name a file that is not there yet, such as sparkassets.prom"
+            raise InputError(f"{str(file)!r} holds no metrics, and is not written over", hint=hint)
         self._client: Any = prometheus_client
         self._project = project
         self._file = file
@@ -146,6 +151,19 @@ class _Families:
     def collect(self) -> Sequence[Any]:
         """All of it."""
         return self._families
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether nothing is lost when the file is written: it is not there, or an earlier start wrote it.
+
+    A device or a pipe would be replaced by a file.
+    """
+    try:
+        if not file.exists():
+            return True
+        return file.is_file() and file.read_bytes()[: len(_HEAD)] in (b"", _HEAD)
+    except (OSError, ValueError):
+        return False
 
 
 def _read(file: Path) -> dict[tuple[str, tuple[str, str]], float]:

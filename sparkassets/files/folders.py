@@ -44,9 +44,12 @@ def open_folder(place: str) -> Folder:
     if local is not None:
         return _OnDisk(Path(local))
     try:
-        return _InStore(*open_store(place))
+        store, path = open_store(place)
     except SourceError as error:
         raise InputError(str(error).replace("cannot look at", "cannot write to", 1), hint=error.hint) from error
+    if not path.strip("/"):
+        raise InputError(f"cannot write to '{place}': it names no folder", hint="add a bucket and a folder to it")
+    return _InStore(store, path)
 
 
 class _OnDisk:

@@ -1,5 +1,7 @@
 """Figures and spans of invocations, as a scraper and an exporter see them."""
 
+from pathlib import Path
+
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -59,13 +61,13 @@ def test_counters_go_on_and_gauges_say_how_it_is(world, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == [file.name]
 
 
-def test_a_file_that_is_none_of_ours_is_written_anew(world, tmp_path):
-    file = tmp_path / "x.prom"
-    file.write_text("{ not metrics\n")
-    driving = Driving(world.project, world.adapters())
-    driving.watch(Metrics(world.project, file, now=world.clock.now))
-    driving.run(check=False)
-    assert figures(file)["ticks_total"] == 1
+def test_a_file_that_holds_something_else_is_not_written_over(tmp_path):
+    file = tmp_path / "project.yml"
+    file.write_text("project: shop\n")
+    with pytest.raises(InputError, match=r"project.yml' holds no metrics, and is not written over"):
+        Metrics(project(), file, now=None)
+    with pytest.raises(InputError, match="'/dev/null' holds no metrics"):
+        Metrics(project(), Path("/dev/null"), now=None)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):

@@ -56,10 +56,10 @@ def test_an_earlier_interval_is_published_beside_the_newest(spark, tmp_path):
     yaml = "asset: total\nschedule: {cron: '0 0 * * *', start: 2025-03-01}\ninlets: [numbers]\n"
     files = {
         **FILES,
-        "assets/total.yml": yaml + "strategy: every_instance\nwrite: {publish: {keep: 9}}\n",
+        "assets/total.yml": yaml + "partition: none\nstrategy: every_instance\nwrite: {publish: {keep: 9}}\n",
         "assets/total.sql": "SELECT '{{ ds }}' AS day FROM {{ inlets.numbers }}",
         "assets/seen.yml": "asset: seen\nschedule: {cron: '0 0 * * *', start: 2025-03-01}\nstrategy: every_instance\n"
-        "inlets: {total: {partitions: aligned}}\nwrite: append\n",
+        "partition: none\ninlets: {total: {partitions: aligned}}\nwrite: append\n",
         "assets/seen.sql": "SELECT day, '{{ ds }}' AS at FROM {{ inlets.total }}",
     }
     root = write(tmp_path, files)

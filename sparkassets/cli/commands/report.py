@@ -65,10 +65,15 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
         if serve is not None:
             stack.enter_context(_serving(place, serve))
         while serve is not None or every is not None:
-            time.sleep(every or 1)
+            wait(every or 1)
             if every is not None:
                 watched.look()
     return 0
+
+
+def wait(seconds: float) -> None:
+    """Sleeps; an interruption raises out of it."""
+    time.sleep(seconds)
 
 
 def _serving(place: str, port: int) -> SiteServer:

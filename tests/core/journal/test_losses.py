@@ -112,7 +112,7 @@ def test_an_update_of_a_dimension_that_is_lost_is_waited_for_although_it_makes_n
     found(story, "dim", GONE)
     story.observed("s", "2025-01-02")
     assert story.due() == {"dim": []}
-    assert story.waits("b") == ["waits for dim: its table at /data/a is gone"]
+    assert story.waits("b") == ["waits for dim, which runs first"]
     assert [run.asset for run in story.run_all()] == ["dim", "b"]
 
 
