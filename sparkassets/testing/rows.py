@@ -292,7 +292,6 @@ def _frame(
     Raises:
         RunError: A value is not of its column's type.
     """
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as sql
 
     from sparkassets.spark.schemas import declared_schema
@@ -305,12 +304,12 @@ def _frame(
     frame = texts.select(read.alias("row")).select("row.*")
     try:
         found = frame.collect()
-    except PySparkException:
+    except Exception:
         for row in rows:
             try:
                 one = session.createDataFrame([(json.dumps(row, default=str),)], "value string")
                 one.select(read.alias("row")).collect()
-            except PySparkException:
+            except Exception:  # noqa: BLE001  of whatever kind Spark makes it
                 told = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
                 raise RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {told}") from None
         raise

@@ -169,7 +169,7 @@ def test_a_restore_after_the_commit_asks_a_person(engine, log):
         target(engine, run).committed([run.run])
     assert str(error.value) == (
         f"log: its table was restored after version 1, which holds run {run.run}\n"
-        "  hint: look whether its rows are there, then mark the partitions as done or missing"
+        "  hint: the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
     )
 
 
@@ -186,7 +186,7 @@ def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
         target(engine, run).committed([run.run])
     assert str(error.value) == (
         f"log: its table's log begins at version 2; whether run {run.run} is in it cannot be told\n"
-        "  hint: look at the rows, then mark the partitions as done or missing"
+        "  hint: the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
     )
 
 

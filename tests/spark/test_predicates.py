@@ -132,8 +132,9 @@ def test_all_but_some_leaves_out_rows_without_a_segment():
     )
 
 
-def test_time_without_a_column_tells_nothing():
-    assert belongs(Partitioning(TimePartition("day", "UTC"), (STORES,)), "2025-01-01,1") is None
+def test_time_without_a_column_tells_nothing_beside_the_columns_there_are():
+    assert belongs(Partitioning(TimePartition("day", "UTC"), (STORES,)), "2025-01-01,1") == "`store` IN (1)"
+    assert belongs(Partitioning(TimePartition("day", "UTC")), "2025-01-01") is None
 
 
 @pytest.mark.parametrize(
