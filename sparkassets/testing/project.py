@@ -66,7 +66,7 @@ class ProjectUnderTest(Project):
         """
         from pyspark.sql import DataFrame
 
-        from sparkassets.testing.rows import frame_of
+        from sparkassets.testing.given import frame_of
 
         asset = self.asset(source)
         if asset.source is None or asset.storage is None:

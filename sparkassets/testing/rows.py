@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.cases import Given, RowCase
+from sparkassets.core.cases import RowCase
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import Pin
-from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import Judgement
 from sparkassets.core.writes import Publish
-from sparkassets.errors import InputError, RunError, SparkAssetsError
+from sparkassets.errors import SparkAssetsError
 from sparkassets.ports import RunOrder
+from sparkassets.testing.given import as_frame, frame_of
 from sparkassets.testing.results import difference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from sparkassets.spark.reader import ReadInlets
-
-_TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
 
 
 class RowTests:
@@ -41,7 +39,8 @@ class RowTests:
 
         self._folder = TemporaryDirectory(prefix="sparkassets-test-")
         self._project = replace(project, spark={**_SMALL, **project.spark})
-        self._case: RowCase | None = None
+        self._cases: dict[str, RowCase] = {}
+        """By the run that is ordered for each."""
         self._engine = SparkEngine(self._project, session, opening=self._given)
         self._engine.start()
 
@@ -56,8 +55,8 @@ class RowTests:
         Raises:
             SparkAssetsError: It cannot be done.
         """
-        self._case = case
         order = self._order(case, Path(self._folder.name) / str(number))
+        self._cases[order.run] = case
         try:
             self._write_before(case, order)
             frames, judgement = self._computed(order)
@@ -108,7 +107,7 @@ class RowTests:
             app_id=f"test/{asset.name}",
             token=1,
             blocks=case.blocks,
-            pins={name: self._pin(asset, each) for name, each in asset.inlets.items()},
+            pins={name: self._pin(case, asset, each) for name, each in asset.inlets.items()},
             inlets=inlets,
             interval=_aware(case.interval),
             schedule_date=case.at,
@@ -123,24 +122,22 @@ class RowTests:
             return asset
         return replace(asset, storage=replace(asset.storage, path=str(folder / asset.name)))
 
-    def _pin(self, asset: AssetSpec, inlet: InletSpec) -> Pin:
+    def _pin(self, case: RowCase, asset: AssetSpec, inlet: InletSpec) -> Pin:
         """What of the inlet is read."""
-        if self._case is None:
-            raise TypeError("a pin is of a test")
         needed = self._project.dependency(asset, inlet)
-        parts = needed.up(self._case.blocks) if needed.is_mapped else EVERYTHING
-        given = self._case.given.get(inlet.name)
+        parts = needed.up(case.blocks) if needed.is_mapped else EVERYTHING
+        given = case.given.get(inlet.name)
         return Pin(inlet.uri, parts=parts, low=given.after if given is not None else None)
 
     def _given(self, session: SparkSession, order: RunOrder) -> ReadInlets:
         """The inlets, of the given rows; mapped, and above the watermark, as a run reads them."""
         from sparkassets.spark.reader import ReadInlets, above
 
-        read = ReadInlets()
+        read, given = ReadInlets(), self._cases[order.run].given
         for name, inlet in order.asset.inlets.items():
-            if inlet.waits_only or self._case is None:
+            if inlet.waits_only:
                 continue
-            frame = frame_of(session, order.inlets[name], self._case.given[name])
+            frame = frame_of(session, order.inlets[name], given[name])
             match inlet.read:
                 case ReadChanges():
                     frame = _as_changes(frame)
@@ -184,21 +181,9 @@ class RowTests:
             came = [each.asDict(recursive=True) for each in chosen.collect()]
         except Exception as error:
             raise run_error(error, what=name) from error
-        wanted = _frame(found.sparkSession, rows, {}, owner="the expected rows", schema=chosen.schema).collect()
+        wanted = as_frame(found.sparkSession, rows, {}, owner="the expected rows", schema=chosen.schema).collect()
         told = difference([each.asDict(recursive=True) for each in wanted], came, tolerance=case.expected.tolerance)
         return f"{name}: {told}" if told else ""
-
-
-def frame_of(session: SparkSession, asset: AssetSpec, given: Given) -> DataFrame:
-    """The rows that are given of an asset, of their types.
-
-    Raises:
-        InputError: The type of a column is not known, or there is no such file.
-        RunError: A value is not of its column's type.
-    """
-    if given.file:
-        return _of_file(session, asset, given)
-    return _frame(session, given.rows, _typed(asset, given), owner=f"the rows of {asset.name!r}")
 
 
 _SMALL = {"sparkassets.small_data": "true"}
@@ -241,95 +226,6 @@ def _aware(interval: tuple[int, int] | None) -> Any:  # noqa: ANN401
     from sparkassets.core.instants import instant
 
     return (instant(interval[0]), instant(interval[1])) if interval is not None else None
-
-
-def _typed(asset: AssetSpec, given: Given) -> dict[str, str]:
-    """Type by column: as declared, else as the first value of each column tells."""
-    types = dict(given.columns)
-    time = asset.partitioning.time
-    for row in given.rows:
-        for name, value in row.items():
-            if name in types or value is None:
-                continue
-            if name in CHANGE_COLUMNS:
-                types[name] = CHANGE_COLUMNS[name]
-            elif time is not None and name == time.column and isinstance(value, str) and _is_date(value):
-                types[name] = "date"
-            elif type(value) in _TYPES:
-                types[name] = _TYPES[type(value)]
-            else:
-                message = f"{given.location}: the type of the column {name!r} is not known"
-                raise InputError(message, hint=f"declare the columns of {asset.name!r}, or give 'columns'")
-    for row in given.rows:
-        for name in row.keys() - types.keys():
-            types[name] = "string"
-    if not types:
-        message = f"{given.location}: the columns of {asset.name!r} are not known"
-        raise InputError(message, hint=f"declare the columns of {asset.name!r}, or give 'columns'")
-    return types
-
-
-def _is_date(text: str) -> bool:
-    from datetime import date
-
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _frame(
-    session: SparkSession,
-    rows: Sequence[Mapping[str, Any]],
-    types: Mapping[str, str],
-    *,
-    owner: str,
-    schema: Any = None,  # noqa: ANN401
-) -> DataFrame:
-    """The rows as Spark's.
-
-    Raises:
-        RunError: A value is not of its column's type.
-    """
-    from pyspark.sql import functions as sql
-
-    from sparkassets.spark.schemas import declared_schema
-
-    schema = declared_schema(session, types) if schema is None else schema
-    if not rows or not schema.names:
-        return session.createDataFrame([], schema)
-    texts = session.createDataFrame([(json.dumps(row, default=str),) for row in rows], "value string")
-    read = sql.from_json("value", schema, {"mode": "FAILFAST"})
-    frame = texts.select(read.alias("row")).select("row.*")
-    try:
-        found = frame.collect()
-    except Exception:
-        for row in rows:
-            try:
-                one = session.createDataFrame([(json.dumps(row, default=str),)], "value string")
-                one.select(read.alias("row")).collect()
-            except Exception:  # noqa: BLE001  of whatever kind Spark makes it
-                told = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
-                raise RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {told}") from None
-        raise
-    return session.createDataFrame(found, frame.schema)
-
-
-def _of_file(session: SparkSession, asset: AssetSpec, given: Given) -> DataFrame:
-    """The rows of a file."""
-    from sparkassets.spark.schemas import declared_schema
-
-    if not Path(given.file).is_file():
-        raise InputError(f"{given.location}: there is no file {given.file}")
-    kind = Path(given.file).suffix[1:]
-    columns = {**asset.columns, **given.columns}
-    reader = session.read.format(kind)
-    if columns and kind != "parquet":
-        reader = reader.schema(declared_schema(session, columns)).option("mode", "FAILFAST")
-    if kind == "csv":
-        reader = reader.option("header", value=True)
-    return reader.load(given.file)
 
 
 def _mapped(frame: DataFrame, asset: AssetSpec, parts: PartitionSet) -> DataFrame:

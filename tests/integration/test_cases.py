@@ -10,8 +10,8 @@ from sparkassets.core.cases import read_cases
 from sparkassets.core.spec.document import SourceFile
 from sparkassets.errors import InputError
 from sparkassets.project import load
-from sparkassets.testing import run_cases
 from sparkassets.testing.project import ProjectUnderTest
+from sparkassets.testing.running import run_cases
 
 pytestmark = pytest.mark.spark
 

@@ -4,7 +4,7 @@ import pytest
 
 from sparkassets.core.cases import read_cases
 from sparkassets.core.spec.document import SourceFile
-from sparkassets.testing import run_cases
+from sparkassets.testing.running import run_cases
 from tests.builders import asset, project, source, timed
 
 PROJECT = project(

@@ -19,7 +19,7 @@ from sparkassets.errors import InputError
 if TYPE_CHECKING:
     from sparkassets.core.cases import Case
     from sparkassets.core.spec.model import ProjectSpec
-    from sparkassets.testing import CaseResult
+    from sparkassets.testing.results import CaseResult
 
 
 @click.command("test")
@@ -35,7 +35,7 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     With --json: {"tests": [{test, asset, file, line, outcome, message, seconds}]}.
     """
     from sparkassets.project.cases import load_cases
-    from sparkassets.testing import run_cases
+    from sparkassets.testing.running import run_cases
 
     project = open_project(folder).spec
     cases = _chosen(load_cases(project, os.environ), names, project)
