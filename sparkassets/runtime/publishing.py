@@ -43,13 +43,7 @@ def with_iteration(
     if asset.outlets:
         extra = {**entry.extra, "rollback": True} if request.restores else entry.extra
         return replace(entry, restores=request.restores, extra=extra)
-    known, run = state.assets[asset.name], request.restores or entry.run
-    found = find(known, run) if request.restores else None
-    name = found.name if found is not None else _name(committed)
-    more = told(asset, name, run=run, blocks=entry.published, files=_are_files(committed))
-    if request.restores:
-        return replace(entry, restores=run, extra={**entry.extra, **more, "rollback": True})
-    return replace(entry, iteration=name, beside=is_beside(asset, known, request), extra={**entry.extra, **more})
+    return replace(entry, **_iteration(entry, asset, state, request, committed))
 
 
 def outlet_with_iteration(
@@ -58,13 +52,20 @@ def outlet_with_iteration(
     """The same of an outlet: each has the iteration of its own commit, by whoever made that."""
     if not isinstance(asset.write, Publish) or not entry.published:
         return entry
+    return replace(entry, **_iteration(entry, asset, state, request, committed))
+
+
+def _iteration(
+    entry: SuccessEntry | OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: Committed
+) -> dict[str, Any]:
+    """Those fields of an entry that tell which iteration the commit made, or made the newest again."""
     known, run = state.assets[asset.name], request.restores or entry.run
     found = find(known, run) if request.restores else None
     name = found.name if found is not None else _name(committed)
     more = told(asset, name, run=run, blocks=entry.published, files=_are_files(committed))
     if request.restores:
-        return replace(entry, restores=run, extra={**entry.extra, **more, "rollback": True})
-    return replace(entry, iteration=name, beside=is_beside(asset, known, request), extra={**entry.extra, **more})
+        return {"restores": run, "extra": {**entry.extra, **more, "rollback": True}}
+    return {"iteration": name, "beside": is_beside(asset, known, request), "extra": {**entry.extra, **more}}
 
 
 def _name(committed: Committed) -> str:

@@ -32,7 +32,7 @@ from sparkassets.runtime.driver import Driver, DriverIdentity
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.progress import Explained, Silent
-from sparkassets.runtime.work import Tick
+from sparkassets.runtime.work import Tick, Work
 
 
 @dataclass
@@ -76,11 +76,34 @@ def raising_once(error: Exception) -> Hook:
     return hook
 
 
-def ticking(driver: Driver) -> threading.Thread:
-    """A tick of the driver, begun in a thread of its own."""
-    thread = threading.Thread(target=driver.run, args=([Tick()],), daemon=True)
+def ticking(driver: Driver, work: Work | None = None) -> threading.Thread:
+    """A tick of the driver, or other work of its, begun in a thread of its own."""
+    thread = threading.Thread(target=driver.run, args=([work or Tick()],), daemon=True)
     thread.start()
     return thread
+
+
+def dying(w: World, moment: str, table: str = "a", *, work: Work | None = None, **like: Any) -> None:
+    """A driver whose run comes to a moment of a table and never returns, as that of a killed process.
+
+    Args:
+        w: Whose tables it shares.
+        moment: As of `FakeEngine.hooks`.
+        table: Whose moment.
+        work: What it does; None is a tick.
+        like: Attributes of its engine, where they are not those of every new one.
+    """
+    reached, engine = threading.Event(), w.engine.beside()
+    for name, value in like.items():
+        setattr(engine, name, value)
+
+    def stuck(_: RunOrder | None) -> None:
+        reached.set()
+        threading.Event().wait()
+
+    engine.hooks[table, moment] = stuck
+    ticking(w.driver(engine=engine), work)
+    assert reached.wait(10)
 
 
 class FakeEngine:
@@ -132,6 +155,12 @@ class FakeEngine:
 
     def close(self) -> None:
         self.closed += 1
+
+    def beside(self) -> FakeEngine:
+        """The engine of another process: of the same tables, and of the same rows."""
+        other = FakeEngine(self.tables)
+        other.staged, other.measures, other.segments = self.staged, self.measures, self.segments
+        return other
 
     def data(self, name: str) -> list[Commit]:
         """The data commits of a table."""

@@ -16,8 +16,7 @@ from sparkassets.ports import Committed, HistoryGoneError
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, multi, project, source
-from tests.runtime.fakes import Commit, World
-from tests.runtime.test_recovery import dying
+from tests.runtime.fakes import Commit, World, dying
 
 
 def world(*, by="day", write=None, **more) -> World:

@@ -9,8 +9,7 @@ from sparkassets.core.journal.state import State
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
-from tests.runtime.fakes import World
-from tests.runtime.test_recovery import dying
+from tests.runtime.fakes import World, dying
 
 OLD, NEW = Definition.of(sql="SELECT 1"), Definition.of(sql="SELECT 2")
 

@@ -14,7 +14,7 @@ from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.runtime.work import Backfill, Rebuild, Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, at, days, project, source
-from tests.runtime.fakes import FakeEngine, FakeTarget, Recorder, World, raising
+from tests.runtime.fakes import FakeEngine, FakeTarget, Recorder, World, dying, raising
 
 
 def world(*assets, **more) -> World:
@@ -454,12 +454,8 @@ def test_a_rebuild_that_died_leaves_the_old_table_and_nothing_due_or_is_adopted(
     w = world(source("s"), asset("a", "s"))
     w.tell("s", "2025-01-01..2025-01-05")
     w.driver().run([Tick()])
-    item, reached = w.project.assets["a"], threading.Event()
-    dead = FakeEngine(w.engine.tables)
-    dead.hooks["a", moment] = lambda _: (reached.set(), threading.Event().wait())
-    driver = w.driver(engine=dead)
-    threading.Thread(target=driver.run, args=([Rebuild(item)],), daemon=True).start()
-    assert reached.wait(10)
+    item = w.project.assets["a"]
+    dying(w, moment, work=Rebuild(item))
     (result,) = w.driver().run([Tick()]).runs
     assert (result.status, result.adopted is not None) == (
         ("success", True) if moment == "written" else ("replanned", False)

@@ -5,8 +5,7 @@ from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, days, project, source
-from tests.runtime.fakes import World, raising
-from tests.runtime.test_recovery import dying
+from tests.runtime.fakes import World, dying, raising
 
 PROJECT = project(
     source("s"), source("side"), asset("a", "s", retries=0), asset("b", "side"), asset("w", by=None, schedule="side")

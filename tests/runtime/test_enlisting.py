@@ -9,7 +9,7 @@ from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
-from tests.runtime.fakes import FakeEngine, World, raising_once, ticking
+from tests.runtime.fakes import FakeEngine, World, dying, raising_once, ticking
 
 DRIVER, JVM = (1, 0.0), (2, 0.0)
 
@@ -33,33 +33,19 @@ def entries(w: World) -> list:
     return [row.kind for row in w.store.history() if row.kind not in ("spec", "observed")]
 
 
-def stuck(w: World, moment: str) -> None:
-    """A driver that came to a moment of its run and never goes on."""
-    reached, engine = threading.Event(), FakeEngine(w.engine.tables)
-    engine.commits = w.engine.commits
-
-    def wait(order):
-        reached.set()
-        threading.Event().wait()
-
-    engine.hooks["a", moment] = wait
-    ticking(w.driver(engine=engine))
-    assert reached.wait(10)
-
-
 def test_a_claim_names_the_driver_alone_where_it_commits():
     w = world(commits=False)
-    stuck(w, "write")
+    dying(w, "write", commits=w.engine.commits)
     assert claimed(w).entry.processes == (DRIVER,)
     assert entries(w) == ["claim"]
 
 
 def test_it_names_what_else_commits_before_that_does():
     w = world(commits=True)
-    stuck(w, "compute")
+    dying(w, "compute", commits=w.engine.commits)
     assert claimed(w).entry.processes == (DRIVER,)
     w = world(commits=True)
-    stuck(w, "write")
+    dying(w, "write", commits=w.engine.commits)
     assert w.engine.tables == {}
     assert claimed(w).entry.processes == (DRIVER, JVM)
     renewal = [from_row(row).entry for row in w.store.history(kinds=["renew"])]
@@ -98,7 +84,7 @@ def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
 def test_whoever_takes_over_waits_for_processes_that_were_enlisted_alone():
     for commits in (False, True):
         w = world(commits=commits)
-        stuck(w, "write")
+        dying(w, "write", commits=w.engine.commits)
         driver = w.driver()
         driver.ledger.open()
         alive = Leases(host="h", process=(3, 0.0), alive=lambda processes: JVM in processes, clock=w.clock)

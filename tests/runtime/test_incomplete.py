@@ -12,8 +12,7 @@ from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, at, multi, project, source
-from tests.runtime.fakes import World
-from tests.runtime.test_recovery import dying
+from tests.runtime.fakes import World, dying
 
 DAY = "2025-01-01"
 KEY = str(at(DAY))

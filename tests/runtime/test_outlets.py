@@ -1,14 +1,12 @@
 """Runs with two outlets: all of them are published, or none, whoever ends first (DESIGN section 8, steps 2 to 6)."""
 
 import threading
-from collections.abc import Mapping
 
 import pytest
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.validations import Judgement
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError
@@ -17,7 +15,7 @@ from sparkassets.runtime.targets import look_at_targets
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, days, multi, project, source
-from tests.runtime.fakes import FakeEngine, FakeTarget, World, raising, raising_once, ticking
+from tests.runtime.fakes import FakeTarget, World, dying, raising, raising_once, ticking
 
 BOTH = ("train", "test")
 
@@ -28,27 +26,6 @@ def world(**more) -> World:
     w = World(project(source("s"), *made), MemoryStore())
     w.tell("s", "2025-01-01")
     return w
-
-
-def dead(w: World) -> FakeEngine:
-    """The engine of a driver whose process is about to die; its tables are those of the others."""
-    engine = FakeEngine(w.engine.tables)
-    engine.staged = w.engine.staged
-    return engine
-
-
-def dying(w: World, name: str, moment: str, *, judged: Mapping[str, Judgement] | None = None) -> None:
-    """A driver whose run comes to that moment of that table and never returns."""
-    reached, engine = threading.Event(), dead(w)
-    engine.judged |= judged or {}
-
-    def stuck(order):
-        reached.set()
-        threading.Event().wait()
-
-    engine.hooks[name, moment] = stuck
-    ticking(w.driver(engine=engine))
-    assert reached.wait(10)
 
 
 def kinds(w: World) -> list[list[str]]:
@@ -76,7 +53,7 @@ def test_one_run_is_one_commit_in_every_outlet():
 @pytest.mark.parametrize(("name", "moment"), [("train", "written"), ("test", "write")])
 def test_who_finds_a_run_in_some_outlets_publishes_it_in_the_others_from_its_own_pins(name, moment):
     w = world()
-    dying(w, name, moment)
+    dying(w, moment, name)
     pinned = w.engine.data("train")[0].order.pins
     w.tell("s", "2025-01-01", "2025-01-02")
     results = w.driver().run([Tick()]).runs
@@ -91,7 +68,7 @@ def test_who_finds_a_run_in_some_outlets_publishes_it_in_the_others_from_its_own
 
 def test_a_run_that_is_in_every_outlet_is_recorded_without_computing():
     w = world()
-    dying(w, "test", "written")
+    dying(w, "written", "test")
     computed = []
     w.engine.hooks["a", "compute"] = computed.append
     (result,) = w.driver().run([Tick()]).runs
@@ -101,7 +78,7 @@ def test_a_run_that_is_in_every_outlet_is_recorded_without_computing():
 
 def test_a_run_that_is_in_no_outlet_leaves_fences_in_all():
     w = world()
-    dying(w, "train", "write")
+    dying(w, "write", "train")
     assert w.driver().run([Tick()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
     assert recorded(w) == [("success", "a-2")]
@@ -109,7 +86,7 @@ def test_a_run_that_is_in_no_outlet_leaves_fences_in_all():
 
 def test_a_fence_whose_answer_is_lost_is_found_to_be_ones_own():
     w = world()
-    dying(w, "train", "write")
+    dying(w, "write", "train")
     w.engine.hooks["train", "fenced"] = raising(FenceConflictError("another writer was quicker"))
     assert w.driver().run([Tick()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
@@ -117,7 +94,7 @@ def test_a_fence_whose_answer_is_lost_is_found_to_be_ones_own():
 
 def test_a_fence_is_in_place_when_it_is_seen_whatever_it_answers():
     w = world()
-    dying(w, "train", "write")
+    dying(w, "write", "train")
     acknowledged = []
 
     def nowhere(order):
@@ -146,7 +123,7 @@ def staged(w: World) -> list[list[tuple[str, int]]]:
 )
 def test_who_takes_over_removes_what_was_staged_in_vain_and_nothing_that_is_in(name, moment, left):
     w = world()
-    dying(w, name, moment)
+    dying(w, moment, name)
     assert w.driver().run([Tick()]).ok
     assert staged(w) == left
     tokens = [[commit.marker.token for commit in w.engine.data(name)] for name in BOTH]
@@ -155,7 +132,7 @@ def test_who_takes_over_removes_what_was_staged_in_vain_and_nothing_that_is_in(n
 
 def test_nothing_is_removed_before_the_outlet_is_fenced_and_looked_into():
     w = world()
-    dying(w, "train", "write")
+    dying(w, "write", "train")
     seen = []
 
     def look(order):
@@ -177,7 +154,7 @@ def test_a_run_that_ends_leaves_no_files_of_its_failed_attempts(retries, left):
 
 def test_who_fails_without_knowing_that_it_was_taken_over_removes_nothing_of_the_newer_claims():
     w = world()
-    slow, failing, staging, failed = dead(w), *(threading.Event() for _ in range(3))
+    slow, failing, staging, failed = w.engine.beside(), *(threading.Event() for _ in range(3))
 
     def fails(order):
         failing.set()
@@ -207,7 +184,7 @@ def test_who_fails_without_knowing_that_it_was_taken_over_removes_nothing_of_the
 
 def test_what_cannot_be_removed_disturbs_no_run():
     w = world()
-    dying(w, "train", "write")
+    dying(w, "write", "train")
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(FakeTarget, "remove_staged")
         assert w.driver().run([Tick()]).ok
@@ -240,7 +217,7 @@ def test_a_run_that_fails_between_its_outlets_stays_for_the_next_claim():
 
 def test_completing_a_run_may_fail_as_well_and_is_tried_again():
     w = world()
-    dying(w, "train", "written")
+    dying(w, "written", "train")
     w.engine.hooks["a", "compute"] = raising(OSError("not now"))
     assert [result.status for result in w.driver().run([Tick()]).runs] == ["failed"]
     w.engine.hooks.clear()
@@ -259,7 +236,7 @@ def test_a_failure_before_the_first_commit_is_fenced_in_every_outlet():
 
 def test_a_zombie_that_is_skipped_in_one_outlet_begins_in_no_other():
     w = world()
-    go, waiting, begun, zombie = threading.Event(), threading.Event(), [], dead(w)
+    go, waiting, begun, zombie = threading.Event(), threading.Event(), [], w.engine.beside()
 
     def late(order):
         waiting.set()
@@ -351,7 +328,7 @@ def test_the_tables_of_outlets_are_looked_at_but_while_a_run_of_the_asset_lives(
     assert w.targets.looked[-2:] == list(BOTH)
     w.alive = True
     w.tell("s", "2025-01-02")
-    dying(w, "test", "write")
+    dying(w, "write", "test")
     w.targets.looked.clear()
     look_at_targets(w.project, w.driver().ledger.open(), w.targets, gone=())
     assert w.targets.looked == []

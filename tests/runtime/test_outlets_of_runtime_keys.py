@@ -1,7 +1,5 @@
 """Outlets whose segments come to be known: what came out of any of them is known of the run, and of all of them."""
 
-import threading
-
 import pytest
 
 from sparkassets.core.journal.codec import decode, encode
@@ -9,7 +7,7 @@ from sparkassets.core.journal.learned import knowing
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, multi, project, source
-from tests.runtime.fakes import FakeEngine, World
+from tests.runtime.fakes import World, dying
 
 RUNTIME = {"customer": "runtime"}
 BOTH = ("left", "right")
@@ -59,16 +57,7 @@ def test_what_a_run_of_some_adds_is_computed_next_in_all():
 def test_the_next_driver_records_what_came_out_of_a_run_that_died(name, moment):
     w = world()
     w.tell("s", "2025-01-01")
-    reached, engine = threading.Event(), FakeEngine(w.engine.tables)
-    engine.segments = w.engine.segments
-
-    def stuck(_):
-        reached.set()
-        threading.Event().wait()
-
-    engine.hooks[name, moment] = stuck
-    threading.Thread(target=w.driver(engine=engine).run, args=([Tick()],), daemon=True).start()
-    assert reached.wait(10)
+    dying(w, moment, name)
     summary = w.driver().run([Tick()])
     assert summary.ok
     assert summary.runs[0].adopted is not None

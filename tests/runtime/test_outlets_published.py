@@ -1,6 +1,5 @@
 """Outlets that are published: each run leaves an iteration in all of them or in none, and what is kept of each."""
 
-import threading
 from dataclasses import replace
 
 import pytest
@@ -15,8 +14,8 @@ from sparkassets.errors import InputError
 from sparkassets.runtime.work import Rollback, Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, multi, project, source
-from tests.runtime.fakes import World
-from tests.runtime.test_outlets import BOTH, dead, dying
+from tests.runtime.fakes import World, dying
+from tests.runtime.test_outlets import BOTH
 
 
 def world(**more) -> World:
@@ -60,7 +59,7 @@ def test_a_reader_pins_the_iteration_of_its_outlet():
 @pytest.mark.parametrize(("name", "moment"), [("train", "written"), ("test", "write")])
 def test_whoever_publishes_the_missing_one_it_is_the_same_run(name, moment):
     w = world()
-    dying(w, name, moment)
+    dying(w, moment, name)
     (result, *_) = w.driver().run([Tick()]).runs
     assert result.adopted == "a-1"
     assert known(w) == {"train": ["a-1"], "test": ["a-1"], "a": []}
@@ -85,8 +84,8 @@ def published(w: World) -> list[str]:
     return known(w)["train"]
 
 
-def back(w: World, run: str, **more):
-    return w.driver(**more).run([Rollback(w.project.assets["a"], run)])
+def back(w: World, run: str):
+    return w.driver().run([Rollback(w.project.assets["a"], run)])
 
 
 def shown(w: World) -> list[list[str]]:
@@ -113,15 +112,7 @@ def test_all_outlets_go_back_together_and_what_reads_one_runs():
 def test_a_rollback_that_was_killed_is_completed_in_all(name, moment):
     w = world()
     older, _ = published(w)
-    reached, engine = threading.Event(), dead(w)
-
-    def stuck(_):
-        reached.set()
-        threading.Event().wait()
-
-    engine.hooks[name, moment] = stuck
-    threading.Thread(target=back, args=(w, older), kwargs={"engine": engine}, daemon=True).start()
-    assert reached.wait(10)
+    dying(w, moment, name, work=Rollback(w.project.assets["a"], older))
     assert w.driver().run([Tick()]).ok
     assert shown(w) == [[older], [older]]
     assert w.driver().run([Tick()]).runs == ()

@@ -8,27 +8,11 @@ from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
-from tests.runtime.fakes import FakeEngine, World
+from tests.runtime.fakes import FakeEngine, World, dying
 
 
 class Killed(BaseException):
     """What happens to a process: nothing after it runs."""
-
-
-def dying(w: World, moment: str, table: str = "a") -> None:
-    """A driver whose run reaches ``moment`` of a table and never returns; it is abandoned as if it were killed."""
-    reached = threading.Event()
-
-    def stuck(order):
-        reached.set()
-        threading.Event().wait()
-
-    engine = FakeEngine(w.engine.tables)
-    engine.measures = w.engine.measures
-    engine.hooks[table, moment] = stuck
-    driver = w.driver(engine=engine)
-    threading.Thread(target=driver.run, args=([Tick()],), daemon=True).start()
-    assert reached.wait(10)
 
 
 def world(**more) -> World:

@@ -1,7 +1,5 @@
 """Runs of segments that come to be known: what comes out of a run of all is recorded with it, also by who finds it."""
 
-import threading
-
 import pytest
 
 from sparkassets.core.journal.learned import knowing
@@ -9,7 +7,7 @@ from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
-from tests.runtime.fakes import FakeEngine, World, raising, raising_once
+from tests.runtime.fakes import World, dying, raising, raising_once
 
 RUNTIME = {"customer": "runtime"}
 
@@ -63,16 +61,7 @@ def test_what_a_run_of_all_adds_is_computed_by_it():
 def test_the_next_driver_records_what_came_out_of_a_run_that_died(moment):
     w = world()
     w.tell("s", "2025-01-01")
-    reached, engine = threading.Event(), FakeEngine(w.engine.tables)
-    engine.segments = w.engine.segments
-
-    def stuck(_):
-        reached.set()
-        threading.Event().wait()
-
-    engine.hooks["a", moment] = stuck
-    threading.Thread(target=w.driver(engine=engine).run, args=([Tick()],), daemon=True).start()
-    assert reached.wait(10)
+    dying(w, moment)
     summary = w.driver().run([Tick()])
     assert summary.ok
     assert (summary.runs[0].adopted is not None) == (moment in ("written", "segments"))

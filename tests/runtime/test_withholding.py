@@ -12,8 +12,8 @@ from sparkassets.errors import RunError
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, days, multi, project, source
-from tests.runtime.fakes import World, raising
-from tests.runtime.test_outlets import BOTH, dying
+from tests.runtime.fakes import World, dying, raising
+from tests.runtime.test_outlets import BOTH
 
 RULES = (Rule("not_null(n)", NotNull(("n",))),)
 FIRST, SECOND = days("2025-01-01"), days("2025-01-02")
@@ -97,7 +97,7 @@ def test_what_either_outlet_withholds_counts():
 @pytest.mark.parametrize(("name", "moment"), [("train", "written"), ("test", "write")])
 def test_who_completes_a_run_keeps_to_what_its_first_commit_withheld(name, moment):
     w = outlets({"test": withholding(SECOND)})
-    dying(w, name, moment, judged=w.engine.judged)
+    dying(w, moment, name, judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
     w.driver().run([Tick()])
     found = [[(commit.order.blocks, commit.marker.withheld) for commit in w.engine.data(each)] for each in BOTH]
@@ -106,7 +106,7 @@ def test_who_completes_a_run_keeps_to_what_its_first_commit_withheld(name, momen
 
 def test_a_driver_that_dies_before_the_first_commit_has_decided_nothing():
     w = outlets({"test": withholding(SECOND)})
-    dying(w, "train", "write", judged=w.engine.judged)
+    dying(w, "write", "train", judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
     w.driver().run([Tick()])
     assert [told(w, name)[0] for name in BOTH] == [FIRST, FIRST]

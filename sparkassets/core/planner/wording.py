@@ -25,10 +25,7 @@ def unchanged_of(unchanged: PartitionSet, blocks: PartitionSet, partitioning: Pa
     >>> unchanged_of(EVERYTHING, EVERYTHING, UNPARTITIONED)
     'unchanged'
     """
-    if not unchanged or unchanged == blocks:
-        return "unchanged" if unchanged else ""
-    count = partitioning.count(blocks)
-    return f"unchanged: {partitioning.count(unchanged):,} of {plural(count, 'block')}"
+    return _share("unchanged", unchanged, blocks, partitioning)
 
 
 def withheld_of(withheld: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
@@ -38,9 +35,13 @@ def withheld_of(withheld: PartitionSet, blocks: PartitionSet, partitioning: Part
     >>> withheld_of(EVERYTHING, EVERYTHING, UNPARTITIONED)
     'withheld'
     """
-    if not withheld or withheld == blocks:
-        return "withheld" if withheld else ""
-    return f"withheld: {partitioning.count(withheld):,} of {plural(partitioning.count(blocks), 'block')}"
+    return _share("withheld", withheld, blocks, partitioning)
+
+
+def _share(word: str, some: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
+    if not some or some == blocks:
+        return word if some else ""
+    return f"{word}: {partitioning.count(some):,} of {plural(partitioning.count(blocks), 'block')}"
 
 
 def named_parts(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:

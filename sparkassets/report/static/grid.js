@@ -69,9 +69,18 @@ function lattice(slices, map) {
   return { rows: labels.length, columns, labels, heads, at: (row, column) => (cells[row]?.[column] === undefined ? null : { row: 0, time: cells[row][column] }), of: ({ time }) => where[time] };
 }
 
+const probe = document.body.appendChild(h("i", { hidden: true }));
+
+/** Colours for a canvas, by the name of their property, as the theme resolves them now. */
 const tones = () => {
-  const style = getComputedStyle(root);
-  return (name) => style.getPropertyValue(name).trim();
+  const known = {};
+  return (name) => {
+    if (!known[name]) {
+      probe.style.color = `var(${name})`;
+      known[name] = getComputedStyle(probe).color;
+    }
+    return known[name];
+  };
 };
 
 /** Draws one slice: its colour and a mark, so that it is told without the colour. */
