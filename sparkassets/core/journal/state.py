@@ -350,9 +350,9 @@ class AssetState:
         return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "missing" and mark.seq > seq)
 
     def settled_since(self, seq: int) -> PartitionSet:
-        """The partitions that somebody said need no run, after that entry."""
+        """What somebody said needs no run, after that entry; everything of an asset without partitions."""
         later = (mark for mark in self.marks if mark.kind in ("done", "skip") and mark.seq > seq)
-        return PartitionSet.union(mark.blocks for mark in later if not mark.blocks.is_everything)
+        return PartitionSet.union(mark.blocks for mark in later)
 
     @property
     def accepted(self) -> PartitionSet:

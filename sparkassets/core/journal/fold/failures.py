@@ -11,10 +11,17 @@ from sparkassets.core.runs.division import Known
 Failures = tuple[FailedBlocks, ...]
 
 
-def after_failure(before: Failures, item: FailedBlocks) -> Failures:
-    """What has failed when ``item`` did: instead of the same blocks, or of runs for the same events."""
+def after_failure(before: Failures, item: FailedBlocks, *, settled: PartitionSet) -> Failures:
+    """What has failed when ``item`` did, but for what a person has ``settled`` since its run was claimed."""
     if item.blocks.is_everything:
-        return (*(each for each in before if not set(each.events) <= set(item.events)), item)
+        instead = (*(each for each in before if not set(each.events) <= set(item.events)), item)
+        return before if settled.is_everything else instead
+    after = _after_parts(before, item)
+    return without(after, settled) if settled else after
+
+
+def _after_parts(before: Failures, item: FailedBlocks) -> Failures:
+    """What has failed when ``item`` did, instead of the same blocks."""
     whole = next((each for each in before if _parted(each, item.blocks, item.invocation)), None)
     if whole is not None and whole.division is not None and item.division is not None:
         item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))

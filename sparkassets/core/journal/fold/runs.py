@@ -87,7 +87,8 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         events=claim.request.events if claim is not None else (),
         division=Division(entry.token, entry.divisions) if entry.divisions is not None else None,
     )
-    work.assets[entry.asset] = replace(asset, chain=chain, failed=after_failure(asset.failed, item))
+    failures = after_failure(asset.failed, item, settled=asset.settled_since(entry.token))
+    work.assets[entry.asset] = replace(asset, chain=chain, failed=failures)
 
 
 def _unfenced(asset: AssetState, entry: FailureEntry) -> tuple[ClaimState, ...]:

@@ -20,7 +20,7 @@ def after_success(
 ) -> Records:
     """What is withheld of the asset once that success is known; ``asset`` is as it was before."""
     of_others = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned  # as it was when claimed
-    told = _told_meanwhile(asset, entry.token)
+    told = asset.settled_since(entry.token)
     if of_others or not entry.withheld - told:
         return withheld.after_run(asset.withheld, entry.blocks, None)
     item = Withheld(
@@ -36,11 +36,6 @@ def after_success(
         invocation=claim.invocation if claim is not None else "",
     )
     return withheld.after_run(asset.withheld, entry.blocks, item)
-
-
-def _told_meanwhile(asset: AssetState, token: int) -> PartitionSet:
-    """The blocks of which a person has told, since that claim, that they are done or skipped."""
-    return PartitionSet.union(mark.blocks for mark in asset.marks if mark.kind in ("done", "skip") and mark.seq > token)
 
 
 def _meanwhile(work: Workspace, asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
