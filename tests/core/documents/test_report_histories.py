@@ -18,7 +18,7 @@ from tests.depth import histories
 SETTLED = ("current", "there", "open", "unlisted")
 
 
-@histories(25)
+@histories(8)
 @given(st.randoms(use_true_random=False), st.integers(5, 50))
 def test_every_slice_is_told_as_it_is_one_by_one(random: Random, steps: int):
     history = Withholding(random)

@@ -194,7 +194,7 @@ def successes(story: Story) -> Iterator[tuple[SuccessEntry, ClaimEntry]]:
             yield each.entry, claims[each.entry.token]
 
 
-@histories(40)
+@histories(12)
 @given(st.randoms(use_true_random=False), st.integers(5, 70))
 def test_whatever_changes_it_comes_to_rest_and_uses_no_event_twice(random: Random, steps: int):
     history = History(random)

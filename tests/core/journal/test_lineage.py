@@ -146,7 +146,7 @@ def test_no_more_is_read_than_is_asked():
     assert len(read) == 1
 
 
-@histories(20)
+@histories(8)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
 def test_every_block_is_told_by_its_newest_run_and_what_it_read(random, steps):
     history = History(random)

@@ -143,7 +143,7 @@ class History(Drivers):
         return [b for (a, b), number in self.by.items() if a == name and order.index(number) < order.index(own)]
 
 
-@histories(60)
+@histories(20)
 @given(st.randoms(use_true_random=False), st.integers(5, 25))
 def test_whatever_happens_the_newest_code_wins_where_that_is_asked(random, steps):
     history = History(random)
@@ -172,7 +172,7 @@ def test_whatever_happens_the_newest_code_wins_where_that_is_asked(random, steps
         assert history.by == before
 
 
-@histories(60)
+@histories(20)
 @given(st.randoms(use_true_random=False), st.integers(5, 20))
 def test_a_backfill_of_all_makes_one_table_of_two(random, steps):
     history = History(random)

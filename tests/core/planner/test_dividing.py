@@ -172,7 +172,7 @@ class TestBudget:
         assert world.parts("2024-01-01..2024-12-30") - world.there == world.bad
 
 
-@histories(60)
+@histories(25)
 @given(st.randoms(use_true_random=False))
 def test_in_the_end_only_what_is_bad_is_not_there(random: Random):
     """Caps, lookback, schedules, late days, dead drivers and several invocations beside it."""

@@ -92,7 +92,7 @@ class Marked(History):
         return bool(mapped) and all(set(self.needed(spec, n, block)) <= waived[n] for n in mapped)
 
 
-@histories(30)
+@histories(15)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
 def test_in_the_end_the_last_word_counts(random: Random, steps: int):
     history = Marked(random)

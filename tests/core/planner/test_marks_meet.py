@@ -74,7 +74,7 @@ def follows(history: Marked) -> None:
                 assert known[block] == "current"
 
 
-@histories(25)
+@histories(12)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
 def test_lookback_computes_nothing_that_is_skipped(random: Random, steps: int):
     history = LookingBack(random)
@@ -84,7 +84,7 @@ def test_lookback_computes_nothing_that_is_skipped(random: Random, steps: int):
     follows(history)
 
 
-@histories(25)
+@histories(12)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
 def test_by_a_timetable_the_last_word_counts_too(random: Random, steps: int):
     history = Ticking(random)

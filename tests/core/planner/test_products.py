@@ -175,7 +175,7 @@ class History(Drivers):
         return self.story.project.assets[name].partitioning
 
 
-@histories(60)
+@histories(20)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
 def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, steps: int):
     history = History(random)

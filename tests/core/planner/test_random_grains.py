@@ -177,7 +177,7 @@ class WithoutSomeDays(History):
     grains = (*EXCLUDING, *EXCLUDING, *GRAINS)
 
 
-@histories(60)
+@histories(25)
 @given(st.randoms(use_true_random=False), st.integers(5, 40), st.sampled_from([History, WithoutSomeDays]))
 def test_in_the_end_all_is_computed_from_the_newest(random: Random, steps: int, kind: type[History]):
     history = kind(random)

@@ -367,7 +367,7 @@ class History:
 
 
 @given(st.randoms(use_true_random=False), st.integers(10, 80), st.booleans())
-@histories(80)
+@histories(20)
 def test_whatever_keys_come_and_go_each_known_one_is_there_once(random, steps, many):
     history = History(random)
     with pytest.MonkeyPatch.context() as patch:
