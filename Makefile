@@ -11,7 +11,7 @@ unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIR
 made = $(shell test -x $(1)/bin/python || echo always)
 
 # The folders whose tests must pass where Spark is not installed.
-CORE_TESTS := $(wildcard tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/report tests/cli tests/emit tests/testing)
+CORE_TESTS := $(wildcard tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/report tests/cli tests/emit tests/testing tests/crash)
 
 # Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2
@@ -38,7 +38,7 @@ test: java test-core lint test-spark
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'
 	@if .venv-core/bin/python -c 'import pyspark' 2>/dev/null; then echo '.venv-core holds pyspark' >&2; exit 1; fi
-	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) --doctest-modules $(CORE_TESTS) sparkassets/core sparkassets/delta
+	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash' --doctest-modules $(CORE_TESTS) sparkassets/core sparkassets/delta
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'
@@ -48,7 +48,7 @@ fuzz: .venv-core/.ready
 	@FUZZ_COUNT=2000 .venv-core/bin/python -m pytest $(TWO_PROCESSES) --timeout 7200 $(CORE_TESTS)
 
 crash: java .venv/.ready
-	@.venv/bin/python -m pytest $(TWO_PROCESSES) tests/e2e/test_crash*.py
+	@.venv/bin/python -m pytest $(TWO_PROCESSES) tests/crash tests/e2e/test_crash*.py
 
 model: .venv-core/.ready
 	@ulimit -v 6000000; .venv-core/bin/python -m tests.model.suite

@@ -18,6 +18,7 @@ from sparkassets.core.documents.status import standing, status_document
 from sparkassets.core.instants import unix
 
 if TYPE_CHECKING:
+    from sparkassets.core.planner.holders import Holder
     from sparkassets.core.planner.status import AssetStatus, Judged
     from sparkassets.core.spec.model import ProjectSpec
 
@@ -48,6 +49,8 @@ def command(folder: Path, at: str | None, as_json: bool) -> int:
         print_failure(status.asset, status.error or "", terminal)
         for judged in status.judged:
             _print_judged(status, judged, project.spec, terminal)
+        for holder in () if project.spec.assets[status.asset].maker else status.holders:
+            terminal.print(f"{status.asset}: {clean(_holder_text(holder, project.spec))}")
         for mark in status.watermarks:
             terminal.print(f"{status.asset}: {mark.inlet}: {clean(mark.text)}")
         if status.late is not None:
@@ -62,6 +65,14 @@ def _print_judged(status: AssetStatus, judged: Judged, project: ProjectSpec, ter
     said = f"{name} withheld by {judged.run}: {clean(judged.text)}"
     terminal.print("", *(terminal.paint(line, "red") for line in wrap(said, terminal.width or sys.maxsize)))
     print_samples(judged.verdicts, terminal)
+
+
+def _holder_text(holder: Holder, project: ProjectSpec) -> str:
+    """Who holds which run, and when it was last seen alive."""
+    held = f"{holder.run} is held by {holder.driver} since {clock(holder.since, project)}"
+    if holder.gone:
+        return f"{held}, which is gone: the next run settles it"
+    return f"{held}, last seen alive {in_words(-holder.silent_seconds) if holder.silent_seconds else 'just now'}"
 
 
 def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:

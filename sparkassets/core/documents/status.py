@@ -9,6 +9,7 @@ from sparkassets.core.documents.values import instant_text, spans
 from sparkassets.core.documents.verdicts import judged_document
 
 if TYPE_CHECKING:
+    from sparkassets.core.planner.holders import Holder
     from sparkassets.core.planner.status import AssetStatus
     from sparkassets.core.planner.watermarks import Watermark
     from sparkassets.core.spec.model import ProjectSpec
@@ -34,12 +35,25 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "rows": status.rows,
         "error": status.error,
         "running": status.running,
+        "holders": [_holder(each) for each in status.holders],
         "next_at": instant_text(status.next_at),
         "paused": status.paused,
         "notes": list(status.notes),
         "withheld": [judged_document(each, project.assets[status.asset]) for each in status.judged],
         "late": late_document(status.late, project) if status.late is not None else None,
         "watermarks": [_watermark(each) for each in status.watermarks],
+    }
+
+
+def _holder(holder: Holder) -> dict[str, Any]:
+    """A driver that holds a run; ``gone`` where its process is, and the next run settles what it left."""
+    return {
+        "run": holder.run,
+        "driver": holder.driver,
+        "since": instant_text(holder.since),
+        "silent_seconds": holder.silent_seconds,
+        "lease_seconds": holder.lease_seconds,
+        "gone": holder.gone,
     }
 
 

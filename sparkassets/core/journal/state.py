@@ -118,6 +118,7 @@ class ClaimState:
         at: When it was claimed, Unix seconds, by its driver's clock.
         status: ``unfenced`` after a failure that could not be fenced: the next claim has to.
         asks: What a person has to tell of the claims before it; it wrote nothing itself.
+        proved: When it was renewed, Unix seconds, by its driver's clock; 0 where it never was.
     """
 
     token: int
@@ -127,6 +128,7 @@ class ClaimState:
     renewed: int
     status: Literal["open", "unfenced"] = "open"
     asks: Question | None = None
+    proved: int = 0
 
     @property
     def slot(self) -> int:

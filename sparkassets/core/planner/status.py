@@ -13,6 +13,7 @@ from sparkassets.core.journal.withheld import told as told_of
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.holders import Holder, holders
 from sparkassets.core.planner.increments import refusals
 from sparkassets.core.planner.kept import kept
 from sparkassets.core.planner.lateness import Lateness, lateness
@@ -88,6 +89,7 @@ class AssetStatus:
         last_run, last_at: The newest success; for a source the newest event, without a run.
         error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
         running: The run that holds the claim.
+        holders: The drivers that hold its runs; also one that is gone, whose run is not settled.
         next_at: From when its timetable, or a time in its condition, lets it run next, Unix seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
@@ -123,6 +125,7 @@ class AssetStatus:
     judged: tuple[Judged, ...] = ()
     late: Lateness | None = None
     stuck: bool = False
+    holders: tuple[Holder, ...] = ()
     told: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
@@ -160,6 +163,7 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         rows=state.last.rows if state.last else None,
         error=state.failed[-1].error if state.failed else None,
         running=live[-1].entry.run if live else None,
+        holders=tuple(holders(context, state)),
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
         watermarks=watermarks(context, asset),

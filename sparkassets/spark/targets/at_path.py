@@ -289,8 +289,8 @@ class PathTarget:
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""
         self._release()
-        kept, path = None if keep is None else Attempt(keep.run, keep.token, keep.attempt), path_of(self._asset)
-        discard_all(path, runs, upto=upto, keep=kept)
+        path = path_of(self._asset)
+        discard_all(path, runs, upto=upto, keep=attempt_kept(keep))
         tidy(path, runs, upto=upto)
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
@@ -336,6 +336,13 @@ def _without(made: SparkComputation, withheld: PartitionSet) -> SparkComputation
     order = made.order.publishing(made.order.blocks - withheld)
     blocks = blocks_of(order, made.frame.schema)
     return replace(made, order=order, frame=made.frame if blocks is None else made.frame.filter(blocks.predicate))
+
+
+def attempt_kept(found: Committed | None) -> Attempt | None:
+    """Whose files a commit holds that was found; of one that publishes nothing there are none."""
+    if found is None or found.measures.get("published") == "nothing":
+        return None
+    return Attempt(found.run, found.token, found.attempt)
 
 
 def _is_of(prepared: CommitMarker, marker: CommitMarker) -> bool:

@@ -333,6 +333,7 @@ def _link_to(link: ClaimState) -> dict[str, Any]:
         "ends": columns.get("ends", ()),
         "claim": columns["body"],
         **({"asks": _question_to(link.asks)} if link.asks is not None else {}),
+        **({"proved": link.proved} if link.proved else {}),
     }
 
 
@@ -349,7 +350,16 @@ def _link_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
     )
     entry = claim_from(row, link["claim"])
     asks = _question_from(link["asks"]) if "asks" in link else None
-    return ClaimState(link["token"], entry, link["driver"], link["at"], link["renewed"], link["status"], asks)
+    return ClaimState(
+        link["token"],
+        entry,
+        link["driver"],
+        link["at"],
+        link["renewed"],
+        status=link["status"],
+        asks=asks,
+        proved=link.get("proved", 0),
+    )
 
 
 def _question_to(asks: Question) -> list[Any]:

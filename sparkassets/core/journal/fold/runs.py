@@ -56,7 +56,8 @@ def renewed(work: Workspace, entry: RenewEntry, numbered: Numbered) -> None:
 
 def _renewed(link: ClaimState, entry: RenewEntry, numbered: Numbered) -> ClaimState:
     processes = tuple(dict.fromkeys([*link.entry.processes, *entry.enlisted]))
-    return replace(link, renewed=numbered.seq, entry=replace(link.entry, processes=processes))
+    claim = replace(link.entry, processes=processes)
+    return replace(link, renewed=numbered.seq, proved=unix(numbered.at), entry=claim)
 
 
 def paused(work: Workspace, entry: PauseEntry, _: Numbered) -> None:

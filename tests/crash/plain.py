@@ -1,0 +1,286 @@
+"""An engine and targets without a JVM over real tables: rows by pyarrow, commits by the driver's own code.
+
+What a run writes are the rows that it read: of its pins, above its watermark, in its blocks. An outlet ``small`` gets
+those whose amount is below five, ``large`` the others; rules withhold the days with an amount above 100. Staging,
+commits, fences, looks and removals are those of `sparkassets.spark.targets` and `sparkassets.delta`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, Schema
+
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadAfter
+from sparkassets.core.validations import Judgement, Verdict
+from sparkassets.core.writes import Append, Upsert
+from sparkassets.delta.slices import staged_slices
+from sparkassets.ports import CommitMarker, Committed, Enlist, RunOrder, TargetMissingError
+from sparkassets.processes import Process
+from sparkassets.spark.table import open_table, path_of
+from sparkassets.spark.targets import at_path, by_driver, history
+from sparkassets.spark.targets.by_driver import Staged
+from sparkassets.spark.writes.planned import layout_of
+from tests.crash import points
+
+Row = dict[str, Any]
+FILES = 2
+"""So many of each block, where it has as many rows."""
+WORST = 100
+"""Rules withhold a day with an amount above this."""
+SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("shop", pa.string()), ("amount", pa.int64())])
+KINDS = {"id": "bigint", "day": "date", "shop": "string", "amount": "bigint"}
+
+
+class Columns:
+    """The columns of all tables, as far as one asks Spark's of a schema."""
+
+    def __init__(self) -> None:
+        self.names = SCHEMA.names
+        self.fields = [
+            SimpleNamespace(name=name, dataType=SimpleNamespace(simpleString=lambda kind=kind: kind))
+            for name, kind in KINDS.items()
+        ]
+
+    def json(self) -> str:
+        """As Delta has it."""
+        return str(Schema.from_arrow(SCHEMA).to_json())
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+COLUMNS = Columns()
+FIELDS = json.loads(COLUMNS.json())["fields"]
+
+
+@dataclass
+class Computed:
+    """The rows of each table that a run writes."""
+
+    order: RunOrder
+    rows: Mapping[str, Sequence[Row]]
+    measures: Mapping[str, Any]
+    read_version: int | None = None
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+class PlainEngine:
+    """Computes without a JVM; implements `ports.Engine`."""
+
+    def __init__(self, project: ProjectSpec) -> None:
+        self._project = project
+
+    def start(self) -> None:
+        """There is nothing to start."""
+
+    def processes(self) -> Sequence[Process]:
+        """None but this one."""
+        return ()
+
+    def cancel(self, run: str) -> None:
+        """What it does takes no time."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+    def compute(self, order: RunOrder, *, attempt: int) -> Computed:
+        """The rows of the pinned inlets that are of the run's blocks."""
+        points.TRIGGER.at("read:ready")
+        rows: list[Row] = []
+        marks: dict[str, str] = {}
+        for name, inlet in order.asset.inlets.items():
+            pin, source = order.pins[name], order.inlets[name]
+            read = _in_parts(_rows(source, pin.version), pin.parts, source)
+            if isinstance(inlet.read, ReadAfter):
+                read = [row for row in read if pin.low is None or row["id"] > int(pin.low)]
+                if read or pin.low is not None:
+                    marks[name] = str(max([row["id"] for row in read], default=int(pin.low or 0)))
+            rows += read
+        rows = self.made(order, _in_parts(rows, order.blocks, order.asset))
+        points.TRIGGER.at("read:done")
+        parts = {each.asset.name: _of_outlet(rows, each.asset.name) for each in order.written}
+        return Computed(order, parts, {"watermarks": marks} if marks else {})
+
+    def made(self, order: RunOrder, rows: list[Row]) -> list[Row]:
+        """What comes out of the rows that were read."""
+        return rows
+
+
+@dataclass
+class PlainOutlets:
+    """Tables at paths, written without a JVM; implements `ports.Outlets`."""
+
+    made: type[PlainTarget] = field(default_factory=lambda: PlainTarget)
+
+    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> PlainTarget:
+        """The asset's."""
+        return self.made(asset, app_id)
+
+
+class PlainTarget:
+    """A Delta table at a path; implements `ports.Target` as `PathTarget` does."""
+
+    def __init__(self, asset: AssetSpec, app_id: str) -> None:
+        self._asset = asset
+        self._app_id = app_id
+        self._before: history.Moment | None = None
+        self._prepared: tuple[CommitMarker, Staged] | None = None
+
+    def transaction_version(self) -> int | None:
+        now = history.moment(self._asset, self._app_id)
+        self._before = self._before or now
+        return None if now is None else now.transaction
+
+    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
+        return history.committed(self._asset, runs, app_id=self._app_id, above=above, before=self._before)
+
+    def fence(self, computation: Computed | None, *, marker: CommitMarker) -> None:
+        table = open_table(path_of(self._asset))
+        if table is not None:
+            by_driver.fence(self._asset, table, marker=marker)
+        elif computation is None:
+            raise TargetMissingError(f"{self._asset.name}: there is no table")
+        else:
+            by_driver.make(self._asset, COLUMNS, marker=marker)
+
+    def prepare(self, computation: Computed, *, marker: CommitMarker) -> Judgement | None:
+        found = self._stage(computation, marker)
+        if found.files is None:
+            return None
+        self._prepared = (marker, found)
+        return self._judged(computation) if self._asset.rules and marker.judgement is None else None
+
+    def write(self, computation: Computed, *, marker: CommitMarker) -> None:
+        if computation.order.is_nothing_but(marker.withheld):
+            self.fence(computation, marker=marker)
+            by_driver.discard_attempt(self._asset, marker)
+            return
+        if self._prepared is not None and replace(self._prepared[0], measures=marker.measures) == marker:
+            found = self._prepared[1]
+        else:
+            found = self._stage(computation, marker)
+        by_driver.publish(self._settled(found, marker.withheld), marker=marker)
+        self._prepared = None
+
+    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    def compared(self, order: RunOrder, found: Committed) -> Committed:
+        return found
+
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
+        at_path.discard_all(path_of(self._asset), runs, upto=upto, keep=at_path.attempt_kept(keep))
+
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        at_path.discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
+
+    def _judged(self, computation: Computed) -> Judgement:
+        """Which blocks are withheld of the run."""
+        partitioning = self._asset.partitioning
+        bad = {_key(row, self._asset) for row in computation.rows[self._asset.name] if row["amount"] > WORST}
+        withheld = PartitionSet.union(map(partitioning.parse, bad)) if partitioning.is_partitioned else NOTHING
+        if not withheld:
+            return Judgement()
+        told = Verdict("range(amount)", "fail", "withheld", withheld, 1, 1, samples=({"amount": "?"},))
+        return Judgement(withheld, (told,))
+
+    def _stage(self, computation: Computed, marker: CommitMarker) -> Staged:
+        """Files of the rows in the attempt's own folder, as Spark's job leaves them."""
+        asset, path = self._asset, path_of(self._asset)
+        order = next((each for each in computation.order.written if each.asset.name == asset.name), computation.order)
+        table, rows = open_table(path), computation.rows[asset.name]
+        made = Computed(order, computation.rows, computation.measures)
+        replaces = "nothing" if isinstance(asset.write, Append) else "blocks" if asset.partitioning.columns else "all"
+        if table is not None and isinstance(asset.write, Upsert):
+            made.read_version, replaces = table.version(), "all"
+            rows = _merged(_rows(asset, table.version()), rows, asset.write)
+        elif isinstance(asset.write, Upsert):
+            rows = _merged([], rows, asset.write)
+        layout = list(table.metadata().partition_columns) if table is not None else layout_of(asset, COLUMNS, None)
+        landing = SimpleNamespace(replaces=replaces, columns="kept")
+        work = SimpleNamespace(asset=asset, landing=landing, schema=COLUMNS, table=SimpleNamespace(layout=layout))
+        if table is not None and at_path.is_in(table, app=marker.app_id, version=marker.version):
+            return Staged(made, work, table)
+        attempt = by_driver.attempt_of(asset, marker)
+        _write(Path(path, attempt.folder), rows, layout)
+        properties = {} if table is None else table.metadata().configuration
+        staged = by_driver.staged_files(path, attempt, schema={"fields": FIELDS}, layout=layout, properties=properties)
+        return Staged(made, work, table, staged, FIELDS, by_driver._replaced(order, work, table), attempt=attempt)
+
+    def _settled(self, found: Staged, withheld: PartitionSet) -> Staged:
+        """Without blocks that are withheld, of which every file holds one alone."""
+        if not withheld or found.files is None:
+            return found
+        order = found.made.order.publishing(found.made.order.blocks - withheld)
+        lying = staged_slices(FIELDS, found.files, withheld, partitioning=self._asset.partitioning)
+        assert not lying.mixed
+        gone = frozenset(file.path for file in lying.inside)
+        made, taken = replace(found.made, order=order), by_driver._replaced(order, found.work, found.table)
+        return replace(found, made=made, files=lying.outside, replaced=taken, gone=gone)
+
+
+def _rows(asset: AssetSpec, version: int | None) -> list[Row]:
+    """What a table holds at a version; nothing without one."""
+    if version is None:
+        return []
+    found: list[Row] = pa.table(DeltaTable(path_of(asset), version=version).scan().read_all()).to_pylist()
+    return found
+
+
+def _key(row: Row, asset: AssetSpec) -> str:
+    """The partition of a row."""
+    values = (row[column] for column in asset.partitioning.columns)
+    return ",".join(each.isoformat() if isinstance(each, date) else each for each in values)
+
+
+def _in_parts(rows: Iterable[Row], parts: PartitionSet, asset: AssetSpec) -> list[Row]:
+    if parts.is_everything or not asset.partitioning.columns:
+        return list(rows)
+    keys = set(asset.partitioning.keys(parts))
+    return [row for row in rows if _key(row, asset) in keys]
+
+
+def _of_outlet(rows: Sequence[Row], name: str) -> list[Row]:
+    return [row for row in rows if fits(row["amount"], name)]
+
+
+def fits(amount: int, table: str) -> bool:
+    """Whether a row with that amount is of a table."""
+    return {"small": amount < 5, "large": amount >= 5}.get(table, True)
+
+
+def _merged(there: Iterable[Row], rows: Iterable[Row], write: Upsert) -> list[Row]:
+    """The newest row of each key."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in (*there, *rows):
+        key = tuple(row[name] for name in write.keys)
+        if key not in found or row["id"] >= found[key]["id"]:
+            found[key] = row
+    return list(found.values())
+
+
+def _write(folder: Path, rows: Sequence[Row], layout: Sequence[str]) -> None:
+    """Files of the rows, in a folder for each value of the layout."""
+    slices: dict[str, list[Row]] = {}
+    for row in rows:
+        slices.setdefault("/".join(f"{name}={row[name]}" for name in layout), []).append(row)
+    names = [name for name in SCHEMA.names if name not in layout]
+    schema = pa.schema([SCHEMA.field(name) for name in names])
+    for place, some in sorted(slices.items()):
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        for number in range(min(FILES, len(some))):
+            own = [{name: row[name] for name in names} for row in some[number::FILES]]
+            pq.write_table(pa.Table.from_pylist(own, schema), folder / place / f"part-{number}.parquet")
+            points.TRIGGER.at("write:half")

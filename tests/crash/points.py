@@ -1,0 +1,201 @@
+"""Named points of a driver's work: at one of them its process kills itself, or stops until it is told to go on.
+
+``arm()`` wraps the real functions of this process, once. A point is ``step:moment``, or ``step:moment@table``.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from sparkassets.delta import commit, staged
+from sparkassets.runtime import execution, ledger
+from sparkassets.spark.targets import at_path, by_driver
+from sparkassets.state import compaction, delta, files, housekeeping, numbered
+
+Act = Literal["kill", "stop"]
+
+STEPS = {"claim": "claim", "success": "record", "failure": "fail", "observed": "observe", "spec": "spec"}
+"""Kind of entry to the step that commits it."""
+JOURNAL = [
+    f"{step}:{moment}" for step in ("spec", "observe", "claim", "record") for moment in ("ready", "staged", "in")
+]
+"""About to be committed; its file is written; and committed, and nobody was told."""
+POINTS = (
+    *JOURNAL,
+    "fold:ready",
+    "fold:done",
+    "fence:ready",
+    "fence:in",
+    "look:done",
+    "read:ready",
+    "read:done",
+    "write:half",
+    "write:staged",
+    "write:footers",
+    "validate:done",
+    "commit:ready",
+    "commit:in",
+    "commit:told",
+    "publish:readable",
+    "publish:retiring",
+    "publish:half",
+    "publish:retired",
+    "compact:ready",
+    "compact:merged",
+    "compact:in",
+    "checkpoint:ready",
+    "checkpoint:in",
+    "snapshot:ready",
+    "snapshot:staged",
+    "snapshot:in",
+    "sweep:ready",
+    "sweep:half",
+    "sweep:done",
+)
+"""All of them. ``write:half``: some of an attempt's files are there; ``write:staged``: all are; ``commit:told``: the
+target's commit has returned; ``publish:readable``: an iteration is a table by itself, and not yet at its asset's path;
+``publish:half``: of an iteration that is removed a file is gone."""
+
+
+@dataclass
+class Trigger:
+    """What this process comes to its end at.
+
+    Attributes:
+        hit: Which point, by its number in this process; None for none.
+        point: By its name, in place of a number.
+        act: What happens there.
+        log: Is told the point's name before that.
+    """
+
+    hit: int | None = None
+    point: str = ""
+    act: Act = "kill"
+    log: Path | None = None
+    count: int = 0
+    step: threading.local = field(default_factory=threading.local)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def at(self, point: str, table: str = "") -> None:
+        """This process has come to a point."""
+        with self.lock:
+            self.count += 1
+            named = self.point and self.point in (point, f"{point}@{table}")
+            if not named and self.count != self.hit:
+                return
+            self.point, self.hit = "", None
+            if self.log is not None:
+                self.log.write_text(point)
+            os.kill(os.getpid(), signal.SIGKILL if self.act == "kill" else signal.SIGSTOP)
+
+
+TRIGGER = Trigger()
+
+
+def around(owner: Any, name: str, *, ready: str = "", done: str = "") -> None:
+    """Makes a function or method a step with points before and after."""
+    original = getattr(owner, name)
+
+    def step(*given: Any, **named: Any) -> Any:
+        if ready:
+            TRIGGER.at(ready)
+        result = original(*given, **named)
+        if done:
+            TRIGGER.at(done)
+        return result
+
+    setattr(owner, name, step)
+
+
+def arm(trigger: Trigger) -> None:
+    """From now on this process comes to its points."""
+    global TRIGGER  # noqa: PLW0603  of a process that lives for one start of a driver
+    TRIGGER = trigger
+    _journal()
+    around(ledger, "_folded", ready="fold:ready", done="fold:done")
+    around(execution.Execution, "_look", done="look:done")
+    around(by_driver, "staged_files", ready="write:staged", done="write:footers")
+    for owner, name in ((commit, "_put"), (by_driver, "create")):
+        around(owner, name, ready="commit:ready", done="commit:in")
+    around(by_driver, "make_readable", done="publish:readable")
+    _removal()
+    around(compaction, "_merge", ready="compact:ready")
+    around(compaction, "_commit", ready="compact:merged", done="compact:in")
+    around(numbered.NumberedTable, "checkpoint", ready="checkpoint:ready", done="checkpoint:in")
+    around(delta.DeltaStore, "save_snapshot", ready="snapshot:ready", done="snapshot:in")
+    around(housekeeping, "tidy", ready="sweep:ready", done="sweep:done")
+    around(housekeeping, "_delete_old_entries", done="sweep:half")
+
+
+def hurry() -> None:
+    """Has the journal cared for at every start of a driver, in place of once in many."""
+    ledger.CARE_EVERY, compaction.FAN_IN, housekeeping.TIDY_EVERY, numbered.LOG_KEPT = 4, 4, 4, 40
+    ledger.SNAPSHOT_EVERY = housekeeping.CHECKPOINT_EVERY = 6
+
+
+def points_of(target: type[Any]) -> None:
+    """Makes the steps of a target points, with its table's name."""
+    _of_table(target, "fence", ready="fence:ready", done="fence:in")
+    _of_table(target, "prepare", done="validate:done")
+    _of_table(target, "write", done="commit:told")
+
+
+def _of_table(target: type[Any], name: str, *, done: str, ready: str = "") -> None:
+    original = getattr(target, name)
+
+    def step(self: Any, *given: Any, **named: Any) -> Any:
+        if ready:
+            TRIGGER.at(ready, self._asset.name)
+        result = original(self, *given, **named)
+        TRIGGER.at(done, self._asset.name)
+        return result
+
+    setattr(target, name, step)
+
+
+def _journal() -> None:
+    append, write = delta.DeltaStore.append, files.FileAccess.write
+
+    def appended(self: Any, rows: Sequence[Any], *, after: int) -> None:
+        TRIGGER.step.now = step = next((STEPS[row.kind] for row in rows if row.kind in STEPS), "other")
+        TRIGGER.at(f"{step}:ready")
+        append(self, rows, after=after)
+        TRIGGER.at(f"{step}:in")
+
+    def written(self: Any, data: Any, *, name: str, data_change: bool = True) -> Any:
+        action = write(self, data, name=name, data_change=data_change)
+        if name == "level-0":
+            TRIGGER.at(f"{TRIGGER.step.now}:staged")
+        elif name == "snapshot":
+            TRIGGER.at("snapshot:staged")
+        return action
+
+    delta.DeltaStore.append, files.FileAccess.write = appended, written  # type: ignore[method-assign]
+
+
+def _removal() -> None:
+    delete, discard = staged._delete, at_path.discard_iterations
+
+    def deleted(store: Any, folder: str) -> None:
+        found = [each.path for each in staged._listed(store, folder) if each.is_file]
+        if found:
+            store.delete_file(min(found))
+            TRIGGER.at("publish:half")
+        delete(store, folder)
+
+    def discarded(*given: Any, **named: Any) -> None:
+        TRIGGER.at("publish:retiring")
+        staged._delete = deleted
+        try:
+            discard(*given, **named)
+        finally:
+            staged._delete = delete
+        TRIGGER.at("publish:retired")
+
+    at_path.discard_iterations = discarded
