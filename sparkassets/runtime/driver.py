@@ -30,7 +30,7 @@ from sparkassets.core.planner.withheld import judge_of
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.errors import RunError, said
+from sparkassets.errors import RunError, StateError, said
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
     Clock,
@@ -166,6 +166,10 @@ class Driver:
             StateError: The state cannot be used.
             SparkUnavailableError: Something is due and Spark cannot be started; nothing was claimed.
         """
+        with self.leases.invocations.under_way(self.identity.invocation):
+            return self._run(works)
+
+    def _run(self, works: Sequence[Work]) -> Summary:
         self.ledger.open()
         self.ledger.commit(lambda state: changed_specs(self.project, state))
         plan = Plan(unix(self._now()))
@@ -445,11 +449,17 @@ class Driver:
     def _renew(self) -> None:
         """Renews the leases of this driver's claims in time, and cancels runs whose claim was taken over."""
         leases = [self.project.assets[active.run.asset].lease_seconds for active in self._active.values()]
-        if not leases or self.clock.monotonic() - self._renewed < min(leases) / 3:
+        waited = self.clock.monotonic() - self._renewed
+        if not leases or waited < min(leases) / 3:
             return
-        self.ledger.refresh()
         held = [(active.run.asset, claim) for claim, active in self._active.items()]
-        self.ledger.commit(lambda state: _renewal([pair for pair in held if _newest(state, *pair)]))
+        try:
+            self.ledger.refresh()
+            self.ledger.commit(lambda state: _renewal([pair for pair in held if _newest(state, *pair)]))
+        except StateError:
+            if waited < min(leases) * 2 / 3:
+                return  # there is time to try again
+            raise
         self._renewed = self.clock.monotonic()
         for name, claim in held:
             if not _newest(self.ledger.state, name, claim):

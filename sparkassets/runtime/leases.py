@@ -1,5 +1,7 @@
 """Whether the driver of a claim is gone (DESIGN section 8, step 1): its process on this host, or its lease.
 
+A process may outlive its drivers, as a notebook or a job server does: of its own process a driver knows who is at work.
+
 Nothing here compares clocks of two drivers: a lease is over when *this* driver has seen the same renewal for longer
 than the lease on its own monotonic clock.
 """
@@ -7,6 +9,7 @@ than the lease on its own monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from sparkassets.core.journal.state import ClaimState, State
 from sparkassets.frozen import frozen
@@ -32,17 +35,40 @@ class Sighting:
     moved: bool = False
 
 
+class Invocations:
+    """The drivers of this process that are at work, by their invocations; safe for threads."""
+
+    def __init__(self) -> None:
+        self._under_way: set[str] = set()
+
+    def __contains__(self, invocation: str) -> bool:
+        return invocation in self._under_way
+
+    @contextmanager
+    def under_way(self, invocation: str) -> Iterator[None]:
+        """While entered, that driver is at work."""
+        self._under_way.add(invocation)
+        try:
+            yield
+        finally:
+            self._under_way.discard(invocation)
+
+
 class Leases:
     """What this driver has seen of other drivers' claims.
 
     Attributes:
         host: Identity of this host, as claims name it; empty where it cannot be known: then leases alone decide.
         process: This process, as claims name it.
+        invocations: The drivers of this process.
     """
 
-    def __init__(self, *, host: str, process: Process, alive: Alive, clock: Clock) -> None:
+    def __init__(
+        self, *, host: str, process: Process, alive: Alive, clock: Clock, invocations: Invocations | None = None
+    ) -> None:
         self.host = host
         self.process = process
+        self.invocations = Invocations() if invocations is None else invocations
         self._alive = alive
         self._clock = clock
         self._seen: dict[int, Sighting] = {}
@@ -62,6 +88,8 @@ class Leases:
 
     def _is_over(self, claim: ClaimState) -> bool:
         if self.host and claim.entry.host == self.host:
+            if self.process in claim.entry.processes[:1]:
+                return claim.entry.invocation not in self.invocations
             # a JVM that was enlisted must be gone too: on a local disk Spark's commits are safe within one JVM only
             return not self._alive(claim.entry.processes)
         now = self._clock.monotonic()

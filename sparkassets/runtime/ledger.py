@@ -8,7 +8,7 @@ from dataclasses import replace
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import Entry, Numbered
 from sparkassets.core.journal.state import State
-from sparkassets.errors import JournalConflictError
+from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import Clock, JournalStore
 
 SNAPSHOT_EVERY = 200
@@ -90,7 +90,20 @@ class Ledger:
         return [from_row(row) for row in self._store.history(kinds=[kind], asset=asset, last=most)]
 
     def tidy(self, *, ending: bool = False) -> None:
-        """Writes a snapshot when the tail has grown enough to be worth it, and lets the store care for its files."""
+        """Writes a snapshot when the tail has grown enough to be worth it, and lets the store care for its files.
+
+        What fails of that while a driver is at work is tried again later: nothing of it is needed now.
+
+        Raises:
+            StateError: It fails, and the driver is ``ending``.
+        """
+        try:
+            self._tidy(ending=ending)
+        except StateError:
+            if ending:
+                raise
+
+    def _tidy(self, *, ending: bool) -> None:
         tail, rows = self.state.seq - self._snapshot_seq, len(self.state.assets) + len(self.state.datasets)
         if tail >= SNAPSHOT_EVERY or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)

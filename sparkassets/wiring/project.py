@@ -22,7 +22,7 @@ from sparkassets.app.tracing import Tracing
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
-from sparkassets.runtime.leases import Leases
+from sparkassets.runtime.leases import Invocations, Leases
 from sparkassets.sources import DeltaTargets, observer
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.following import followers
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from sparkassets.ports import Engine, Feeds, Outlets, Sink, Volumes
     from sparkassets.runtime.progress import Explained
     from sparkassets.runtime.watching import Watcher
+
+
+_INVOCATIONS = Invocations()
+"""The drivers of this process, of whatever project."""
 
 
 class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting, Reporting):
@@ -94,7 +98,9 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         observer=observer,
         targets=DeltaTargets,
         computing=partial(_computing, spec),
-        leases=lambda: Leases(host=host_identity(), process=this_process(), alive=any_alive, clock=clock),
+        leases=lambda: Leases(
+            host=host_identity(), process=this_process(), alive=any_alive, clock=clock, invocations=_INVOCATIONS
+        ),
         clock=clock,
         ids=RandomIds(),
         process=process_name,

@@ -28,8 +28,9 @@ from sparkassets.ports import (
     SourceObserver,
     TargetMissingError,
 )
+from sparkassets.processes import Process
 from sparkassets.runtime.driver import Driver, DriverIdentity
-from sparkassets.runtime.leases import Leases
+from sparkassets.runtime.leases import Invocations, Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.progress import Explained, Silent
 from sparkassets.runtime.work import Tick, Work
@@ -392,6 +393,8 @@ class World:
     volumes: FakeVolumes = field(default_factory=FakeVolumes)
     feeds: FakeFeeds = field(default_factory=FakeFeeds)
     sinks: tuple[Sink, ...] = ()
+    process: Process | None = None
+    under_way: Invocations = field(default_factory=Invocations)
 
     def source(self, name: str) -> FakeSource:
         return self.sources.setdefault(name, FakeSource())
@@ -415,7 +418,13 @@ class World:
             computing=lambda: (used, FakeOutlets(used)),
             observer=self.observer,
             targets=self.targets,
-            leases=Leases(host=host, process=(1, 0.0), alive=lambda _: self.alive, clock=self.clock),
+            leases=Leases(
+                host=host,
+                process=self.process or (100 + self.invocations, 0.0),
+                alive=lambda _: self.alive,
+                clock=self.clock,
+                invocations=self.under_way,
+            ),
             clock=self.clock,
             ids=self.ids,
             identity=DriverIdentity(f"d{self.invocations}", f"i{self.invocations}"),

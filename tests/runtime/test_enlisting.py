@@ -11,7 +11,7 @@ from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeEngine, World, dying, raising_once, ticking
 
-DRIVER, JVM = (1, 0.0), (2, 0.0)
+DRIVER, JVM = (101, 0.0), (2, 0.0)  # the first driver of a world, and what commits for it
 
 
 def world(*, commits: bool, **more) -> World:
