@@ -37,7 +37,7 @@ def has_project(folder: Path) -> bool:
     return os.path.isfile(folder / "project.yml")  # noqa: PTH113  no path is so odd that asking is an error
 
 
-project_option: Callable[[F], F] = click.option(
+_folder_option: Callable[[F], F] = click.option(
     "--project",
     "folder",
     default=usual_folder,
@@ -46,6 +46,55 @@ project_option: Callable[[F], F] = click.option(
     type=click.Path(path_type=Path),
     help="The folder that holds project.yml.",
 )
+_PROFILE = "sparkassets.profile"
+_GIVEN = "sparkassets.given"
+
+
+def project_option(command: F) -> F:
+    """``--project``; `open_project` knows of ``--profile`` and ``--set``, which come with it."""
+    given = click.option(
+        "--set",
+        expose_value=False,
+        multiple=True,
+        callback=_remember_given,
+        metavar="NAME=VALUE",
+        help="What `${NAME}` in the project's files stands for, whatever profile and environment say. Repeatable.",
+    )
+    profile = click.option(
+        "--profile",
+        expose_value=False,
+        callback=_remember_profile,
+        metavar="NAME",
+        help="Which of the project's `profiles` holds; by default that in SPARKASSETS_PROFILE.",
+    )
+    return _folder_option(profile(given(command)))
+
+
+def _remember_profile(context: click.Context, _: click.Parameter, profile: str | None) -> None:
+    context.meta[_PROFILE] = profile
+
+
+def _remember_given(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
+    given: dict[str, str] = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier() or not name.isascii():
+            raise InputError(f"--set {name}: expected NAME=VALUE, such as --set REGION=de")
+        if name in given:
+            raise InputError(f"--set {name} is given twice")
+        given[name] = value
+    context.meta[_GIVEN] = given
+
+
+def variables() -> dict[str, str]:
+    """The environment, and what ``--profile`` and ``--set`` of this command say beside it."""
+    from sparkassets.core.variables import asked
+
+    context = click.get_current_context(silent=True)
+    meta = context.meta if context is not None else {}
+    return asked(os.environ, profile=meta.get(_PROFILE), given=meta.get(_GIVEN) or {})
+
+
 json_option: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else there."
 )
@@ -147,6 +196,6 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
     from sparkassets.cli.failures import hide
     from sparkassets.wiring import Project
 
-    project = Project.load(folder, tables=tables)
+    project = Project.load(folder, env=variables(), tables=tables)
     hide(project.spec.variables)
     return project

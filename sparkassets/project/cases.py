@@ -8,6 +8,7 @@ from typing import Final
 
 from sparkassets.core.cases import Case, read_cases
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.variables import Known
 from sparkassets.errors import SpecError
 from sparkassets.project.folder import Reader, yaml_files
 from sparkassets.project.traces import Trace
@@ -29,4 +30,4 @@ def load_cases(project: ProjectSpec, env: Mapping[str, str]) -> tuple[Case, ...]
     files = [file for path in paths if (file := reader.file(path))]
     if reader.problems:
         raise SpecError(reader.problems)
-    return read_cases(files, project=project, environment=env)
+    return read_cases(files, project=project, environment=Known(env, project.given))

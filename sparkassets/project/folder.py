@@ -21,6 +21,7 @@ from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.core.spec.validations import functions as functions_of_rules
 from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
 from sparkassets.core.validations.registered import REGISTRY as CHECKS
+from sparkassets.core.variables import plain
 from sparkassets.errors import Location, Problem, SpecError
 from sparkassets.project.calls import Calls
 from sparkassets.project.declared import (
@@ -57,16 +58,14 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
     project = read_project_file(project_file, root=str(root), environment=env)
     asset_files = [file for path in _asset_paths(project, reader) if (file := reader.file(path))]
     declared = _declared(project, reader, env)
-    assets = read_asset_files(
-        asset_files, project=project, environment=env, declared=[each.document for each in declared.assets]
-    )
+    assets = read_asset_files(asset_files, project=project, declared=[each.document for each in declared.assets])
     by_document = {id(each.document): each for each in declared.assets}
     found = ((draft.name, by_document.get(id(draft.at.document))) for draft in assets.drafts.values())
     own = {name: each for name, each in found if each is not None and each.function is not None}
     sql, modules, functions = _code(project, assets, reader, own)
     unreadable = assets.unreadable | (declared.unreadable - assets.drafts.keys())
     assets = AssetFiles(assets.drafts, unreadable, (*assets.problems, *reader.problems, *declared.problems))
-    return compile_project(
+    compiled = compile_project(
         project,
         assets,
         sql=sql,
@@ -76,13 +75,14 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
         tables=tables,
         declared=functions,
     )
+    return replace(compiled, asked=frozenset(trace.variables))
 
 
 def _declared(project: ProjectDraft, reader: Reader, env: Mapping[str, str]) -> DeclaredAssets:
     """The assets that modules of the allowed packages declare."""
 
     def imported(modules: Sequence[PythonFile]) -> Imported:
-        result = import_modules(modules, env)
+        result = import_modules(modules, plain(env))
         for name in result.variables:
             env.get(name)  # a compiled project is good for as long as it is the same
         for file in result.files:

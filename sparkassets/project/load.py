@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import shown
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.variables import refuse_unknown
 from sparkassets.errors import InputError
 from sparkassets.project.cache import Cache
 from sparkassets.project.storage import check_storage
@@ -35,7 +36,7 @@ def load(
         tables: Is asked for the columns of Delta tables that others write.
 
     Raises:
-        InputError: There is no project file.
+        InputError: There is no project file; or no such profile in it; or nothing names what was set.
         SpecError: With every problem of every file, in order of place; or with all places that, as the disk has them
             now, lie in each other.
     """
@@ -55,5 +56,6 @@ def load(
         project = compile_folder(root, trace, env=Variables(env, trace), tables=tables)
         if kept:
             kept.keep(project, trace, env)
+    refuse_unknown(env, project.asked)
     check_storage(project)
     return project

@@ -9,7 +9,12 @@ from sparkassets.wiring.host import kept
 
 
 def log_folder(project: ProjectSpec) -> Path:
-    """Where a project's runs leave their logs on this host: beside a ``state`` on a disk, else in the user's cache."""
+    """Where a project's runs leave their logs on this host.
+
+    That is where it says, else beside a ``state`` on a disk, else in the user's cache.
+    """
+    if project.logs is not None:
+        return Path(project.logs)
     if "://" not in project.state:
         return Path(project.state) / "logs"
     from hashlib import blake2b

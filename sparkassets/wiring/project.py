@@ -20,6 +20,7 @@ from sparkassets.app.segmenting import Segmenting
 from sparkassets.app.timing import Timing
 from sparkassets.app.tracing import Tracing
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.variables import Known, asked
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Invocations, Leases
@@ -59,6 +60,8 @@ class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing
         folder: str | Path = "conf",
         *,
         env: Mapping[str, str] | None = None,
+        profile: str | None = None,
+        variables: Mapping[str, str] | None = None,
         tables: bool = False,
         sinks: Sequence[Sink] = (),
     ) -> Self:
@@ -67,16 +70,19 @@ class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing
         Args:
             folder: Holds ``project.yml``.
             env: Variables for ``${…}``; by default the process's own.
+            profile: One of the project's `profiles`; by default that which ``SPARKASSETS_PROFILE`` names.
+            variables: Variables for ``${…}`` that go before the profile's and those of ``env``.
             tables: Whether sources on a local disk are looked for, and Delta tables asked for their columns, too: who
                 has no folder is in the warnings of ``spec``.
             sinks: Are told what this process commits to the journal, each on a thread of its own.
 
         Raises:
             SpecError: Something is wrong with its files; holds every problem.
+            InputError: There is no project, or no such profile, or nothing names one of the variables.
         """
-        variables = os.environ if env is None else env
-        spec = load(Path(folder), variables, cache=kept())
-        return cls(_told_by_tables(spec, Path(folder), variables) if tables else spec, sinks=sinks, env=env)
+        known = asked(os.environ if env is None else env, profile=profile, given=variables or {})
+        spec = load(Path(folder), known, cache=kept())
+        return cls(_told_by_tables(spec, Path(folder), known) if tables else spec, sinks=sinks, env=known)
 
 
 def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
@@ -111,7 +117,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         feeds=_feeds,
         stored=_stored,
         watchers=partial(_watchers, spec),
-        sinks=(*sinks, *followers(spec, os.environ if env is None else env)),
+        sinks=(*sinks, *followers(spec, Known(os.environ if env is None else env, spec.given))),
     )
 
 

@@ -68,7 +68,7 @@ def test_no_arguments_show_help_on_stderr_and_are_invalid(capsys):
             "options come after the command: sparkassets COMMAND --project DIR",
         ),
         (["plan", "--selct", "a"], "no such option: --selct", "did you mean '--select'?"),
-        (["graph", "--x"], "no such option: --x", "known are --format, --help, --json, --project"),
+        (["graph", "--x"], "no such option: --x", "known are --format, --help, --json, --profile, --project, --set"),
         (["explain"], "missing argument 'ASSET'", "`sparkassets explain --help` shows what it takes"),
         (
             ["runs", "--last", "0"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.options import json_option, open_project, project_option, variables
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.planner.wording import plural
 from sparkassets.errors import InputError
@@ -38,7 +37,7 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     from sparkassets.testing.running import run_cases
 
     project = open_project(folder).spec
-    cases = _chosen(load_cases(project, os.environ), names, project)
+    cases = _chosen(load_cases(project, variables()), names, project)
     results = []
     terminal = Terminal.of(sys.stdout)
     for result in run_cases(project, cases):

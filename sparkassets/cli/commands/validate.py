@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 
 from sparkassets.cli.failures import print_warnings
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.options import json_option, open_project, project_option, variables
 from sparkassets.core.documents.problems import problems_document
 from sparkassets.core.planner.wording import plural
 from sparkassets.errors import SpecError
@@ -30,7 +29,7 @@ def command(folder: Path, as_json: bool) -> int:
 
     try:
         project = open_project(folder, tables=True).spec
-        tests = load_cases(project, os.environ)
+        tests = load_cases(project, variables())
     except SpecError as error:
         if not as_json:
             raise

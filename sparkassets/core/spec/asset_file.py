@@ -34,7 +34,6 @@ def read_asset_files(
     files: Sequence[SourceFile],
     *,
     project: ProjectDraft,
-    environment: Mapping[str, str],
     declared: Sequence[Document] = (),
 ) -> AssetFiles:
     """The assets of all files, and those that Python declares; drafts carry their own problems."""
@@ -52,7 +51,7 @@ def read_asset_files(
         found = (_document(file, root, problems) for root in composed.roots)
         documents += [document for document in found if document is not None]
     for document in [*documents, *declared]:
-        draft = _draft(document, project, environment)
+        draft = _draft(document, project)
         if not draft.sure("asset") or not _kept(draft, drafts):
             problems += document.problems
             continue
@@ -98,8 +97,8 @@ def _document(file: SourceFile, root: Node, problems: list[Problem]) -> Document
     return None
 
 
-def _draft(document: Document, project: ProjectDraft, environment: Mapping[str, str]) -> AssetDraft:
-    values.read(document, environment=environment)
+def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
+    values.read(document, environment=project.environment)
     keys = shape(AssetFile, document, stand_in={"asset": "unnamed"})
     at = At(document)
     refuse_keys_of_data(at, keys)

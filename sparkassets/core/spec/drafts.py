@@ -11,6 +11,7 @@ from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.files import AssetFile, ProjectFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.spec.times import Bounds
+from sparkassets.core.variables import Known
 from sparkassets.errors import Problem
 from sparkassets.frozen import frozen
 
@@ -27,6 +28,8 @@ class ProjectDraft:
         keys: The file's keys; defaults where they are missing or wrong.
         timezone: A zone that exists.
         seconds: The defaults of `DURATIONS`.
+        environment: Variables for ``${…}`` in all its files.
+        profile: The one that holds; empty where there is none.
     """
 
     root: str
@@ -34,6 +37,8 @@ class ProjectDraft:
     keys: ProjectFile
     timezone: str
     seconds: Mapping[str, int]
+    environment: Known
+    profile: str = ""
 
     @property
     def problems(self) -> list[Problem]:

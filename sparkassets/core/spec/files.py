@@ -148,6 +148,19 @@ class DeadlineMap(_Map):
     )
 
 
+class ProfileMap(_Map):
+    """What differs where the project runs under one name, such as dev or prod."""
+
+    state: Maybe[Text] = Field(default=None, description="Instead of the project's; no two profiles share one.")
+    warehouse: Maybe[Text] = Field(default=None, description="Instead of the project's; no two profiles share one.")
+    logs: Maybe[Text] = Field(default=None, description="Instead of the project's.")
+    spark: dict[str, Plain] = Field(default={}, description="Beside the project's, and instead of those of one name.")
+    max_parallel_runs: Maybe[Count] = Field(default=None, description="Instead of the project's.")
+    variables: dict[Name, Plain] = Field(
+        default={}, description="What `${NAME}` stands for in every file, whatever the environment has."
+    )
+
+
 class ProjectFile(_Map):
     """project.yml."""
 
@@ -155,6 +168,10 @@ class ProjectFile(_Map):
     state: Text = Field(default="./state", description="Folder or object-store URI of the journal.")
     warehouse: Text = Field(
         default="./warehouse", description="An asset without `path` is written to <warehouse>/<asset>."
+    )
+    logs: Maybe[Text] = Field(
+        default=None,
+        description="Folder of what runs print and log; by default <state>/logs, or the user's cache folder.",
     )
     timezone: ZoneText = Field(default="UTC", description="Zone of the assets that name none.")
     assets: Annotated[list[Annotated[str, Expected("a folder of asset files")]], a_list("a list of folders")] = Field(
@@ -178,6 +195,10 @@ class ProjectFile(_Map):
         default=None, description="Who is told of failures, and of what is withheld or late, of assets that do not say."
     )
     defaults: DefaultsMap = Field(default=DefaultsMap(), description="What assets do that do not say otherwise.")
+    profiles: Maybe[Annotated[dict[Name, ProfileMap], a_map("a map such as {dev: {state: …}, prod: {state: …}}")]] = (
+        Field(default=None, description="What differs by where it runs; `--profile` or SPARKASSETS_PROFILE names one.")
+    )
+    profile: Maybe[Name] = Field(default=None, description="The profile that holds where none is named.")
 
 
 # --------------------------------------------------------------------------- an asset

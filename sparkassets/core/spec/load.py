@@ -17,7 +17,7 @@ from sparkassets.core.spec.columns import Tables, check_own, known_columns
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.expect import compile_expect
-from sparkassets.core.spec.files import BudgetMap, OpenLineageMap
+from sparkassets.core.spec.files import BudgetMap, OpenLineageMap, ProfileMap
 from sparkassets.core.spec.graph import cycles, ordered, upstream
 from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import (
@@ -96,6 +96,10 @@ def compile_project(
         problems += draft.at.document.problems
     if problems:
         raise SpecError(_in_order(problems))
+    return _spec(project, files, {name: assets[name] for name in ordered(edges)})
+
+
+def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> ProjectSpec:
     keys = project.keys
     return ProjectSpec(
         name=keys.project,
@@ -103,13 +107,16 @@ def compile_project(
         state=absolute(keys.state, root=project.root),
         warehouse=absolute(keys.warehouse, root=project.root),
         folders=_folders(project),
-        assets={name: assets[name] for name in ordered(edges)},
+        assets=assets,
         timezone=project.timezone,
         python=tuple(keys.python),
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
         openlineage=_namespace(keys.openlineage),
         variables=_variables(project, files),
+        profile=project.profile,
+        given={name: plain_text(value) for name, value in _profile(project).variables.items()},
+        logs=absolute(keys.logs, root=project.root) if keys.logs is not None else None,
         warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
 
@@ -405,11 +412,16 @@ def _is_one_iteration(asset: AssetSpec) -> bool:
 
 
 def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
-    """Those of the environment whose values are in the project."""
+    """Those of the environment whose values are in the project; what a profile says is no secret."""
     found = dict(project.at.document.variables)
     for draft in files.drafts.values():
         found |= draft.at.document.variables
-    return found
+    said = _profile(project).variables
+    return {name: value for name, value in found.items() if name not in said}
+
+
+def _profile(project: ProjectDraft) -> ProfileMap:
+    return (project.keys.profiles or {}).get(project.profile) or ProfileMap()
 
 
 def _in_order(problems: list[Problem]) -> list[Problem]:

@@ -371,6 +371,10 @@ class ProjectSpec:
         warnings: What is probably not meant, in order of place.
         variables: Of the environment, those whose values are in the project; what is told or stored of a failure has
             their names instead.
+        asked: Variables that its files name, set or not, as the cache tells them.
+        profile: The one that holds; empty where there is none.
+        given: The variables that the profile says.
+        logs: Where runs leave their logs, if the project says so; as `state`.
     """
 
     name: str
@@ -386,6 +390,10 @@ class ProjectSpec:
     openlineage: str | Literal[False] | None = None
     warnings: tuple[Problem, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    asked: frozenset[str] = frozenset()
+    profile: str = ""
+    given: Mapping[str, str] = field(default_factory=dict)
+    logs: str | None = None
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
         """How the blocks of an asset depend on the partitions of one of its inlets."""

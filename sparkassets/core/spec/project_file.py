@@ -11,9 +11,11 @@ from sparkassets.core.spec import values
 from sparkassets.core.spec.document import At, Document, Path, SourceFile
 from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft
 from sparkassets.core.spec.files import ProjectFile
+from sparkassets.core.spec.profiles import chosen_profile, refuse_shared, spot, variables_of, with_profile
 from sparkassets.core.spec.shape import shape
 from sparkassets.core.spec.times import checked_zone, seconds
 from sparkassets.core.spec.yaml_text import compose
+from sparkassets.core.variables import Known
 from sparkassets.errors import SpecError
 
 
@@ -27,20 +29,26 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
 
     Raises:
         SpecError: It is no YAML map, or its documents are not one.
+        InputError: It has no profile of the name that is asked for.
     """
     document = _only_document(file)
-    values.read(document, environment=environment)
+    profile = chosen_profile(document, environment)
+    known = Known(environment, variables_of(document, profile, environment))
+    values.read(document, environment=known, profile=profile)
     at = At(document)
     _refuse_left_over_templates(at)
     keys = shape(ProjectFile, document, stand_in={"project": "unnamed"})
+    refuse_shared(at, keys, root=root, profile=profile, environment=environment)
+    keys = with_profile(at, keys, profile)
     for key, text in (("state", keys.state), ("warehouse", keys.warehouse)):
         if secret := secret_in_text(text):
-            (at / key).problem(f"'{key}' holds {secret}; events and messages are clear text", secret=True)
+            spot(at, key, profile).problem(f"'{key}' holds {secret}; events and messages are clear text", secret=True)
     durations = {
         key: seconds(at / "defaults" / key, getattr(keys.defaults, key), positive=key != "retry_delay")
         for key in DURATIONS
     }
-    return ProjectDraft(root, at, keys, checked_zone(at / "timezone", keys.timezone), durations)
+    zone = checked_zone(at / "timezone", keys.timezone)
+    return ProjectDraft(root, at, keys, zone, durations, environment=known, profile=profile)
 
 
 def _only_document(file: SourceFile) -> Document:

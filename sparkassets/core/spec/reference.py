@@ -16,6 +16,7 @@ from sparkassets.core.spec.not_yet import KEYS
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "project.yml": files.ProjectFile,
     "`defaults` of the project": files.DefaultsMap,
+    "`profiles` of the project: `profiles: {name: {…}}`": files.ProfileMap,
     "An asset": files.AssetFile,
     "`budget` of the project and of an asset": files.BudgetMap,
     "`openlineage` of the project": files.OpenLineageMap,

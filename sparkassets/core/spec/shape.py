@@ -67,6 +67,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "defaults": files.DefaultsMap,
         "budget": files.BudgetMap,
         "notify": files.NotifyMap,
+        "profiles.*": files.ProfileMap,
     },
 }
 """Which model describes the map at a path, or which function tells by its keys."""
@@ -251,7 +252,7 @@ def _general(path: Path) -> str:
     """
     owner: tuple[str, ...] = ()
     match path:
-        case (("inlets" | "outlets" | "given") as owners, _, *rest):
+        case (("inlets" | "outlets" | "given" | "profiles") as owners, _, *rest):
             owner, path = (owners, "*"), tuple(rest)
     match path:
         case (("partition" | "validations" | "notify") as several, int(), *rest):

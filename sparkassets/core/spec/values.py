@@ -21,9 +21,15 @@ MOST_COPIES: Final = 10_000
 """Values that the aliases of one document may stand for, all together."""
 
 
-def read(document: Document, *, environment: Mapping[str, str]) -> None:
-    """Fills ``document.data``; what is wrong becomes a problem of the document and is left out."""
-    value = _Reader(document, environment).value(document.root, key="")
+def read(document: Document, *, environment: Mapping[str, str], profile: str | None = None) -> None:
+    """Fills ``document.data``; what is wrong becomes a problem of the document and is left out.
+
+    Args:
+        document: Composed.
+        environment: Variables for ``${…}``.
+        profile: Of a project file, the one that holds: in all others ``${…}`` stays as it is written.
+    """
+    value = _Reader(document, environment, profile).value(document.root, key="")
     document.data = value if isinstance(value, dict) else {}
 
 
@@ -31,9 +37,11 @@ def read(document: Document, *, environment: Mapping[str, str]) -> None:
 class _Reader:
     document: Document
     environment: Mapping[str, str]
+    profile: str | None
     seen: set[int] = field(default_factory=set)
     open: set[int] = field(default_factory=set)
     copies: int = 0
+    verbatim: bool = False
 
     def value(self, node: Node, *, key: str) -> object:
         """The node's value, or `_NOTHING` where it is refused; ``key`` is the top-level key that it belongs to."""
@@ -57,6 +65,8 @@ class _Reader:
     def _scalar(self, node: ScalarNode, key: str) -> object:
         value = node.value if node.style else plain_value(node.value)
         if not isinstance(value, str):
+            return value
+        if self.verbatim:
             return value
         text, bad = substitute(value, environment=self.environment)
         if text != value:
@@ -89,10 +99,16 @@ class _Reader:
                 self._refuse(name, top, f"the key {name.value!r} is written twice; first in line {first}")
             else:
                 places[name.value] = name
+                self.verbatim |= self._is_other_profile(top, name.value)
                 value = self.value(inner, key=top)
+                self.verbatim &= not self._is_other_profile(top, name.value)
                 if value is not _NOTHING:
                     data[name.value] = value
         return data
+
+    def _is_other_profile(self, top: str, name: str) -> bool:
+        """Whether a key of the map that is open is that of a profile that does not hold."""
+        return top == "profiles" and len(self.open) == 2 and self.profile not in (None, name)  # noqa: PLR2004  root and map
 
     def _affords_copy(self, node: Node, key: str) -> bool:
         self.copies += 1

@@ -25,7 +25,7 @@ def compiled(files, env=None, timetables=None, tables=None, checks=None):
     file = read.get("project.yml") or SourceFile("project.yml", "project.yml", "project: shop\n")
     project = read_project_file(file, root="/shop", environment=env or {})
     asset_files = [each for path, each in read.items() if path.endswith(".yml") and path != "project.yml"]
-    assets = read_asset_files(asset_files, project=project, environment=env or {})
+    assets = read_asset_files(asset_files, project=project)
     wants = [wanted(draft, project) for draft in assets.drafts.values()]
     paths = [path for want in wants if isinstance(want, WantedSql) for path in want.paths]
     sql = {path: read[path] for path in paths if path in read}

@@ -314,8 +314,7 @@ project.yml:1:10: 'project' is 1; expected a name of letters, digits and '_' tha
 project.yml:2:1: unknown key 'foo' in the project file
     foo: 2
     ^^^
-  hint: known are assets, budget, defaults, max_parallel_runs, notify, openlineage, project, python, spark, state, timezone, warehouse
-""",  # noqa: E501  what is known is one line
+""",
             id="everything_at_once_in_order_of_place",
         ),
         pytest.param(

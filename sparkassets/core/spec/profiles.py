@@ -1,0 +1,118 @@
+"""Profiles of a project file: which one holds, what its `${NAME}` are, and that no two share a state or a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from sparkassets.core.spec.document import At, Document
+from sparkassets.core.spec.files import ProjectFile
+from sparkassets.core.spec.paths import absolute
+from sparkassets.core.spec.scalars import substitute
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.variables import PROFILE, Known
+from sparkassets.errors import InputError
+
+_OWN: Final = ("state", "warehouse")
+"""What no two profiles may share."""
+
+
+def chosen_profile(document: Document, environment: Mapping[str, str]) -> str:
+    """The profile that holds: what is asked for, else the file's `profile`; empty where neither says one.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    asked = environment.get(PROFILE, "")
+    names = _names(document)
+    if asked and asked not in names:
+        where = document.file.label
+        if not names:
+            raise InputError(f"no profile {asked!r}: {where} has no `profiles`", hint="leave --profile out, or add it")
+        raise InputError(f"no profile {asked!r} in {where}", hint=did_you_mean(asked, names))
+    usual = _node(document.root, ("profile",))
+    return asked or (substitute(usual.value, environment=environment)[0] if isinstance(usual, ScalarNode) else "")
+
+
+def variables_of(
+    document: Document, profile: str, environment: Mapping[str, str], *, settable: bool = True
+) -> Mapping[str, str]:
+    """The variables of a profile; as they are written where they name one that is not known here.
+
+    What is wrong with them is found when the file is read.
+    """
+    node = _node(document.root, ("profiles", profile, "variables"))
+    found: dict[str, str] = {}
+    for name, value in node.value if isinstance(node, MappingNode) else ():
+        if isinstance(name, ScalarNode) and isinstance(value, ScalarNode):
+            text, bad = substitute(value.value, environment=Known(environment, found, settable=settable))
+            found[name.value] = value.value if bad else text
+    return found
+
+
+def with_profile(at: At, keys: ProjectFile, profile: str) -> ProjectFile:
+    """The keys of the project file as they are under a profile."""
+    own = (keys.profiles or {}).get(profile)
+    if own is None:
+        if profile and (at / "profile").exists and profile == keys.profile:
+            (at / "profile").problem(
+                f"there is no profile {profile!r}", hint=did_you_mean(profile, keys.profiles or {})
+            )
+        return keys
+    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets"})
+    merged = {"spark": {**keys.spark, **own.spark}}
+    return keys.model_copy(update={**given, **merged})
+
+
+def spot(at: At, key: str, profile: str) -> At:
+    """Where a key stands that a profile may say."""
+    own = at / "profiles" / profile / key
+    return own if own.exists else at / key
+
+
+def refuse_shared(at: At, keys: ProjectFile, *, root: str, profile: str, environment: Mapping[str, str]) -> None:
+    """Refuses two profiles, or one and the file without a profile, that would write to one state or warehouse.
+
+    What was set for this invocation counts for the profile that holds.
+    """
+    document, profiles = at.document, keys.profiles or {}
+    for key in _OWN:
+        taken: dict[str, str] = {}
+        for name in profiles if keys.profile is not None else ("", *profiles):
+            place = _place(document, name, key, environment, settable=name == profile)
+            first = taken.setdefault(absolute(place, root=root), name)
+            if first == name:
+                continue
+            other = f"profile {first!r}" if first else "the project without a profile"
+            hint = f"give it a `{key}` of its own, or a variable in it another value"
+            (at / "profiles" / name).key_problem(f"profile {name!r} has the {key} of {other}: {place}", hint=hint)
+
+
+def _place(document: Document, profile: str, key: str, environment: Mapping[str, str], *, settable: bool) -> str:
+    """What a profile's `state` or `warehouse` is; as it is written where a variable is not known here."""
+    for path in (("profiles", profile, key), (key,)):
+        node = _node(document.root, path)
+        if isinstance(node, ScalarNode):
+            given = variables_of(document, profile, environment, settable=settable)
+            known = Known(environment, given, settable=settable)
+            text, bad = substitute(node.value, environment=known)
+            return node.value if bad else text
+    return str(ProjectFile.model_fields[key].default)
+
+
+def _names(document: Document) -> list[str]:
+    node = _node(document.root, ("profiles",))
+    return [name.value for name, _ in node.value] if isinstance(node, MappingNode) else []
+
+
+def _node(root: Node, path: tuple[str, ...]) -> Node | None:
+    """The value at a path of keys."""
+    node: Node | None = root
+    for step in path:
+        found: Iterator[Node] = iter(())
+        if isinstance(node, MappingNode):
+            found = (value for name, value in node.value if name.value == step)
+        node = next(found, None)
+    return node
