@@ -15,7 +15,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.row_counts import row_counts
-from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+from sparkassets.core.runs import ChangesTold, Pin, Position, Promotion, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.validations import Judgement, Past, Verdict, judgement_from, judgement_to
@@ -283,6 +283,7 @@ class RunOrder:
         gone: Those of these whose files are not the ones that were there when it was claimed.
         past: What was published before, for the asset's rules that compare with it.
         accepted: Blocks that are published whatever the rules say, as a person has said.
+        promotes: The rows of a branch that it takes over, instead of computing any.
     """
 
     asset: AssetSpec
@@ -304,6 +305,7 @@ class RunOrder:
     gone: tuple[str, ...] = ()
     past: Past = field(default_factory=dict)
     accepted: PartitionSet = NOTHING
+    promotes: Promotion | None = None
     outlets: tuple[RunOrder, ...] = ()
 
     @property

@@ -10,7 +10,7 @@ from sparkassets.frozen import frozen
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
     from sparkassets.ports import (
         Clock,
         Engine,
@@ -46,6 +46,7 @@ class Adapters:
         stored: Tells the columns of an asset's table as it is; None where they are not known.
         sinks: Are told what is committed to the journal.
         watchers: Makes those that watch an invocation.
+        beside: Makes the same for the project as it is in a branch.
     """
 
     store: JournalStore
@@ -64,3 +65,4 @@ class Adapters:
     stored: Callable[[AssetSpec], Sequence[str] | None]
     sinks: Sequence[Sink] = ()
     watchers: Watchers = tuple
+    beside: Callable[[ProjectSpec], Adapters] | None = None

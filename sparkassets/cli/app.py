@@ -29,6 +29,8 @@ COMMANDS = {
     "explain": "Show the whole decision for one asset.",
     "run": "Run what is due until nothing is.",
     "backfill": "Compute what is missing or stale in a stretch of time.",
+    "promote": "Make what a branch has computed the base's, without computing it again.",
+    "drop": "Remove a branch with all that it has computed.",
     "impact": "Show what follows, all the way down, if partitions change or are bad.",
     "lineage": "Show from what partitions were computed, back to the sources.",
     "mark": "Correct what is known of partitions without running them.",

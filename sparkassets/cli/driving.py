@@ -26,9 +26,9 @@ from sparkassets.runtime.progress import Progress
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
+    from sparkassets.app.driving import Driving
     from sparkassets.cli.structured import Events
     from sparkassets.core.spec.model import ProjectSpec
-    from sparkassets.wiring import Project
 
 RUNS_TOLD = 1000
 """Runs that the document of a loop tells, the newest."""
@@ -41,7 +41,7 @@ Work = Callable[[Progress], Summary]
 
 
 def drive(
-    project: Project,
+    project: Driving,
     work: Work,
     *,
     as_json: bool,
@@ -154,7 +154,7 @@ class Told:
 
 
 def _ticks(
-    project: Project, work: Work, stopper: Stopper, told: Told, tally: Tally, *, every_seconds: float | None
+    project: Driving, work: Work, stopper: Stopper, told: Told, tally: Tally, *, every_seconds: float | None
 ) -> None:
     while True:
         with told.progress(project.spec) as progress:

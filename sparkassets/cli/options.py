@@ -15,6 +15,7 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
+    from sparkassets.app.branching import Beside
     from sparkassets.wiring import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -109,6 +110,11 @@ select_option: Callable[[F], F] = click.option(
     help="Only these assets; NAME+ is it and all that reads it, +NAME it and all that it reads. Repeatable.",
 )
 
+branch_option: Callable[[F], F] = click.option(
+    "--branch",
+    metavar="NAME",
+    help="In a branch beside the base: what differs from the base is computed there, the rest is read of the base.",
+)
 partitions_option: Callable[[F], F] = click.option(
     "--partition",
     "partitions",
@@ -181,6 +187,15 @@ def last_option(default: int) -> Callable[[F], F]:
         metavar="N",
         help="Only the newest N.",
     )
+
+
+def in_branch(project: Project, branch: str | None) -> Project | Beside:
+    """The project as it is in that branch, if one is named.
+
+    Raises:
+        InputError: There is no base to branch off.
+    """
+    return project if branch is None else project.branch(branch)
 
 
 def open_project(folder: Path, *, tables: bool = False) -> Project:

@@ -368,6 +368,7 @@ class Driver:
             told=_told_up_to(state.assets[asset.name]),
             past=past_of(self.ledger, self.project, asset),
             accepted=request.accepted,
+            promotes=request.promotes,
             files=files,
             gone=others(files, request.pins),
         )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
+from sparkassets.core.branches.mirror import BASE
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern
@@ -48,7 +49,7 @@ def _files(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) 
     """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
     partitioning = source.partitioning
     if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
-        return {key: seen for key, seen in position.items() if seen}
+        return {key: seen for key, seen in position.items() if seen and key != BASE}
     pattern = PathPattern.parse(source.storage.path, partitioning.segment_columns)
     slots = {key: FileSlot.of_key(key, partitioning) for key in position}
     return {

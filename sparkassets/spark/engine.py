@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.runs import Promotion
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
 from sparkassets.core.writes import Publish
 from sparkassets.errors import RunError, SparkAssetsError
@@ -24,6 +25,7 @@ from sparkassets.spark.iterations import Iteration, OwnFolder, own_folders, rest
 from sparkassets.spark.libraries import as_spark, is_frame
 from sparkassets.spark.own_session import of_one_run, require_utc
 from sparkassets.spark.processes import jvms
+from sparkassets.spark.promoted import promoted_rows
 from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.table import open_table, path_of, table_of
@@ -81,6 +83,8 @@ class SparkEngine:
         """
         if order.restores:
             return restoring(order)
+        if order.promotes is not None:
+            return self._promoted(order, order.promotes)
         folders = own_folders(order, attempt)
         with self.workplace.work(order) as (shared, work), ExitStack() as kept:
             for folder in folders.values():
@@ -103,6 +107,30 @@ class SparkEngine:
                 raise
             except Exception as error:
                 raise run_error(error, what=order.asset.name) from error
+
+    def _promoted(self, order: RunOrder, promotion: Promotion) -> SparkComputation | SparkComputations:
+        """What each table gets that takes over rows of a branch."""
+        with self.workplace.work(order) as (session, work):
+            try:
+                inlets = self._opening(session, order) if order.is_judged else ReadInlets()
+                work.check(order.run)
+                context = context_of(order, watermark=None, project=self._project, folders={})
+                parts = [
+                    _described(
+                        session,
+                        each,
+                        promoted_rows(session, self._project, each, promotion),
+                        _Before(session, each.asset),
+                        inlets,
+                        context,
+                    )
+                    for each in order.written
+                ]
+            except SparkAssetsError:
+                raise
+            except Exception as error:
+                raise run_error(error, what=order.asset.name) from error
+        return SparkComputations({each.order.asset.name: each for each in parts}) if order.outlets else parts[0]
 
     def cancel(self, run: str) -> None:
         """Interrupts the Spark work that the run is doing now; returns at once."""

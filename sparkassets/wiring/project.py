@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.announcing import Announcing
+from sparkassets.app.branching import Branching
 from sparkassets.app.history import History
 from sparkassets.app.marking import Marking
 from sparkassets.app.pausing import Pausing
@@ -41,7 +42,7 @@ _INVOCATIONS = Invocations()
 """The drivers of this process, of whatever project."""
 
 
-class Project(Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting, Reporting):
+class Project(Branching, Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting, Reporting):
     """A project with its state: what the command line does, in Python.
 
     It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Publishing`, `Pausing`, `Marking`) and tells
@@ -117,6 +118,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         feeds=_feeds,
         stored=_stored,
         watchers=partial(_watchers, spec),
+        beside=partial(adapters_of, env=env),
         sinks=(*sinks, *followers(spec, Known(os.environ if env is None else env, spec.given))),
     )
 

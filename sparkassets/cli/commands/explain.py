@@ -9,7 +9,7 @@ import click
 
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import at_option, json_option, open_project, project_option
+from sparkassets.cli.options import at_option, branch_option, in_branch, json_option, open_project, project_option
 from sparkassets.cli.terminal import Terminal
 from sparkassets.cli.trees import tree
 from sparkassets.core.documents.explain import node_document
@@ -24,13 +24,14 @@ from sparkassets.core.documents.explain import node_document
     help="Only these partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT.",
 )
 @at_option
+@branch_option
 @json_option
-def command(folder: Path, asset: str, partition: str | None, at: str | None, as_json: bool) -> int:
+def command(folder: Path, branch: str | None, asset: str, partition: str | None, at: str | None, as_json: bool) -> int:
     """Show the whole decision for ASSET as a tree.
 
     What came and when, what is missing, what would make it run: a tick speaks for running, a cross against it.
     """
-    node = open_project(folder).explain(asset, partition=partition, at=at)
+    node = in_branch(open_project(folder), branch).explain(asset, partition=partition, at=at)
     if as_json:
         print_json(node_document(node))
     else:

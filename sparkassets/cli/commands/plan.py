@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.options import at_option, json_option, open_project, project_option, select_option
+from sparkassets.cli.options import (
+    at_option,
+    branch_option,
+    in_branch,
+    json_option,
+    open_project,
+    project_option,
+    select_option,
+)
 from sparkassets.cli.selection import selected
 
 
@@ -15,14 +23,17 @@ from sparkassets.cli.selection import selected
 @at_option
 @select_option
 @click.option("--estimate", is_flag=True, help="Tell what each run is to cost: bytes to read, seconds, rows.")
+@branch_option
 @json_option
-def command(folder: Path, at: str | None, select: tuple[str, ...], estimate: bool, as_json: bool) -> int:
+def command(
+    folder: Path, branch: str | None, at: str | None, select: tuple[str, ...], estimate: bool, as_json: bool
+) -> int:
     """Show what would run now, and why the rest would not.
 
     Looks at sources, starts no Spark and records nothing. With --estimate it also opens the logs of the tables that
     the runs read: bytes are of the data files that hold what is read, seconds and rows go by earlier runs.
     """
-    project = open_project(folder)
+    project = in_branch(open_project(folder), branch)
     plan = project.plan(at=at, select=selected(project.spec, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.json_output import print_json

@@ -10,6 +10,8 @@ from sparkassets.cli.driving import drive
 from sparkassets.cli.options import (
     Telling,
     at_option,
+    branch_option,
+    in_branch,
     json_option,
     open_project,
     over_budget_option,
@@ -28,10 +30,12 @@ from sparkassets.errors import InputError
 @select_option
 @click.option("--loop", metavar="DURATION", help="Again after this pause (such as 60s or 5m), until interrupted.")
 @over_budget_option
+@branch_option
 @json_option
 @telling_options
 def command(
     folder: Path,
+    branch: str | None,
     at: str | None,
     select: tuple[str, ...],
     loop: str | None,
@@ -45,7 +49,7 @@ def command(
     quits at once, which loses nothing either: the next run settles it.
     """
     every_seconds = _seconds(loop)
-    project = open_project(folder)
+    project = in_branch(open_project(folder), branch)
     names = selected(project.spec, select)
     return drive(
         project,

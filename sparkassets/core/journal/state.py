@@ -22,6 +22,7 @@ from sparkassets.core.journal.marks import Mark, MarkEntry
 from sparkassets.core.journal.questions import Question
 from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.taken import Taken
 from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
@@ -294,6 +295,7 @@ class AssetState:
         keys: Segments of its open dimensions, by column; ``spec`` has those that count, with what its inlets tell.
         redo: Requests to compute blocks again that are not answered wholly, ascending.
         iterations: What it published and still has, in the order in which it was recorded.
+        taken: What of it is as a branch has it; no block is in two.
     """
 
     name: str
@@ -330,6 +332,7 @@ class AssetState:
     redo: tuple[RedoRequest, ...] = ()
     marks: tuple[Mark, ...] = ()
     iterations: tuple[Iteration, ...] = ()
+    taken: tuple[Taken, ...] = ()
     late: int = 0
 
     @property

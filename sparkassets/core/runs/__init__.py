@@ -6,6 +6,7 @@ from sparkassets.core.runs.costs import Forecast, RunCost, Volume, forecast
 from sparkassets.core.runs.division import Division, budget
 from sparkassets.core.runs.pins import Pin
 from sparkassets.core.runs.positions import ChangesTold, Position
+from sparkassets.core.runs.promotion import Promotion
 from sparkassets.core.runs.publications import FILES, ITERATIONS, ROWS, iteration_folder, iteration_name
 from sparkassets.core.runs.request import Requested, RunKind, RunRequest
 
@@ -20,6 +21,7 @@ __all__ = [
     "Forecast",
     "Pin",
     "Position",
+    "Promotion",
     "Requested",
     "RunCost",
     "RunKind",

@@ -9,6 +9,7 @@ from typing import Literal
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs.consumption import Consumption
 from sparkassets.core.runs.pins import Pin
+from sparkassets.core.runs.promotion import Promotion
 from sparkassets.frozen import frozen
 
 RunKind = Literal["scheduled", "backfill"]
@@ -35,6 +36,7 @@ class RunRequest:
         restores: The run whose iteration it makes the newest again, instead of computing any.
         judge: What tells the code and the rules by which it is judged; empty where ``definition`` does.
         accepted: Those of the blocks that somebody wants published although their validations fail.
+        promotes: The rows of a branch that it takes over, instead of computing any.
     """
 
     asset: str
@@ -55,6 +57,7 @@ class RunRequest:
     restores: str = ""
     judge: str = ""
     accepted: PartitionSet = NOTHING
+    promotes: Promotion | None = None
 
 
 @frozen

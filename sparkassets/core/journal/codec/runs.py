@@ -19,7 +19,7 @@ from sparkassets.core.journal.codec.values import (
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, OutletEntry, SuccessEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
-from sparkassets.core.runs import Consumption, RunRequest
+from sparkassets.core.runs import Consumption, Promotion, RunRequest
 from sparkassets.core.validations import counts_from, counts_to, verdicts_from, verdicts_to
 
 
@@ -50,6 +50,7 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         **({"restores": request.restores} if request.restores else {}),
         **({"judge": request.judge} if request.judge else {}),
         **({"accepted": parts_to(request.accepted)} if request.accepted else {}),
+        **({"promotes": _promotion_to(request.promotes)} if request.promotes else {}),
         "reason": request.reason,
         "definition": request.definition,
         **segments_to(request.blocks),
@@ -84,6 +85,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         restores=body.get("restores", ""),
         judge=body.get("judge", ""),
         accepted=parts_from(body["accepted"]) if "accepted" in body else NOTHING,
+        promotes=_promotion_from(body["promotes"]) if "promotes" in body else None,
     )
     return ClaimEntry(
         request=request,
@@ -94,6 +96,16 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         planned=body["planned"],
         processes=tuple((pid, created) for pid, created in body["processes"]),
     )
+
+
+def _promotion_to(promotion: Promotion) -> dict[str, Any]:
+    tables = {name: list(table) for name, table in promotion.tables.items()}
+    return {"branch": promotion.branch, "journal": promotion.journal_id, "seq": promotion.seq, "tables": tables}
+
+
+def _promotion_from(told: Mapping[str, Any]) -> Promotion:
+    tables = {name: (table_id, version) for name, (table_id, version) in told["tables"].items()}
+    return Promotion(told["branch"], told["journal"], told["seq"], tables)
 
 
 def success_to(entry: SuccessEntry) -> dict[str, Any]:

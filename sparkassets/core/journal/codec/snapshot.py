@@ -42,6 +42,7 @@ from sparkassets.core.journal.state import (
     Made,
     State,
 )
+from sparkassets.core.journal.taken import Taken
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.plain import Plain, marks_from, marks_to, parts_from, parts_to
 from sparkassets.core.runs import Division, RunCost
@@ -233,6 +234,7 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
         "marks": marks.marks_to(asset.marks),
         **({"iterations": iterations.iterations_to(asset.iterations)} if asset.iterations else {}),
+        "taken": _taken_to(asset.taken),
         **({"keys": {name: [each.known, each.removed] for name, each in asset.keys.items()}} if asset.keys else {}),
     }
 
@@ -249,8 +251,17 @@ def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "late": body.get("late", 0),
         "marks": marks.marks_from(body.get("marks", ())),
         "iterations": iterations.iterations_from(body.get("iterations", ())),
+        "taken": _taken_from(body.get("taken", ())),
         "keys": {name: LearnedKeys(*map(tuple, each)) for name, each in body.get("keys", {}).items()},
     }
+
+
+def _taken_to(taken: Sequence[Taken]) -> list[Any]:
+    return [[each.journal_id, each.seq, parts_to(each.blocks)] for each in taken]
+
+
+def _taken_from(taken: Sequence[Sequence[Any]]) -> tuple[Taken, ...]:
+    return tuple(Taken(journal_id, seq, parts_from(blocks)) for journal_id, seq, blocks in taken)
 
 
 def _redo_to(request: RedoRequest) -> list[Any]:

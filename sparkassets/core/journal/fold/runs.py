@@ -26,6 +26,7 @@ from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.questions import Question, asked_of
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
+from sparkassets.core.journal.taken import after_run
 from sparkassets.core.journal.withheld import TOLD_BESIDES
 from sparkassets.core.partitions import PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
@@ -202,6 +203,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         redo=requests.answered(asset.redo, entry),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
         iterations=iterations.published(asset, entry, numbered),
+        taken=after_run(asset.taken, entry.published, claim.request.promotes if claim is not None else None),
     )
     return requests.of_known(settled)
 

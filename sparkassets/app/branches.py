@@ -1,0 +1,223 @@
+"""Branches of a project: what they see of their base, and what they offer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sparkassets.app.adapters import Adapters
+from sparkassets.core.branches.forking import Fork, base_uri, forked
+from sparkassets.core.branches.mirror import mirrored, read_up_to
+from sparkassets.core.branches.places import state_of
+from sparkassets.core.branches.promotion import Offer
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.entries import Entry, EventEntry, Numbered, SuccessEntry
+from sparkassets.core.journal.events import EVENT_KINDS
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.plan import Note, Plan, PlannedRun
+from sparkassets.core.results import RunResult
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import SourceError
+from sparkassets.ports import Clock, JournalStore, Observation, SourceObserver
+from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.news import changed_specs
+from sparkassets.runtime.work import Work
+
+
+class Journal:
+    """A journal that is only read here; it follows what others commit.
+
+    Attributes:
+        project: Whose it is, with the code that there is now.
+    """
+
+    def __init__(self, store: JournalStore, project: ProjectSpec, clock: Clock) -> None:
+        self.project = project
+        self._store = store
+        self._ledger = Ledger(store, project=project.name, driver="", clock=clock)
+        self._opened = False
+
+    def state(self) -> State:
+        """What it says now; nothing where there is none."""
+        if self._opened:
+            return self._ledger.refresh()
+        if not self._store.exists():
+            return State()
+        self._opened = True
+        return self._ledger.open()
+
+    def since(self, seq: int, *, uri: str | None = None, kinds: Sequence[str] = EVENT_KINDS) -> list[Numbered]:
+        """Its entries of these kinds after a number."""
+        if not self._store.exists():
+            return []
+        return [from_row(row) for row in self._store.history(kinds=kinds, uri=uri, after_seq=seq)]
+
+    def assume(self, state: State, entries: Sequence[Entry]) -> State:
+        """The state after entries that nobody records."""
+        ledger = self._ledger
+        before, ledger.state = ledger.state, state
+        try:
+            return ledger.assume(entries)
+        finally:
+            ledger.state = before
+
+
+class BaseObserver:
+    """Looks at an asset of the base by the base's journal; implements `ports.SourceObserver`."""
+
+    def __init__(self, base: Journal) -> None:
+        self._base = base
+
+    def observe(
+        self,
+        asset: AssetSpec,
+        *,
+        table_id: str | None,
+        version: int | None,
+        cursor: Mapping[str, Any],
+        coverage: PartitionSet,
+        viewed: Mapping[str, PartitionSet],
+        now: datetime,
+    ) -> Observation | None:
+        """What the base has recorded of it since.
+
+        Raises:
+            SourceError: The base does not know it any more.
+        """
+        del table_id, now
+        state = self._base.state()
+        if asset.name not in state.assets:
+            raise SourceError(f"{asset.name} is not in the base any more", hint="run the branch with the base's code")
+        shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
+        found = mirrored(
+            asset,
+            state,
+            self._base.since(read_up_to(cursor, state) or 0, uri=asset.uri),
+            version=version,
+            cursor=cursor,
+            coverage=state.dataset(asset.uri).coverage if shared and cursor else coverage,
+            viewed=viewed,
+        )
+        if found is None:
+            return None
+        return Observation(
+            asset.name,
+            found.changed,
+            found.removed,
+            whole=found.whole,
+            table_id=found.table_id,
+            version=found.version,
+            cursor=found.cursor,
+            views=found.views,
+        )
+
+
+class Begun:
+    """A work of a branch, which keeps of its base, before it begins, up to where that was known; a `runtime.work.Work`.
+
+    What becomes the branch's own is told apart by it later from what others have made of it since.
+    """
+
+    def __init__(self, work: Work, fork: Fork, base: State) -> None:
+        self.select = work.select
+        self._work = work
+        self._fork = fork
+        self._base = base
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """An event for each own asset of which there is none yet, and what the work records."""
+        known, extra = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
+        began = [name for name in self._fork.own if not known.dataset(base_uri(name)).seq]
+        return [*(EventEntry(base_uri(name), extra=extra) for name in began), *self._work.begin(context)]
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """As the work has it."""
+        return self._work.plan(context)
+
+    def ended(self, run: PlannedRun, result: RunResult) -> None:
+        """The work is told."""
+        self._work.ended(run, result)
+
+
+class Branch:
+    """A branch beside its base, both as they are now.
+
+    Attributes:
+        fork: Which project it is.
+        base, own: Their journals.
+        adapters: What reaches the branch.
+    """
+
+    def __init__(self, name: str, base: Journal, beside: Callable[[ProjectSpec], Adapters], *, clock: Clock) -> None:
+        at = replace(base.project, state=state_of(base.project, name))
+        state = Journal(beside(at).store, base.project, clock).state()
+        self.fork = forked(base.project, name, base.state(), state)
+        self.base = base
+        found = beside(self.fork.project)
+        self.adapters = replace(found, observer=self._observer(found.observer))
+        self.own = Journal(self.adapters.store, self.fork.project, clock)
+        self._clock = clock
+        self._offers: dict[int, Offer] = {}
+        self._successes: dict[str, list[tuple[int, SuccessEntry]]] | None = None
+
+    def _observer(
+        self, observer: Callable[[AssetSpec], SourceObserver | None]
+    ) -> Callable[[AssetSpec], SourceObserver | None]:
+        of_base = BaseObserver(self.base)
+        return lambda asset: of_base if asset.name in self.fork.reused else observer(asset)
+
+    def notes(self, context: PlanningContext) -> tuple[Note, ...]:
+        """What is computed in the branch, and what is read of the base, and why."""
+        fork, state = self.fork, context.state
+        own = (Note(name, f"computed in branch {fork.name}: {why}") for name, why in fork.own.items())
+        fresh = (Note(name, f"looked at by branch {fork.name} itself: {why}") for name, why in fork.fresh.items())
+        return (*own, *fresh, *(Note(name, self._reused(name, state)) for name in fork.reused))
+
+    def _reused(self, name: str, state: State) -> str:
+        known = state.assets.get(name)
+        if known is None or (known.version is None and not state.dataset(known.spec.uri).seq):
+            return "reused: the base has nothing of it yet"
+        return "reused, as the base has recorded it" + ("" if known.version is None else f" at version {known.version}")
+
+    def offer(self, context: PlanningContext) -> Offer:
+        """What the branch offers, with all that the base has recorded up to the state of ``context``."""
+        seq = context.state.seq
+        if seq not in self._offers:
+            self._offers = {seq: self._offer(context)}
+        return self._offers[seq]
+
+    def _offer(self, context: PlanningContext) -> Offer:
+        fork = self.fork
+        if self._successes is None:  # what is offered is the branch as it was then
+            state = self.own.state()
+            self._successes = {}
+            for each in self.own.since(0, kinds=("success",)):
+                if isinstance(each.entry, SuccessEntry) and each.seq <= state.seq:
+                    self._successes.setdefault(each.entry.asset, []).append((each.seq, each.entry))
+            self._known = self.own.assume(state, changed_specs(fork.project, state))
+            self._read = state
+        news = [entry for name in fork.reused if (entry := self._news(name, context.state)) is not None]
+        state = self.own.assume(self._known, news)
+        beside = PlanningContext(fork.project, state, context.now, unix(self._clock.now()))
+        own, read = tuple(fork.own), self._read
+        return Offer(fork.name, beside, own, read.journal_id, read.seq, self._successes, tuple(fork.fresh))
+
+    def _news(self, name: str, base: State) -> Entry | None:
+        """What the base has recorded of an asset and the branch has not seen."""
+        asset, known = self.fork.project.assets[name], self._known.assets[name]
+        since = self.base.since(read_up_to(known.position, base) or 0, uri=asset.uri)
+        shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1
+        return mirrored(
+            asset,
+            base,
+            [each for each in since if each.seq <= base.seq],
+            version=known.version,
+            cursor=known.position,
+            coverage=(base if shared and known.position else self._known).dataset(asset.uri).coverage,
+            viewed={uri: self._known.dataset(uri).coverage for uri in asset.views},
+        )

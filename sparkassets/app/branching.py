@@ -1,0 +1,174 @@
+"""Branches: changed code is run beside the base, compared with it, promoted to it, or dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.app.driving import Driving
+from sparkassets.app.history import History
+from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.app.branches import Branch
+    from sparkassets.core.journal.entries import Entry
+    from sparkassets.core.journal.state import State
+    from sparkassets.core.planner.plan import Plan
+    from sparkassets.core.results import Summary
+    from sparkassets.runtime.progress import Progress
+    from sparkassets.runtime.work import Work
+
+
+class Branching(Driving):
+    """What can be done with branches of a project."""
+
+    def branch(self, name: str) -> Beside:
+        """The project as it is in a branch; nothing is made before something runs there.
+
+        Raises:
+            InputError: No branch may have that name, or there is no base yet.
+        """
+        return Beside(self._branch(name), self)
+
+    def plan_promotion(self, name: str, *, select: Collection[str] | None = None) -> Plan:
+        """What `promote` would make the base's now, and why not the rest.
+
+        Raises:
+            InputError: There is no such branch.
+        """
+        from sparkassets.app.keys import plan_with_keys
+        from sparkassets.runtime.promoting import Promoting
+
+        branch = self._existing(name)
+        context = self._context(select=self._of_branch(branch, select))
+        work = Promoting(self._of_branch(branch, select), branch.offer)
+        return plan_with_keys(work.plan(context), context.project)
+
+    def promote(
+        self,
+        name: str,
+        spark: SparkSession | None = None,
+        *,
+        select: Collection[str] | None = None,
+        progress: Progress | None = None,
+        check: bool = True,
+    ) -> Summary:
+        """Makes what a branch has the base's, block by block, where a run of the base would make the same.
+
+        Raises:
+            InputError: There is no such branch.
+            RunFailedError: Something could not be promoted; it holds the summary.
+        """
+        from sparkassets.runtime.promoting import Promoting
+
+        branch = self._existing(name)
+        work = Promoting(self._of_branch(branch, select), branch.offer)
+        return self._drive([work], spark, at=None, progress=progress, check=check, over_budget=True)
+
+    def drop(self, name: str) -> Sequence[str]:
+        """Removes a branch with all that it has computed; returns its assets. What was promoted stays.
+
+        Raises:
+            InputError: There is no such branch, or something of it runs, or is being promoted.
+        """
+        from sparkassets.core.branches.places import BRANCHES, WAREHOUSES
+        from sparkassets.core.journal.entries import PauseEntry
+        from sparkassets.files.folders import open_folder
+
+        branch = self._existing(name)
+        branch_id = branch.own.state().journal_id
+        self._refuse_promotions(name, branch_id)
+        beside = Beside(branch, self)
+
+        def decide(state: State) -> Sequence[Entry]:
+            over = self._adapters.leases().over(state, mine=frozenset())
+            for known in state.assets.values():
+                live = [link for link in known.chain if link.status == "open" and link.token not in over]
+                if live:
+                    run, driver = live[-1].entry.run, live[-1].driver
+                    hint = "wait until it ends, or stop it; then drop the branch again"
+                    raise InputError(f"branch {name!r} is in use: {run} runs, by {driver}", hint=hint)
+            running = (state.assets[each] for each in branch.fork.own if each in state.assets)
+            return [PauseEntry(known.name, paused=True) for known in running if not known.paused]
+
+        beside.commit("drop", decide)
+        open_folder(f"{self.spec.warehouse.rstrip('/')}/{WAREHOUSES}").remove(name)
+        open_folder(f"{self.spec.state.rstrip('/')}/{BRANCHES}").remove(name)
+        return tuple(branch.fork.own)
+
+    def branches(self) -> list[str]:
+        """The names of the branches that there are, ascending."""
+        from sparkassets.core.branches.places import BRANCHES
+        from sparkassets.files.folders import open_folder
+
+        return sorted(open_folder(self.spec.state).folders(BRANCHES))
+
+    def _refuse_promotions(self, name: str, branch_id: str) -> None:
+        for known in self._state("drop").assets.values():
+            for claim in (link.entry for link in known.chain):
+                promotes = claim.request.promotes
+                if promotes is not None and promotes.journal_id == branch_id:
+                    what = f"{claim.run} of {known.name} is not settled in the base"
+                    hint = f"`sparkassets promote {name}` goes on with it"
+                    raise InputError(f"branch {name!r} is being promoted: {what}", hint=hint)
+
+    def _branch(self, name: str) -> Branch:
+        from sparkassets.app.branches import Branch, Journal
+        from sparkassets.core.branches.places import checked_name, state_of
+
+        beside = self._adapters.beside
+        state_of(self.spec, checked_name(name))
+        if beside is None or not self._adapters.store.exists():
+            message = f"there is no base to branch off: {self.spec.state} holds no state"
+            raise InputError(message, hint="`sparkassets run` with the base's code makes it")
+        clock = self._adapters.clock
+        base = Journal(self._adapters.store, self.spec, clock)
+        return Branch(name, base, beside, clock=clock)
+
+    def _existing(self, name: str) -> Branch:
+        from sparkassets.core.suggestions import meant_by
+
+        branch = self._branch(name)
+        if not branch.adapters.store.exists():
+            hint = meant_by(name, self.branches()) or f"`sparkassets run --branch {name}` makes it"
+            raise InputError(f"there is no branch {name!r}", hint=hint)
+        return branch
+
+    def _of_branch(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
+        """The branch's own assets among those of ``select``."""
+        chosen = self.selected(select)
+        return tuple(name for name in branch.fork.own if chosen is None or name in chosen)
+
+
+class Beside(Driving, History):
+    """The project in a branch: what is asked and done here is about that alone."""
+
+    def __init__(self, branch: Branch, base: Branching) -> None:
+        super().__init__(branch.fork.project, branch.adapters)
+        self._branch = branch
+        self._base = base
+
+    def plan(
+        self, *, at: datetime | str | None = None, select: Collection[str] | None = None, estimate: bool = False
+    ) -> Plan:
+        """As of the project; and what is computed in the branch and what is reused, and why."""
+        from sparkassets.app.keys import plan_with_keys
+
+        found = super().plan(at=at, select=select, estimate=estimate)
+        context = self._context(at=at, select=select)
+        return plan_with_keys(replace(found, notes=(*found.notes, *self._branch.notes(context))), context.project)
+
+    def commit(self, what: str, decide: Callable[[State], Sequence[Entry]]) -> None:
+        """Has the branch's journal hold what is decided on its state."""
+        with self._opened(what) as ledger:
+            ledger.commit(decide)
+
+    def _drive(self, works: Sequence[Work], spark: SparkSession | None, **more: Any) -> Summary:  # noqa: ANN401  as of `Driving`
+        from sparkassets.app.branches import Begun
+
+        base = self._branch.base.state()
+        return super()._drive([Begun(work, self._branch.fork, base) for work in works], spark, **more)

@@ -1,0 +1,29 @@
+"""``sparkassets drop``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.terminal import Terminal
+
+
+@click.command("drop")
+@click.argument("name")
+@project_option
+@json_option
+def command(folder: Path, name: str, as_json: bool) -> int:
+    """Remove branch NAME, with all that it has computed; what was promoted of it stays.
+
+    Refused while something runs in the branch, or a promotion of it is not over. Killed in between, it is done again.
+    """
+    dropped = open_project(folder).drop(name)
+    if as_json:
+        print_json({"branch": name, "assets": list(dropped)})
+    else:
+        Terminal.of(sys.stdout).print(f"{name}: dropped, with {', '.join(dropped) or 'nothing computed'}")
+    return 0

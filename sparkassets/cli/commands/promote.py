@@ -1,0 +1,54 @@
+"""``sparkassets promote``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sparkassets.cli.driving import drive
+from sparkassets.cli.options import (
+    Telling,
+    json_option,
+    open_project,
+    project_option,
+    select_option,
+    telling_options,
+)
+from sparkassets.cli.selection import selected
+
+
+@click.command("promote")
+@click.argument("name")
+@project_option
+@select_option
+@click.option("--dry-run", is_flag=True, help="Only show what would be promoted, and why not the rest.")
+@json_option
+@telling_options
+def command(folder: Path, name: str, select: tuple[str, ...], dry_run: bool, telling: Telling, as_json: bool) -> int:
+    """Make what branch NAME has computed the base's, without computing it again.
+
+    Partition by partition, upstream first, by runs of the base that take over the branch's rows. What the base has
+    the same of already is left alone; what changed in the base since, and what is made of it, is not promoted, and it
+    is said why: run the branch again and promote it again. Killed in between, the same command goes on.
+    """
+    project = open_project(folder)
+    names = selected(project.spec, select)
+    if not dry_run:
+        return drive(
+            project,
+            lambda progress: project.promote(name, select=names, progress=progress, check=False),
+            as_json=as_json,
+            telling=telling,
+        )
+    plan = project.plan_promotion(name, select=names)
+    if as_json:
+        from sparkassets.cli.json_output import print_json
+        from sparkassets.core.documents.plan import plan_document
+
+        print_json(plan_document(plan, project.spec))
+    else:
+        from sparkassets.cli.render import print_plan
+
+        print_plan(plan, project.spec)
+    return 0

@@ -1,0 +1,171 @@
+"""Which assets a branch computes itself, and why; and the project that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from sparkassets.core.branches.places import state_of, storage_in, warehouse_of
+from sparkassets.core.conditions import AnyOf, Leaf
+from sparkassets.core.journal.specs import FoldSpec, fold_spec
+from sparkassets.core.journal.state import State
+from sparkassets.core.spec.graph import upstream
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec
+from sparkassets.core.strategies import DateRange, Segments
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+_BASE = "sparkassets:base/"
+
+
+def base_uri(asset: str) -> str:
+    """The identity under which a branch keeps which code the base had of an asset."""
+    return f"{_BASE}{asset}"
+
+
+@frozen
+class Fork:
+    """A branch, as a project.
+
+    Attributes:
+        base: The project that it is a branch of, with the same code.
+        own: The assets that it computes, upstream first, and why.
+        fresh: Sources that the base does not know, or knows otherwise; the branch looks at these itself.
+        reused: The assets that it reads of the base.
+        project: Of all these.
+    """
+
+    name: str
+    base: ProjectSpec
+    own: Mapping[str, str]
+    fresh: Mapping[str, str]
+    reused: tuple[str, ...]
+    project: ProjectSpec
+
+
+def forked(project: ProjectSpec, name: str, base: State, branch: State) -> Fork:
+    """The branch of that name, as the base and the branch are now.
+
+    Raises:
+        InputError: Something of it cannot be in a branch.
+    """
+    fresh = {each.name: why for each in project.assets.values() if (why := _unlike(each, project, base))}
+    own = _own(project, branch, fresh)
+    fresh = {each: why for each, why in fresh.items() if project.assets[each].source is not None}
+    edges = upstream(project.assets)
+    read = dict.fromkeys(up for each in own for up in edges[each] if up not in own)
+    assets = {
+        each.name: _computed(each, project, name, own) if each.name in own else _read(each, fresh)
+        for each in project.assets.values()
+        if each.name in own or each.name in read
+    }
+    made = replace(
+        project,
+        state=state_of(project, name),
+        warehouse=warehouse_of(project, name),
+        assets=assets,
+        openlineage=False,
+    )
+    reused = tuple(each for each in assets if each not in own and each not in fresh)
+    return Fork(name, project, own, {each: fresh[each] for each in fresh if each in assets}, reused, made)
+
+
+def _own(project: ProjectSpec, branch: State, unlike: Mapping[str, str]) -> dict[str, str]:
+    """What is computed in the branch, upstream first."""
+    edges, found = upstream(project.assets), dict[str, str]()
+    for asset in project.assets.values():
+        if asset.source is not None:
+            continue
+        if asset.maker:
+            if asset.maker in found:
+                found[asset.name] = found[asset.maker]
+            continue
+        ups = [each for each in edges[asset.name] if each in found or each in unlike]
+        if asset.name in unlike:
+            found[asset.name] = unlike[asset.name]
+        elif ups:
+            found[asset.name] = f"it reads {', '.join(ups)}"
+        elif branch.dataset(base_uri(asset.name)).seq:
+            found[asset.name] = "the branch has computed it before"
+    return found
+
+
+def _unlike(asset: AssetSpec, project: ProjectSpec, base: State) -> str | None:
+    """Why an asset is not what the base has under its name; None where it is, and of outlets."""
+    if asset.maker:
+        return None
+    known, spec = base.assets.get(asset.name), fold_spec(asset, project)
+    if known is None:
+        return "the base does not have it"
+    before = known.spec.declared
+    if asset.source is None and _code(spec) != _code(before):
+        return "its code is not the base's"
+    if _shape(spec) != _shape(before):
+        return "its partitions, inlets or place are not the base's"
+    return None
+
+
+def _code(spec: FoldSpec) -> str:
+    return spec.definition.id if spec.definition is not None else ""
+
+
+def _shape(spec: FoldSpec) -> tuple[object, ...]:
+    """What of a spec says where rows are, and of what they are made."""
+    inlets = tuple((each.name, each.uri, each.needs) for each in spec.inlets)
+    return spec.uri, spec.partitioning, inlets, spec.storage, spec.appends, spec.outlets
+
+
+def _computed(asset: AssetSpec, project: ProjectSpec, branch: str, own: Collection[str]) -> AssetSpec:
+    """An asset as the branch computes it: at a place of its own, by what it reads, and told to nobody."""
+    for inlet in asset.inlets.values():
+        if inlet.aligned and inlet.name not in own:
+            message = f"{asset.name!r} reads {inlet.name!r} aligned to its runs, which a branch does not know"
+            raise InputError(message, hint=f"change something of {inlet.name!r}, too, so that it runs in the branch")
+    return replace(
+        asset,
+        storage=storage_in(project, branch, asset),
+        inlets={name: _at_once(inlet) for name, inlet in asset.inlets.items()},
+        schedule=_by_data(project.assets[asset.maker] if asset.maker else asset),
+        on_code_change="backfill",
+        schema="evolve",
+        expect=None,
+        notify=(),
+    )
+
+
+def _at_once(inlet: InletSpec) -> InletSpec:
+    """An inlet that is not waited for to be quiet, fresh or late: the base has done that."""
+    return replace(inlet, settle_seconds=0, fresh_within=None, tolerance=None)
+
+
+def _by_data(asset: AssetSpec) -> Schedule:
+    """The schedule, where that says more than when: what goes by blocks, or by hand, goes by what it reads."""
+    rerun = [name for name, inlet in asset.inlets.items() if inlet.on_update == "rerun"]
+    clock = asset.schedule.timetable is not None
+    if not rerun or asset.schedule.condition is not None:
+        return asset.schedule
+    if clock and not isinstance(asset.strategy, DateRange | Segments):
+        return asset.schedule
+    leaves = tuple(map(Leaf, rerun))
+    return Schedule(None, leaves[0] if len(leaves) == 1 else AnyOf(leaves), " | ".join(rerun), default=True)
+
+
+def _read(asset: AssetSpec, fresh: Collection[str]) -> AssetSpec:
+    """An asset that the branch reads: a source, which nobody looks at but the base."""
+    if asset.source is not None:
+        return asset if asset.name in fresh else replace(asset, source=replace(asset.source, settle_seconds=0))
+    return AssetSpec(
+        asset.name,
+        asset.uri,
+        asset.storage,
+        asset.location,
+        type=asset.type,
+        columns=asset.columns,
+        private=asset.private,
+        source=SourceSpec("delta" if asset.storage is not None else "events"),
+        partitioning=asset.partitioning,
+        write=asset.write,
+        timezone=asset.timezone,
+        start=asset.start,
+        end=asset.end,
+    )

@@ -1,0 +1,82 @@
+"""What a branch sees of an asset of the base: what the base's journal says of it, and what came since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from sparkassets.core.journal.entries import Numbered, ObservedEntry, Viewed
+from sparkassets.core.journal.state import EventRef, State
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.spec.model import AssetSpec
+
+BASE: Final = "sparkassets:base"
+"""The key of a cursor under which it is kept up to where the base's journal was read."""
+
+
+def read_up_to(cursor: Mapping[str, Any], base: State) -> int | None:
+    """The number of the base's entry up to which a cursor has read it; None where it is another journal, or was not."""
+    journal_id, seq = cursor.get(BASE, ("", 0))
+    return int(seq) if journal_id == base.journal_id else None
+
+
+def mirrored(
+    asset: AssetSpec,
+    base: State,
+    since: Iterable[Numbered],
+    *,
+    version: int | None,
+    cursor: Mapping[str, Any],
+    coverage: PartitionSet,
+    viewed: Mapping[str, PartitionSet],
+) -> ObservedEntry | None:
+    """What is new of an asset of the base; None where nothing is.
+
+    Args:
+        asset: As the branch reads it.
+        base: As it is now.
+        since: Entries about its dataset after those that the cursor has read; all of what is there counts as new
+            where it has read none.
+        version: Of its table, as the branch knows it.
+        cursor: How far the branch has read.
+        coverage: What is there, as the branch knows it.
+        viewed: Likewise of views.
+    """
+    known = base.assets[asset.name]
+    first, events = read_up_to(cursor, base) is None, tuple(since)
+    refs = [ref for each in events if (ref := EventRef.of(each)) is not None and ref.uri == asset.uri]
+    told = PartitionSet.union(ref.parts for ref in refs)
+    now = base.dataset(asset.uri)
+    changed, removed = _moved(told, now.coverage, coverage, first=first)
+    views = {}
+    looks = [each.entry for each in events if isinstance(each.entry, ObservedEntry)]
+    for uri in asset.views:
+        seen = (each.views[uri] for each in looks if uri in each.views)
+        parts = PartitionSet.union(each.changed | each.removed for each in seen)
+        moved = _moved(parts, base.dataset(uri).coverage, viewed.get(uri, NOTHING), first=first)
+        if any(moved):
+            views[uri] = Viewed(*moved)
+    whole = not asset.partitioning.is_partitioned and (bool(now.seq) if first else bool(refs))
+    moves = {key: value for key, value in known.position.items() if cursor.get(key) != value}
+    gone = dict.fromkeys(key for key in cursor if key != BASE and key not in known.position)
+    if not (changed or removed or whole or views or moves or gone or known.version != version):
+        return None
+    return ObservedEntry(
+        asset.name,
+        asset.uri,
+        NOTHING if whole else changed,
+        NOTHING if whole else removed,
+        whole=whole,
+        table_id=known.table_id,
+        version=known.version,
+        cursor={**moves, **gone, BASE: [base.journal_id, base.seq]},
+        views=views,
+    )
+
+
+def _moved(
+    told: PartitionSet, now: PartitionSet, before: PartitionSet, *, first: bool
+) -> tuple[PartitionSet, PartitionSet]:
+    """What of a dataset is new or changed, and what is not there any more."""
+    changed = now if first else (told & now) | (now - before)
+    return changed, before - now

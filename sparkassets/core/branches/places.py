@@ -1,0 +1,54 @@
+"""Where a branch is: its state and its warehouse, by its name."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
+from sparkassets.errors import InputError
+
+BRANCHES: Final = "branches"
+WAREHOUSES: Final = "_branches"
+_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_LONGEST: Final = 60
+
+
+def checked_name(name: str) -> str:
+    """The name, if a branch may have it.
+
+    Raises:
+        InputError: It may not.
+
+    >>> checked_name("new-delays")
+    'new-delays'
+    """
+    if len(name) > _LONGEST or not _NAME.fullmatch(name):
+        message = f"a branch cannot be named {name!r}"
+        raise InputError(message, hint=f"lower-case letters, digits and single '-' between them, at most {_LONGEST}")
+    return name
+
+
+def state_of(project: ProjectSpec, branch: str) -> str:
+    """Where the journal of a branch is.
+
+    Raises:
+        InputError: The project's own state is a branch's.
+    """
+    state = project.state.rstrip("/")
+    if state.split("/")[-2:-1] == [BRANCHES]:
+        raise InputError(f"the state {state} is a branch's, which has no branches", hint="branch off the base")
+    return f"{state}/{BRANCHES}/{branch}"
+
+
+def warehouse_of(project: ProjectSpec, branch: str) -> str:
+    """The folder of all tables of a branch."""
+    return f"{project.warehouse.rstrip('/')}/{WAREHOUSES}/{branch}"
+
+
+def storage_in(project: ProjectSpec, branch: str, asset: AssetSpec) -> StorageLocation | None:
+    """Where a branch has an asset; None of what holds no data."""
+    if asset.storage is None:
+        return None
+    path = f"{warehouse_of(project, branch)}/{asset.name}"
+    return StorageLocation(path, f"{WAREHOUSES}/{branch}/{asset.name}")

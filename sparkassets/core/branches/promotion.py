@@ -1,0 +1,204 @@
+"""What of a branch becomes the base's now, as runs of the base; and why not the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+
+from sparkassets.core.branches.forking import base_uri
+from sparkassets.core.journal.entries import SuccessEntry
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.taken import taken_from
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.pending import pending
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.redefined import others
+from sparkassets.core.planner.slots import in_the_way
+from sparkassets.core.runs import Consumption, Promotion, RunRequest
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange, FullRefresh, Segments
+from sparkassets.core.writes import Replace
+from sparkassets.frozen import frozen
+
+
+@frozen
+class Offer:
+    """A branch as it is offered to its base.
+
+    Attributes:
+        context: The branch with all that the base has recorded by now.
+        own: What it computes, upstream first.
+        journal_id, seq: Of its journal, as of which it is offered.
+        successes: What was recorded there, by asset, ascending: the number and the entry of each success.
+        fresh: Sources that base and branch look at, each for itself.
+    """
+
+    branch: str
+    context: PlanningContext
+    own: Sequence[str]
+    journal_id: str
+    seq: int
+    successes: Mapping[str, Sequence[tuple[int, SuccessEntry]]] = field(default_factory=dict)
+    fresh: Sequence[str] = ()
+
+    def since(self, asset: str, seq: int) -> PartitionSet:
+        """What the branch has computed of an asset after that number."""
+        return PartitionSet.union(each.published for at, each in self.successes.get(asset, ()) if at > seq)
+
+    def known(self, asset: str) -> AssetState:
+        """What the branch knows of an asset."""
+        return self.context.state_of(self.context.asset(asset))
+
+
+def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: Offer) -> Plan:
+    """The run of the base's ``asset`` that takes over what the branch has of it and the base has not; or why none.
+
+    ``context`` is the base's, with the code of the branch.
+    """
+    state, known = context.state_of(asset), offer.known(asset.name)
+    if refused := _refused(context, asset, offer):
+        return Plan(context.now, (), (Waiting(asset.name, refused, None, stuck=True),))
+    current = _current(offer, asset, known)
+    there = _there(asset, known)
+    blocked, ups = _blocked(context, asset, offer)
+    same = same_as(context, asset.name, offer)
+    blocks = current - same - blocked
+    waiting = [
+        Waiting(asset.name, reason, None, some, quiet=quiet)
+        for some, reason, quiet in (
+            (there - current, f"stale in the branch; `sparkassets run --branch {offer.branch}` computes it", False),
+            ((current - same) & blocked, f"made of {', '.join(ups)}, which the base has otherwise", False),
+            (_there(asset, state) - there, "not in the branch: it stays as it is", True),
+            (current & same, "promoted already", True),
+        )
+        if some
+    ]
+    if not blocks:
+        return Plan(context.now, (), tuple(waiting))
+    if (before := in_the_way(context, asset, state, blocks)) is not None:
+        return before
+    run = PlannedRun.of(_request(context, asset, offer, blocks), asset=asset, state=state)
+    return Plan(context.now, (run,), tuple(waiting))
+
+
+def same_as(context: PlanningContext, name: str, offer: Offer) -> PartitionSet:
+    """What the base has of an asset that is as the branch has it: promoted, and computed in neither since."""
+    asset = context.asset(name)
+    state = context.state_of(context.asset(asset.maker or name))
+    taken = taken_from(state.taken, offer.journal_id)
+    same = PartitionSet.union(each.blocks - offer.since(state.name, each.seq) for each in taken)
+    known = context.state_of(asset)
+    touched = PartitionSet.union(commit.blocks for commit in known.foreign)
+    return (same & _there(asset, known)) - touched
+
+
+def _request(context: PlanningContext, asset: AssetSpec, offer: Offer, blocks: PartitionSet) -> RunRequest:
+    state = context.state_of(asset)
+    partitioned = asset.partitioning.is_partitioned
+    used = {} if partitioned else {uri: context.state.dataset(uri).seq for uri in state.spec.listens}
+    newest = offer.successes[asset.name][-1][1]
+    return RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=blocks,
+        schedule_date=context.now,
+        reason=f"promoted from branch {offer.branch}",
+        interval=asset.partitioning.interval(blocks) if partitioned else newest.interval,
+        pins=context.pins(asset, state, blocks),
+        consumption=Consumption({uri: seq for uri, seq in used.items() if seq}),
+        promotes=Promotion(offer.branch, offer.journal_id, offer.seq, dict(_tables(asset, offer))),
+    )
+
+
+def _tables(asset: AssetSpec, offer: Offer) -> Iterator[tuple[str, tuple[str, int]]]:
+    for name in asset.written:
+        known = offer.known(name)
+        if known.table_id is not None and known.version is not None:
+            yield name, (known.table_id, known.version)
+
+
+def _refused(context: PlanningContext, asset: AssetSpec, offer: Offer) -> str | None:
+    """Why nothing of the asset can be promoted."""
+    written = [context.asset(name) for name in asset.written]
+    if other := next((each.write for each in written if not isinstance(each.write, Replace)), None):
+        return f"a branch's rows cannot be promoted where they are written by {other.name!r}; backfill it in the base"
+    if not isinstance(asset.strategy, DateRange | Segments | FullRefresh):
+        name = asset.strategy.name if asset.strategy is not None else ""
+        return f"a branch's rows cannot be promoted under {name!r}; backfill it in the base"
+    known = offer.known(asset.name)
+    began = offer.context.state.dataset(base_uri(asset.name)).recent
+    if not began:
+        return None
+    ours = {each.definition.id for each in known.made}
+    since = int(began[-1].extra.get("seq", 0))
+    theirs = [
+        each
+        for each in context.state_of(asset).made
+        if each.since > since and each.blocks and each.definition.id not in ours
+    ]
+    if theirs:
+        run = theirs[-1].run
+        return (
+            f"other code than the branch's has made it since the branch began, in {run}: take that into this checkout, "
+            f"then drop the branch and run it again"
+        )
+    return None
+
+
+def _there(asset: AssetSpec, known: AssetState) -> PartitionSet:
+    """What was computed; everything of an asset without partitions."""
+    if asset.partitioning.is_partitioned:
+        return asset.partitioning.inside(known.coverage)
+    return EVERYTHING if known.last is not None and known.loss is None else NOTHING
+
+
+def _current(offer: Offer, asset: AssetSpec, known: AssetState) -> PartitionSet:
+    """What the branch has of an asset that a run of it would leave as it is."""
+    own, there = offer.context.asset(asset.name), _there(asset, known)
+    written = [known, *(offer.known(name) for name in asset.outlets)]
+    other = [made.blocks for made in others(own, known)]
+    other += [record.blocks for record in known.withheld]
+    other += [commit.blocks for each in written for commit in each.foreign]
+    if asset.partitioning.is_partitioned:
+        other.append(pending(offer.context, own, known).all_stale)
+    elif not _has_read_all(offer, own):
+        return NOTHING
+    return there - PartitionSet.union(other)
+
+
+def _has_read_all(offer: Offer, own: AssetSpec) -> bool:
+    """Whether the newest run of an asset without partitions read all that is there by now."""
+    newest = next((entry for _, entry in reversed(offer.successes.get(own.name, ()))), None)
+    if newest is None:
+        return False
+    rerun = [inlet for inlet in own.inlets.values() if inlet.on_update == "rerun" and inlet.name in newest.pins]
+    return all(offer.context.dataset(inlet).seq <= newest.pins[inlet.name].seq for inlet in rerun)
+
+
+def _looked(context: PlanningContext, source: str) -> tuple[object, ...]:
+    """How a source was when it was looked at."""
+    known = context.state_of(context.asset(source))
+    return known.table_id, known.version, dict(known.position)
+
+
+def _blocked(context: PlanningContext, asset: AssetSpec, offer: Offer) -> tuple[PartitionSet, list[str]]:
+    """What of an asset is made of something that is not the same in the base and the branch, and what that is."""
+    found, ups = NOTHING, list[str]()
+    for inlet in asset.inlets.values():
+        if inlet.name in offer.fresh and _looked(context, inlet.name) != _looked(offer.context, inlet.name):
+            return EVERYTHING, [inlet.name]
+        if inlet.name not in offer.own:
+            continue
+        up = context.asset(inlet.name)
+        there = _there(up, context.state_of(up)) | _there(up, offer.known(up.name))
+        if not (other := there - same_as(context, up.name, offer)):
+            continue
+        needed = context.project.dependency(asset, inlet)
+        if not needed.is_mapped:
+            return EVERYTHING, [inlet.name]
+        if needed.goes_by_newest:
+            needed = needed.given(there)
+        found = found | needed.down(other)
+        ups.append(inlet.name)
+    return found, ups

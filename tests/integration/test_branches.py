@@ -1,0 +1,109 @@
+"""Dev beside prod on Spark: changed code is computed in a branch, the rest is read of the base, and promoted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sparkassets import Project
+from sparkassets.errors import InputError
+
+pytestmark = pytest.mark.spark
+
+FILES = {
+    "project.yml": "project: shop\nstate: ../state\nwarehouse: ../warehouse\nassets: [assets/]\n",
+    "assets/orders.yml": "asset: orders\nsource: csv\npath: ../landing/{day:%Y-%m-%d}.csv\n"
+    "columns: {shop: string, amount: int}\npartition: {by: day, column: day}\n",
+    "assets/clean.yml": "asset: clean\npartition: {by: day, column: day}\n",
+    "assets/clean.sql": "SELECT * FROM {{ inlets.orders }} WHERE amount > 0\n",
+    "assets/daily.yml": "asset: daily\npartition: {by: day, column: day}\nvalidations: [{not_null: [revenue]}]\n",
+    "assets/daily.sql": "SELECT day, sum(amount) AS revenue FROM {{ inlets.clean }} GROUP BY ALL\n",
+    "assets/total.yml": "asset: total\n",
+    "assets/total.sql": "SELECT sum(revenue) AS total FROM {{ inlets.daily }}\n",
+}
+LANDED = {"2025-01-01": "de,1\nnl,2\n", "2025-01-02": "de,10\n"}
+
+
+@pytest.fixture
+def prod(tmp_path):
+    """The base's checkout, which has run."""
+    for name, text in FILES.items():
+        path = tmp_path / "prod" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for day, text in LANDED.items():
+        land(tmp_path, day, text)
+    return tmp_path / "prod"
+
+
+def land(root: Path, day: str, text: str) -> None:
+    path = root / "landing" / f"{day}.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"shop,amount\n{text}")
+
+
+@pytest.fixture
+def dev(prod, tmp_path):
+    """Another checkout, in which `daily` counts a hundred times as much."""
+    shutil.copytree(prod, tmp_path / "dev")
+    (tmp_path / "dev/assets/daily.sql").write_text(
+        "SELECT day, sum(amount) * 100 AS revenue FROM {{ inlets.clean }} GROUP BY ALL\n"
+    )
+    return tmp_path / "dev"
+
+
+def held(spark, root: Path, name: str) -> list[tuple[str, ...]]:
+    frame = spark.read.format("delta").load(str(root / "warehouse" / name))
+    return sorted(tuple(map(str, row)) for row in frame.collect())
+
+
+def versions(root: Path) -> dict[str, int]:
+    return {name: len([*(root / "warehouse" / name / "_delta_log").glob("*.json")]) for name in ("clean", "daily")}
+
+
+def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
+    Project.load(prod, env={}).run(spark)
+    before = versions(tmp_path)
+    project = Project.load(dev, env={})
+    planned = project.branch("x100").plan()
+    assert [run.asset for run in planned.runs] == ["daily"]
+    notes = {note.asset: note.text for note in planned.notes if "branch" in note.text or "reused" in note.text}
+    assert notes == {
+        "daily": "computed in branch x100: its code is not the base's",
+        "total": "computed in branch x100: it reads daily",
+        "clean": f"reused, as the base has recorded it at version {before['clean'] - 1}",
+    }
+    assert [run.asset for run in project.branch("x100").run(spark).runs] == ["daily", "total"]
+    assert held(spark, tmp_path, "_branches/x100/daily") == [("2025-01-01", "300"), ("2025-01-02", "1000")]
+    assert held(spark, tmp_path, "_branches/x100/total") == [("1300",)]
+    assert versions(tmp_path) == before
+    assert not project.branch("x100").run(spark).runs
+
+    land(tmp_path, "2025-01-02", "de,20\n")
+    Project.load(prod, env={}).run(spark)
+    summary = project.promote("x100", spark)
+    assert [(run.asset, run.partitions) for run in summary.runs] == [("daily", ("2025-01-01",))]
+    stale = {wait.asset: wait.reason for wait in summary.waiting if not wait.quiet}
+    assert stale == {
+        "daily": "stale in the branch; `sparkassets run --branch x100` computes it",
+        "total": "made of daily, which the base has otherwise",
+    }
+    assert held(spark, tmp_path, "daily") == [("2025-01-01", "300"), ("2025-01-02", "20")]
+
+    again = Project.load(dev, env={})
+    assert [run.partitions for run in again.branch("x100").run(spark).runs] == [("2025-01-02",), ()]
+    assert [run.asset for run in again.promote("x100", spark).runs] == ["daily", "total"]
+    assert held(spark, tmp_path, "daily") == [("2025-01-01", "300"), ("2025-01-02", "2000")]
+    assert held(spark, tmp_path, "total") == [("2300",)]
+    assert not again.promote("x100", spark).runs
+    assert not [run.asset for run in again.run(spark).runs]
+
+    assert again.branches() == ["x100"]
+    assert again.drop("x100") == ("daily", "total")
+    assert not (tmp_path / "warehouse/_branches/x100").exists()
+    assert not (tmp_path / "state/branches/x100").exists()
+    assert held(spark, tmp_path, "total") == [("2300",)]
+    with pytest.raises(InputError, match="there is no branch 'x100'"):
+        again.drop("x100")

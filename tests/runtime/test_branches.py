@@ -1,0 +1,207 @@
+"""Branches of a lake in memory, by real drivers that die: what is promoted is what the new code makes from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+from threading import Event, Thread
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkassets.app.branches import Begun, Branch, Journal
+from sparkassets.core.definitions import Definition
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.ports import RunOrder
+from sparkassets.runtime.promoting import Promoting
+from sparkassets.runtime.work import Tick, Work
+from sparkassets.state.memory import MemoryStore
+from tests.depth import histories
+from tests.runtime.fakes import Result
+from tests.runtime.lake import Lake, LakeEngine, Table, inside, random_lake, some_values
+
+MOMENTS = ("compute", "write", "written")
+COMPUTED = ("one", "two", "three")
+
+
+@dataclass
+class Beside(Lake):
+    """The tables of a branch, beside those of its base."""
+
+    base: Lake | None = None
+
+    def table(self, name: str, version: int | None = None) -> Table:
+        assert self.base is not None
+        if self.project.assets[name].source is None:
+            return super().table(name, version)
+        return self.base.table(name, version)
+
+
+class PromotingEngine(LakeEngine):
+    """Takes over what is promoted, and counts what it computes."""
+
+    def __init__(self, lake: Lake, branch: Lake) -> None:
+        super().__init__(lake)
+        self.branch = branch
+        self.promoted: list[RunOrder] = []
+
+    def compute(self, order: RunOrder, *, attempt: int) -> Result:
+        assert order.promotes is not None
+        self.hook(order.asset.name, "compute", order)
+        there = self.branch.table(order.asset.name, order.promotes.tables[order.asset.name][1])
+        self.lake.rows[order.run, attempt] = {
+            block: there[block] for block in inside(order.asset.partitioning, order.blocks)
+        }
+        self.promoted.append(order)
+        return Result(order)
+
+
+def coded(project: ProjectSpec, codes: dict[str, int]) -> ProjectSpec:
+    """The project with that code."""
+    assets = {
+        name: each if each.source else replace(each, definition=Definition(f"{name}-{codes.get(name, 0)}"))
+        for name, each in project.assets.items()
+    }
+    return replace(project, assets=assets)
+
+
+class History:
+    """What happens to a lake and a branch of it.
+
+    Attributes:
+        codes: Of the branch; the base's are all 0.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.lake = random_lake(random)
+        self.plain = self.lake.project
+        self.codes = dict.fromkeys(random.sample(COMPUTED, random.randint(1, 2)), 1)
+        self.stores: dict[str, MemoryStore] = {self.plain.state: self.lake.store}
+        self.beside = Beside(self.plain, MemoryStore(), base=self.lake)
+        self.promoted: list[RunOrder] = []
+
+    def base_runs(self) -> None:
+        self.lake.project = coded(self.plain, {})
+        self.lake.codes = {}
+        assert self.lake.driver().run([Tick()]).ok
+
+    def branch(self) -> Branch:
+        base = Journal(self.lake.store, coded(self.plain, self.codes), self.lake.clock)
+        return Branch("b", base, self.adapters, clock=self.lake.clock)
+
+    def adapters(self, project: ProjectSpec) -> Any:
+        from sparkassets.testing.rehearsal import Rehearsal
+
+        found = Rehearsal(project)._adapters
+        store = self.stores.setdefault(project.state, MemoryStore())
+        return replace(found, store=store)
+
+    def in_branch(self, work: Work | None = None) -> tuple[Lake, Work]:
+        branch = self.branch()
+        lake = self.beside
+        lake.project, lake.store, lake.codes = branch.fork.project, branch.adapters.store, self.codes
+        lake.observer = branch.adapters.observer  # type: ignore[method-assign, assignment]
+        return lake, Begun(work or Tick(), branch.fork, branch.base.state())
+
+    def promoting(self) -> Work:
+        branch = self.branch()
+        self.lake.project = coded(self.plain, self.codes)
+        self.lake.codes = self.codes
+        return Promoting(tuple(branch.fork.own), branch.offer)
+
+    def run_branch(self, moment: str | None = None) -> None:
+        lake, work = self.in_branch()
+        drive(lake, LakeEngine(lake), work, self.random, moment)
+
+    def promote(self, moment: str | None = None) -> None:
+        engine = PromotingEngine(self.lake, self.beside)
+        drive(self.lake, engine, self.promoting(), self.random, moment)
+        self.promoted += engine.promoted
+
+    def change(self) -> None:
+        name = self.random.choice("st")
+        self.lake.change(name, dict(some_values(self.random, self.plain.assets[name].partitioning)))
+
+    def code(self) -> None:
+        self.codes[self.random.choice(COMPUTED)] = self.random.randint(1, 3)
+
+    def step(self) -> None:
+        moment = self.random.choice(MOMENTS)
+        steps: list[Callable[[], None]] = [
+            self.change,
+            self.base_runs,
+            self.code,
+            self.run_branch,
+            lambda: self.run_branch(moment),
+            self.promote,
+            lambda: self.promote(moment),
+        ]
+        if not self.stores.get("/s/branches/b"):
+            steps = [self.change, self.base_runs, self.run_branch]
+        self.random.choice(steps)()
+
+
+def drive(lake: Lake, engine: LakeEngine, work: Work, random: Random, moment: str | None) -> None:
+    """Does the work, by a driver that dies at that moment of some asset, if it comes to it."""
+    if moment is None:
+        assert lake.driver(engine=engine).run([work]).ok
+        return
+    reached = Event()
+
+    def stuck(_: RunOrder | None) -> None:
+        reached.set()
+        Event().wait()
+
+    engine.hooks[random.choice(COMPUTED), moment] = stuck
+    driver = lake.driver(engine=engine)
+
+    def run() -> None:
+        driver.run([work])
+        reached.set()
+
+    Thread(target=run, daemon=True).start()
+    assert reached.wait(60)
+
+
+@histories(40)
+@given(random=st.randoms(use_true_random=False), steps=st.integers(2, 12))
+def test_what_is_promoted_is_what_the_new_code_makes_from_scratch(*, random: Random, steps: int) -> None:
+    history = History(random)
+    lake = history.lake
+    history.change()
+    history.base_runs()
+    for _ in range(steps):
+        history.step()
+    while lake.has_news:
+        history.base_runs()
+    history.run_branch()
+    history.promote()
+    own = set(history.branch().fork.own)
+    lake.project, lake.codes = coded(history.plain, history.codes), history.codes
+    for name in COMPUTED:
+        there, wanted = lake.table(name), lake.from_scratch(name)
+        for block in there:
+            assert there[block] == wanted[block], f"{name} {block}"
+        if name in own:
+            assert there.keys() == history.beside.table(name).keys()
+    count = len(history.promoted)
+    history.promote()
+    assert len(history.promoted) == count
+
+
+@histories(20)
+@given(random=st.randoms(use_true_random=False))
+def test_a_branch_leaves_its_base_as_it_is(*, random: Random) -> None:
+    history = History(random)
+    history.change()
+    history.base_runs()
+    before, tables = history.lake.store.read(project="test"), {k: len(v) for k, v in history.lake.engine.tables.items()}
+    history.run_branch()
+    assert history.lake.store.read(project="test") == before
+    assert {k: len(v) for k, v in history.lake.engine.tables.items()} == tables
+    computed = set(history.beside.engine.tables)
+    assert computed <= set(history.branch().fork.own)
+    assert set(history.codes) <= set(history.branch().fork.own)
