@@ -47,6 +47,8 @@ class Adapters:
         sinks: Are told what is committed to the journal.
         watchers: Makes those that watch an invocation.
         beside: Makes the same for the project as it is in a branch.
+        folders: Names the folders in a folder; none of one that is not there.
+        remove: Removes a folder of a folder, with all that is in it; one that is not there is none.
     """
 
     store: JournalStore
@@ -66,3 +68,5 @@ class Adapters:
     sinks: Sequence[Sink] = ()
     watchers: Watchers = tuple
     beside: Callable[[ProjectSpec], Adapters] | None = None
+    folders: Callable[[str, str], Sequence[str]] = lambda _place, _name: ()
+    remove: Callable[[str, str], None] = lambda _place, _name: None

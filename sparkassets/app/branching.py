@@ -77,7 +77,6 @@ class Branching(Driving):
         """
         from sparkassets.core.branches.places import BRANCHES, WAREHOUSES
         from sparkassets.core.journal.entries import PauseEntry
-        from sparkassets.files.folders import open_folder
 
         branch = self._existing(name)
         branch_id = branch.own.state().journal_id
@@ -96,16 +95,15 @@ class Branching(Driving):
             return [PauseEntry(known.name, paused=True) for known in running if not known.paused]
 
         beside.commit("drop", decide)
-        open_folder(f"{self.spec.warehouse.rstrip('/')}/{WAREHOUSES}").remove(name)
-        open_folder(f"{self.spec.state.rstrip('/')}/{BRANCHES}").remove(name)
+        self._adapters.remove(f"{self.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
+        self._adapters.remove(f"{self.spec.state.rstrip('/')}/{BRANCHES}", name)
         return tuple(branch.fork.own)
 
     def branches(self) -> list[str]:
         """The names of the branches that there are, ascending."""
         from sparkassets.core.branches.places import BRANCHES
-        from sparkassets.files.folders import open_folder
 
-        return sorted(open_folder(self.spec.state).folders(BRANCHES))
+        return sorted(self._adapters.folders(self.spec.state, BRANCHES))
 
     def _refuse_promotions(self, name: str, branch_id: str) -> None:
         for known in self._state("drop").assets.values():

@@ -119,6 +119,8 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         stored=_stored,
         watchers=partial(_watchers, spec),
         beside=partial(adapters_of, env=env),
+        folders=_folders,
+        remove=_remove,
         sinks=(*sinks, *followers(spec, Known(os.environ if env is None else env, spec.given))),
     )
 
@@ -128,6 +130,18 @@ def _computing(spec: ProjectSpec, spark: SparkSession | None) -> tuple[Engine, O
 
     engine = SparkEngine(spec, spark)
     return engine, SparkOutlets(engine)
+
+
+def _folders(place: str, name: str) -> Sequence[str]:
+    from sparkassets.files.folders import open_folder
+
+    return open_folder(place).folders(name)
+
+
+def _remove(place: str, name: str) -> None:
+    from sparkassets.files.folders import open_folder
+
+    open_folder(place).remove(name)
 
 
 def _volumes() -> Volumes:
