@@ -49,6 +49,8 @@ class Adapters:
         beside: Makes the same for the project as it is in a branch.
         folders: Names the folders in a folder; none of one that is not there.
         remove: Removes a folder of a folder, with all that is in it; one that is not there is none.
+        lend: Is given the session of a run before anything is asked of the state.
+        close: Stops what was started to reach the outside.
     """
 
     store: JournalStore
@@ -70,3 +72,5 @@ class Adapters:
     beside: Callable[[ProjectSpec], Adapters] | None = None
     folders: Callable[[str, str], Sequence[str]] = lambda _place, _name: ()
     remove: Callable[[str, str], None] = lambda _place, _name: None
+    lend: Callable[[SparkSession], None] = lambda _: None
+    close: Callable[[], None] = lambda: None

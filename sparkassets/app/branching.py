@@ -103,7 +103,7 @@ class Branching(Driving):
         """The names of the branches that there are, ascending."""
         from sparkassets.core.branches.places import BRANCHES
 
-        return sorted(self._adapters.folders(self.spec.state, BRANCHES))
+        return [] if self.spec.state_by_spark else sorted(self._adapters.folders(self.spec.state, BRANCHES))
 
     def _refuse_promotions(self, name: str, branch_id: str) -> None:
         for known in self._state("drop").assets.values():

@@ -48,6 +48,7 @@ class Driving(Looking):
         if self._computing is not None:
             self._computing[0].close()
             self._computing = None
+        self._adapters.close()
 
     def watch(self, watcher: Watcher) -> None:
         """Has a watcher told of all invocations from here on."""
@@ -105,6 +106,7 @@ class Driving(Looking):
         from sparkassets.core.spec.graph import descendants
         from sparkassets.runtime.work import Tick
 
+        self._lend(spark)
         if request.rebuild:
             refuse_without_run(self.plan_backfill(request, at=at, over_budget=over_budget))
         asset = self.runnable(request.asset, "backfill")
@@ -168,6 +170,7 @@ class Driving(Looking):
                 self.asset(name)
         fixed, given = self._fixed(at), self._adapters
         self._volumes = self._feeds = None
+        self._lend(spark)
         given.check_storage()  # links may have come since the project was loaded
         given.store.create(project=self.spec.name)
         watched = Watched(progress or Silent(), [*given.watchers(), *self._watchers])
@@ -198,6 +201,11 @@ class Driving(Looking):
         if check and summary.failures:
             raise RunFailedError(summary)
         return summary
+
+    def _lend(self, spark: SparkSession | None) -> None:
+        """The session is the state's, too, where a session keeps it."""
+        if spark is not None:
+            self._adapters.lend(spark)
 
     def _ready(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
         if self._computing is None or spark is not None:

@@ -55,6 +55,7 @@ class Publishing(Driving):
         from sparkassets.core.planner.rollback import plan_rollback
         from sparkassets.runtime.work import Rollback
 
+        self._lend(spark)
         spec = self._publishing(asset)
         if spec.maker:
             message = (

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import RunError
+from sparkassets.spark.own_session import together
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -109,4 +110,8 @@ def _remove_tag(session: SparkSession, tag: str) -> None:
 
 def _interrupt_tag(session: SparkSession, tag: str) -> None:
     context = _context(session)
-    session.interruptTag(tag) if context is None else context.cancelJobsWithTag(tag)
+    if context is not None:
+        context.cancelJobsWithTag(tag)
+        return
+    for each in together(session):
+        each.interruptTag(tag)

@@ -17,7 +17,7 @@ from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.markers import describe
-from sparkassets.spark.own_session import beside
+from sparkassets.spark.own_session import briefly_beside
 from sparkassets.spark.schemas import GENERATED, Differences, differences, fills_itself
 from sparkassets.spark.table import TargetTable
 
@@ -88,13 +88,13 @@ def alter(session: SparkSession, statements: Sequence[str], marker: CommitMarker
     """Runs statements that change no rows, in commits that tell which run they are of."""
     if not statements:
         return
-    own = beside(session)
-    own.conf.set(_USER_METADATA, describe(replace(marker, kind="layout", version=0)))
-    try:
-        for statement in statements:
-            own.sql(statement)
-    finally:
-        own.conf.unset(_USER_METADATA)
+    with briefly_beside(session) as own:
+        own.conf.set(_USER_METADATA, describe(replace(marker, kind="layout", version=0)))
+        try:
+            for statement in statements:
+                own.sql(statement)
+        finally:
+            own.conf.unset(_USER_METADATA)
 
 
 def _is_other(found: Differences) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from sparkassets.authoring import in_function
 from sparkassets.errors import RunError, SparkUnavailableError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _SET: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
 """By session, what it has set that a new one of the same application has not."""
+_CLONES: WeakKeyDictionary[SparkSession, WeakSet[SparkSession]] = WeakKeyDictionary()
+"""By session of Spark Connect, those that were copied of it and are still in use."""
 _TIMESTAMPS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 """As Delta's own writer has them; Spark's default has no statistics."""
 
@@ -53,6 +55,32 @@ def beside(session: SparkSession) -> SparkSession:
     with contextlib.suppress(PySparkException):  # a serverless session takes few settings
         own.conf.set(*_TIMESTAMPS)
     return own
+
+
+@contextlib.contextmanager
+def briefly_beside(session: SparkSession) -> Iterator[SparkSession]:
+    """A session as `beside`, left when the block ends: a server of Spark Connect would keep it for an hour."""
+    own = beside(session)
+    try:
+        yield own
+    finally:
+        if own is not session:
+            leave(own)
+
+
+def leave(own: SparkSession) -> None:
+    """Lets go of a session that `beside` has made; on Spark Connect its server is told so."""
+    if is_remote(own):
+        with contextlib.suppress(Exception):  # the server may be gone, or forgets it by itself
+            own.client.release_session()
+            own.client.close()
+
+
+def together(session: SparkSession) -> Iterator[SparkSession]:
+    """The session and, on Spark Connect, those that are beside it: each is interrupted by itself there."""
+    yield session
+    for clone in tuple(_CLONES.get(session, ())):
+        yield from together(clone)
 
 
 def of_one_run(session: SparkSession) -> SparkSession:
@@ -108,7 +136,13 @@ def _copy(session: SparkSession) -> SparkSession | None:
     if is_remote(session):
         session.conf.get(TIME_ZONE)  # the server knows a session from its first request on, and copies no other
         clone = getattr(session, "cloneSession", None)
-        return cast("SparkSession", clone()) if clone is not None else None
+        if clone is None:
+            return None
+        own = cast("SparkSession", clone())
+        for tag in session.getTags():
+            own.addTag(tag)
+        _CLONES.setdefault(session, WeakSet()).add(own)
+        return own
     from pyspark.errors import PySparkException
 
     own = session.newSession()

@@ -12,7 +12,7 @@ from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark import committers, loss
 from sparkassets.spark.interrupts import InterruptibleWork, Interrupts
-from sparkassets.spark.own_session import beside, leaving_active
+from sparkassets.spark.own_session import beside, leave, leaving_active
 from sparkassets.spark.session import check_session, open_session
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ class Workplace:
             if self._session is not None and self._created:
                 with contextlib.suppress(Exception):  # its JVM may be gone already, say by the same signal
                     self._session.stop()
+            elif self._session is not None and self._session is not self._theirs:
+                leave(self._session)
             self._session, self._theirs, self._created = None, None, False
 
     def _started(self) -> SparkSession:

@@ -53,7 +53,7 @@ SNAPSHOT_COLUMNS: Columns = {
     "body": "string",
 }
 
-_REQUIRED = frozenset({"seq", "commit", "at", "driver", "kind", "watermarks", "cursor", "body"})
+REQUIRED = frozenset({"seq", "commit", "at", "driver", "kind", "watermarks", "cursor", "body"})
 """Columns that are never null: Delta refuses other programs' rows without them."""
 
 Row = TypeVar("Row", JournalRow, SnapshotRow)
@@ -73,7 +73,7 @@ def delta_schema(columns: Columns) -> Schema:
         "longs": ArrayType(PrimitiveType("long"), contains_null=True),
         "strings": ArrayType(PrimitiveType("string"), contains_null=True),
     }
-    return Schema([Field(name, types[kind], nullable=name not in _REQUIRED) for name, kind in columns.items()])
+    return Schema([Field(name, types[kind], nullable=name not in REQUIRED) for name, kind in columns.items()])
 
 
 def arrow_table(columns: Columns, rows: Sequence[JournalRow] | Sequence[SnapshotRow]) -> pa.Table:

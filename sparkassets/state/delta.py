@@ -13,7 +13,7 @@ from sparkassets.ports import JournalImage
 from sparkassets.state import refusals
 from sparkassets.state.columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, arrow_table, rows
 from sparkassets.state.location import JOURNAL, WATERMARKS, StateLocation
-from sparkassets.state.rules import check_append, check_snapshot, conflict
+from sparkassets.state.rules import check_append, check_snapshot, conflict, wrong_in
 
 if TYPE_CHECKING:
     from sparkassets.state.numbered import NumberedTable
@@ -237,10 +237,8 @@ def _tail(journal: NumberedTable, seq: int) -> Sequence[JournalRow]:
     if newest <= seq:
         return ()
     found = rows(JOURNAL_COLUMNS, journal.scan(f"seq > {seq}"), JournalRow)
-    for expected, row in enumerate(found, start=seq + 1):
-        if row.seq != expected:
-            wrong = f"entry {row.seq} is there twice" if row.seq < expected else f"entry {expected} is missing"
-            raise refusals.damaged(journal.uri, wrong)
+    if wrong := wrong_in(found, seq):
+        raise refusals.damaged(journal.uri, wrong)
     if len(found) != newest - seq:
         raise refusals.damaged(journal.uri, f"entry {seq + len(found) + 1} is missing")
     return found

@@ -20,6 +20,7 @@ from sparkassets.errors import StateError
 from sparkassets.state import refusals
 from sparkassets.state.columns import Columns, delta_schema
 from sparkassets.state.files import DataFile, FileAccess
+from sparkassets.state.marks import Mark
 
 if TYPE_CHECKING:
     from arro3.core import Table
@@ -219,7 +220,9 @@ class NumberedTable:
                     "overwrite" if overwrite else "append",
                     self._schema,
                     commit_properties=CommitProperties(
-                        max_commit_retries=0, app_transactions=[Transaction(self.app_id, number)]
+                        custom_metadata={"userMetadata": str(Mark(self.app_id, number))},
+                        max_commit_retries=0,
+                        app_transactions=[Transaction(self.app_id, number)],
                     ),
                     post_commithook_properties=_NO_HOOKS,
                 )

@@ -34,6 +34,14 @@ def check_snapshot(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> N
             raise ValueError(f"snapshot row has seq {row.seq}, expected {seq}")
 
 
+def wrong_in(tail: Sequence[JournalRow], seq: int) -> str | None:
+    """What is wrong with the rows after ``seq``, ascending; None where each is there exactly once."""
+    for expected, row in enumerate(tail, start=seq + 1):
+        if row.seq != expected:
+            return f"entry {row.seq} is there twice" if row.seq < expected else f"entry {expected} is missing"
+    return None
+
+
 def conflict(*, found: int, after: int) -> JournalConflictError:
     """Another driver was first, or the caller's picture of the journal is of another one."""
     return JournalConflictError(f"the journal is at commit {found}, not at {after}: another driver committed first")

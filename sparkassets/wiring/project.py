@@ -21,6 +21,7 @@ from sparkassets.app.segmenting import Segmenting
 from sparkassets.app.timing import Timing
 from sparkassets.app.tracing import Tracing
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.storage import schema_of
 from sparkassets.core.variables import Known, asked
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
@@ -29,11 +30,12 @@ from sparkassets.sources import DeltaTargets, observer
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
+from sparkassets.wiring.sessions import OneSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import Engine, Feeds, Outlets, Sink, Volumes
+    from sparkassets.ports import Engine, Feeds, JournalStore, Outlets, Sink, Volumes
     from sparkassets.runtime.progress import Explained
     from sparkassets.runtime.watching import Watcher
 
@@ -99,12 +101,12 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
 
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:
     """What this machine reaches the project's state, sources and tables by; nothing is opened yet."""
-    clock = SystemClock()
+    clock, session = SystemClock(), OneSession(spec)
     return Adapters(
-        store=DeltaStore(spec.state),
+        store=_store(spec, session),
         observer=observer,
         targets=DeltaTargets,
-        computing=partial(_computing, spec),
+        computing=partial(_computing, spec, session),
         leases=lambda: Leases(
             host=host_identity(), process=this_process(), alive=any_alive, clock=clock, invocations=_INVOCATIONS
         ),
@@ -122,13 +124,24 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         folders=_folders,
         remove=_remove,
         sinks=(*sinks, *followers(spec, Known(os.environ if env is None else env, spec.given))),
+        lend=session.lend,
+        close=session.close,
     )
 
 
-def _computing(spec: ProjectSpec, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+def _store(spec: ProjectSpec, session: OneSession) -> JournalStore:
+    if not spec.state_by_spark:
+        return DeltaStore(spec.state)
+    from sparkassets.state.session import SessionStore
+
+    schema = schema_of(spec.state)
+    return SessionStore(session, schema=schema) if schema else SessionStore(session, uri=spec.state)
+
+
+def _computing(spec: ProjectSpec, session: OneSession, spark: SparkSession | None) -> tuple[Engine, Outlets]:
     from sparkassets.spark import SparkEngine, SparkOutlets
 
-    engine = SparkEngine(spec, spark)
+    engine = SparkEngine(spec, spark or (session() if spec.state_by_spark else None))
     return engine, SparkOutlets(engine)
 
 

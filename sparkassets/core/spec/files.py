@@ -148,10 +148,34 @@ class DeadlineMap(_Map):
     )
 
 
+class StateMap(_Map):
+    """The journal in a catalog, or at a path by a Spark session."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["catalog", "schema"]}, {"required": ["path"]}]}
+    )
+
+    catalog: Maybe[Text] = Field(default=None, description="Catalog of the schema that holds the state's two tables.")
+    schema_: Maybe[Text] = Field(
+        default=None, alias="schema", description="Schema that holds them; it is made where it is not there."
+    )
+    path: Maybe[Text] = Field(default=None, description="Instead of these, a folder or an object-store URI.")
+    commit: Literal["auto", "spark"] = Field(
+        default="auto",
+        description="Who commits at a path: the driver, or a Spark session, for what the session alone can reach.",
+    )
+
+
+StateValue = Annotated[
+    Annotated[Text, Tag("<text>")] | Annotated[StateMap, Tag("<map>")],
+    by_kind("a folder, a URI or {catalog: <name>, schema: <name>}"),
+]
+
+
 class ProfileMap(_Map):
     """What differs where the project runs under one name, such as dev or prod."""
 
-    state: Maybe[Text] = Field(default=None, description="Instead of the project's; no two profiles share one.")
+    state: Maybe[StateValue] = Field(default=None, description="Instead of the project's; no two profiles share one.")
     warehouse: Maybe[Text] = Field(default=None, description="Instead of the project's; no two profiles share one.")
     logs: Maybe[Text] = Field(default=None, description="Instead of the project's.")
     spark: dict[str, Plain] = Field(default={}, description="Beside the project's, and instead of those of one name.")
@@ -165,7 +189,9 @@ class ProjectFile(_Map):
     """project.yml."""
 
     project: Name = Field(description="Name of the project; its state belongs to it.")
-    state: Text = Field(default="./state", description="Folder or object-store URI of the journal.")
+    state: StateValue = Field(
+        default="./state", description="Folder or object-store URI of the journal, or a schema of a catalog."
+    )
     warehouse: Text = Field(
         default="./warehouse", description="An asset without `path` is written to <warehouse>/<asset>."
     )

@@ -36,6 +36,7 @@ from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.rule_checks import Code
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.source import plain_text
+from sparkassets.core.spec.state import is_by_spark, state_place, state_shown
 from sparkassets.core.spec.storage import overlaps, storage_uses
 from sparkassets.core.spec.strategy import compile_strategy
 from sparkassets.core.spec.time_dimension import are_intervals
@@ -91,9 +92,8 @@ def compile_project(
     assets = _with_notify(project, files, assets, modules)
     edges = upstream(assets)
     _judge_together(project, files, assets, edges)
-    problems = [*project.problems, *files.problems]
-    for draft in files.drafts.values():
-        problems += draft.at.document.problems
+    own = (each for draft in files.drafts.values() for each in draft.at.document.problems)
+    problems = [*project.problems, *files.problems, *own]
     if problems:
         raise SpecError(_in_order(problems))
     return _spec(project, files, {name: assets[name] for name in ordered(edges)})
@@ -104,7 +104,8 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
     return ProjectSpec(
         name=keys.project,
         root=project.root,
-        state=absolute(keys.state, root=project.root),
+        state=state_place(keys.state, root=project.root),
+        state_by_spark=is_by_spark(keys.state),
         warehouse=absolute(keys.warehouse, root=project.root),
         folders=_folders(project),
         assets=assets,
@@ -362,7 +363,7 @@ def _judge_together(
 def _judge_places(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
     """Refuses what is written where something else is; links are followed when the project is loaded."""
     sure = {name: asset for name, asset in assets.items() if files.drafts[name].sure("path", "write", "source")}
-    state = (absolute(project.keys.state, root=project.root), project.keys.state)
+    state = (state_place(project.keys.state, root=project.root), state_shown(project.keys.state))
     spots = {name: _spot(files.drafts[name].at, "path", "asset") for name in sure}
     own = _spot(project.at, "state", "project")
     for found in overlaps(storage_uses(root=project.root, state=state, folders=_folders(project), assets=sure)):

@@ -362,7 +362,8 @@ class ProjectSpec:
 
     Attributes:
         root: Absolute folder of ``project.yml``.
-        state, warehouse: Absolute local paths or object-store URIs.
+        state, warehouse: Absolute local paths or object-store URIs; ``table://`` and a schema of a catalog for a state.
+        state_by_spark: Whether a Spark session keeps the state.
         folders: Absolute, of asset files.
         python: Packages that functions may come from.
         spark: Session settings, used only when sparkassets creates the session.
@@ -388,6 +389,7 @@ class ProjectSpec:
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
     openlineage: str | Literal[False] | None = None
+    state_by_spark: bool = False
     warnings: tuple[Problem, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     asked: frozenset[str] = frozenset()

@@ -11,7 +11,6 @@ KEYS: Final = frozenset(
     {
         "table",
         "outlets.*.table",
-        "state.catalog",
     }
 )
 

@@ -11,7 +11,9 @@ from sparkassets.core.spec.document import At, Document
 from sparkassets.core.spec.files import ProjectFile
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.scalars import substitute
+from sparkassets.core.spec.storage import NAMED
 from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.table_names import written
 from sparkassets.core.variables import PROFILE, Known
 from sparkassets.errors import InputError
 
@@ -61,8 +63,8 @@ def with_profile(at: At, keys: ProjectFile, profile: str) -> ProjectFile:
                 f"there is no profile {profile!r}", hint=did_you_mean(profile, keys.profiles or {})
             )
         return keys
-    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets"})
-    merged = {"spark": {**keys.spark, **own.spark}}
+    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets", "state"})
+    merged = {"spark": {**keys.spark, **own.spark}, "state": own.state or keys.state}
     return keys.model_copy(update={**given, **merged})
 
 
@@ -94,12 +96,19 @@ def _place(document: Document, profile: str, key: str, environment: Mapping[str,
     """What a profile's `state` or `warehouse` is; as it is written where a variable is not known here."""
     for path in (("profiles", profile, key), (key,)):
         node = _node(document.root, path)
+        given = variables_of(document, profile, environment, settable=settable)
+        known = Known(environment, given, settable=settable)
         if isinstance(node, ScalarNode):
-            given = variables_of(document, profile, environment, settable=settable)
-            known = Known(environment, given, settable=settable)
-            text, bad = substitute(node.value, environment=known)
-            return node.value if bad else text
+            return _text(node, known)
+        if isinstance(node, MappingNode):
+            told = {name.value: _text(each, known) for name, each in node.value if isinstance(each, ScalarNode)}
+            return told.get("path") or f"{NAMED}{written((told.get('catalog', ''), told.get('schema', '')))}"
     return str(ProjectFile.model_fields[key].default)
+
+
+def _text(node: ScalarNode, known: Mapping[str, str]) -> str:
+    text, bad = substitute(node.value, environment=known)
+    return node.value if bad else text
 
 
 def _names(document: Document) -> list[str]:

@@ -13,6 +13,7 @@ from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft
 from sparkassets.core.spec.files import ProjectFile
 from sparkassets.core.spec.profiles import chosen_profile, refuse_shared, spot, variables_of, with_profile
 from sparkassets.core.spec.shape import shape
+from sparkassets.core.spec.state import check_states, state_texts
 from sparkassets.core.spec.times import checked_zone, seconds
 from sparkassets.core.spec.yaml_text import compose
 from sparkassets.core.variables import Known
@@ -38,11 +39,13 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
     at = At(document)
     _refuse_left_over_templates(at)
     keys = shape(ProjectFile, document, stand_in={"project": "unnamed"})
+    check_states(at, keys)
     refuse_shared(at, keys, root=root, profile=profile, environment=environment)
     keys = with_profile(at, keys, profile)
-    for key, text in (("state", keys.state), ("warehouse", keys.warehouse)):
+    for key, text in (*state_texts(keys.state), ("warehouse", keys.warehouse)):
         if secret := secret_in_text(text):
-            spot(at, key, profile).problem(f"'{key}' holds {secret}; events and messages are clear text", secret=True)
+            told = f"'{key}' holds {secret}; events and messages are clear text"
+            spot(at, key, profile).problem(told, secret=True)
     durations = {
         key: seconds(at / "defaults" / key, getattr(keys.defaults, key), positive=key != "retry_delay")
         for key in DURATIONS

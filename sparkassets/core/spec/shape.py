@@ -68,6 +68,8 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "budget": files.BudgetMap,
         "notify": files.NotifyMap,
         "profiles.*": files.ProfileMap,
+        "state": files.StateMap,
+        "profiles.*.state": files.StateMap,
     },
 }
 """Which model describes the map at a path, or which function tells by its keys."""

@@ -13,10 +13,15 @@ from typing import Final, Literal
 
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.core.table_names import parse_table
+from sparkassets.core.table_names import written as named
 from sparkassets.frozen import frozen
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "azure": "az", "adl": "az"}
 """Schemes of one store that different libraries call differently."""
+NAMED: Final = "table://"
+"""What the place of a table begins with that a catalog knows by name; the name follows."""
+_OF_THE_STATE: Final = ("journal", "watermarks")
 
 
 @frozen
@@ -138,7 +143,8 @@ def storage_uses(
         folders: Absolute folders of asset files; those that hold the project's own are no place apart.
         assets: By name.
     """
-    places = [StorageUse("state", *state), StorageUse("root", root, root)]
+    places = [StorageUse("state", each, state[1]) for each in _tables_of(state[0])]
+    places.append(StorageUse("root", root, root))
     bodies = (asset.body for asset in assets.values() if isinstance(asset.body, PythonBody))
     packages = (f"{body.search_path.rstrip('/')}/{body.module.partition('.')[0]}" for body in bodies)
     code = (each for each in dict.fromkeys([*folders, *packages]) if not f"{root}/".startswith(f"{each.rstrip('/')}/"))
@@ -157,6 +163,21 @@ def storage_uses(
             fixed = pattern.root if pattern is not None else path
             places.append(StorageUse("source", fixed, shown, asset.name, pattern=pattern))
     return places
+
+
+def schema_of(place: str) -> tuple[str, ...]:
+    """Catalog and schema of a place in a catalog; nothing for a path or a URI.
+
+    >>> schema_of("table://main.`my ops`"), schema_of("s3://lake/state")
+    (('main', 'my ops'), ())
+    """
+    return parse_table(place.removeprefix(NAMED)) if place.startswith(NAMED) else ()
+
+
+def _tables_of(place: str) -> Iterator[str]:
+    """The places of the tables of a state in a catalog; of another one the place itself."""
+    schema = schema_of(place)
+    yield from (f"{NAMED}{named((*schema, table))}" for table in _OF_THE_STATE) if schema else (place,)
 
 
 def overlaps(places: Sequence[StorageUse], locate: Callable[[str], Site] = written) -> Iterator[Overlap]:

@@ -11,7 +11,7 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.markers import describe
-from sparkassets.spark.own_session import beside
+from sparkassets.spark.own_session import briefly_beside
 from sparkassets.spark.upserts.reduced import DELETED
 from sparkassets.spark.upserts.staged import Staged
 
@@ -78,13 +78,13 @@ def merge(session: SparkSession, merging: Merge, path: str, schema: StructType, 
         RunError: There can be no session for it.
         Exception: Whatever Spark says; nothing was published then.
     """
-    own = beside(session)
-    if own is session:
-        raise RunError("a merge takes its transaction from its session alone, and this one cannot be copied")
-    source = merging.staged.rows(own)
-    source.toDF(*map(_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
-    with _stamped(own, marker):
-        own.sql(merging.statement(f"delta.{_q(path)}", schema)).collect()
+    with briefly_beside(session) as own:
+        if own is session:
+            raise RunError("a merge takes its transaction from its session alone, and this one cannot be copied")
+        source = merging.staged.rows(own)
+        source.toDF(*map(_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
+        with _stamped(own, marker):
+            own.sql(merging.statement(f"delta.{_q(path)}", schema)).collect()
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import pytest
 
 from sparkassets.core.spec import json_schema
 from sparkassets.core.spec.not_yet import KEYS, refused_key
-from tests.core.spec.in_memory import errors, errors_of
+from tests.core.spec.in_memory import errors_of
 
 ASSET_KEYS = sorted(path for path in KEYS if not path.startswith("state."))
 
@@ -19,12 +19,6 @@ def nested(path, value):
 @pytest.mark.parametrize("path", ASSET_KEYS)
 def test_a_key_is_refused_by_name(path):
     assert errors_of(nested(path, {"x": 1})).partition("\n")[0].endswith(f": {refused_key(path)}")
-
-
-def test_a_state_in_a_catalog_is_refused():
-    assert "the key 'catalog' of 'state' is not supported yet" in errors(
-        {"project.yml": "project: p\nstate: {catalog: main, schema: ops}", "a.yml": "asset: a\nsource: true"}
-    )
 
 
 @pytest.mark.parametrize(

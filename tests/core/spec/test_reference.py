@@ -32,4 +32,3 @@ def test_no_cell_is_broken():
 
 def test_what_is_refused_by_name_is_listed():
     assert "- `outlets.<asset>.table`\n" in markdown()
-    assert "- `state.catalog`\n" in markdown()

@@ -71,7 +71,7 @@ project.yml:10:1: unknown key 'parallel' in the project file
             {
                 "project.yml": """\
 project: p
-state: {catalog: main, schema: ops}
+state: {catalog: main}
 """,
                 "a.yml": """\
 asset: a
@@ -79,9 +79,9 @@ source: true
 """,
             },
             """\
-project.yml:2:9: the key 'catalog' of 'state' is not supported yet
-    state: {catalog: main, schema: ops}
-            ^^^^^^^
+project.yml:2:8: the state has no 'schema'; expected a folder, a URI or {catalog: <name>, schema: <name>}
+    state: {catalog: main}
+           ^^^^^^^^^^^^^^^
 """,
             id="a_catalog",
         ),

@@ -1,0 +1,78 @@
+"""Where a project's state is, as its file says: a folder, a URI, or a schema of a catalog."""
+
+from __future__ import annotations
+
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.files import ProjectFile, StateMap
+from sparkassets.core.spec.paths import absolute
+from sparkassets.core.spec.storage import NAMED
+from sparkassets.core.table_names import written
+
+
+def state_place(state: str | StateMap, *, root: str) -> str:
+    """The absolute path or URI of a state; of one in a catalog ``table://`` and the name of its schema.
+
+    >>> state_place("./state", root="/p/conf"), state_place(StateMap(catalog="main", schema="my ops"), root="/p")
+    ('/p/conf/state', 'table://main.`my ops`')
+    """
+    if isinstance(state, str):
+        return absolute(state, root=root)
+    if state.path is not None:
+        return absolute(state.path, root=root)
+    return f"{NAMED}{written(_schema(state))}"
+
+
+def state_shown(state: str | StateMap) -> str:
+    """It for people, as its file has it."""
+    if isinstance(state, str):
+        return state
+    return state.path or written(_schema(state))
+
+
+def is_by_spark(state: str | StateMap) -> bool:
+    """Whether a Spark session keeps it."""
+    return not isinstance(state, str) and (state.path is None or state.commit == "spark")
+
+
+def state_texts(state: str | StateMap) -> list[tuple[str, str]]:
+    """What its file says, each under the key `state`."""
+    told = (state,) if isinstance(state, str) else (state.catalog, state.schema_, state.path)
+    return [("state", text) for text in told if text is not None]
+
+
+def check_states(at: At, keys: ProjectFile) -> None:
+    """Refuses maps that name no place, or two, and names that are none: the project's and those of its profiles."""
+    for name, own in (keys.profiles or {}).items():
+        if own.state is not None:
+            _check(at / "profiles" / name / "state", own.state)
+    _check(at / "state", keys.state)
+
+
+def _check(at: At, state: str | StateMap) -> None:
+    if isinstance(state, str):
+        return
+    named = {key: text for key, text in (("catalog", state.catalog), ("schema", state.schema_)) if text is not None}
+    if state.path is not None:
+        for key in named:
+            (at / key).key_problem(f"{key!r} and 'path' both say where the state is; expected one of them")
+        if state.commit == "spark" and "://" not in state.path:
+            (at / "commit").problem(
+                "a state on a local disk is committed by the driver: Spark's commits there are safe in one JVM only",
+                hint="leave 'commit' out",
+            )
+        return
+    for key in ("catalog", "schema"):
+        if key not in named:
+            at.problem(f"the state has no {key!r}; expected a folder, a URI or {{catalog: <name>, schema: <name>}}")
+        elif not _is_name(named[key]):
+            (at / key).problem(f"{named[key]!r} is no name of a {key}")
+
+
+def _schema(state: StateMap) -> tuple[str, str]:
+    """Catalog and schema; of a map that is refused, stand-ins."""
+    catalog, schema = (text if text and _is_name(text) else "unnamed" for text in (state.catalog, state.schema_))
+    return catalog, schema
+
+
+def _is_name(text: str) -> bool:
+    return bool(text) and not any(character in text for character in "/.")

@@ -1,0 +1,257 @@
+"""The journal in two Delta tables through a Spark session: in a catalog, or at a path that the session reaches."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from math import isqrt
+from threading import RLock
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.table_names import quoted, written
+from sparkassets.ports import JournalImage
+from sparkassets.state import refusals
+from sparkassets.state.columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, Columns
+from sparkassets.state.location import JOURNAL, WATERMARKS
+from sparkassets.state.rules import check_append, check_snapshot, conflict, wrong_in
+from sparkassets.state.session_table import Moment, SessionTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TRIES: Final = 20
+"""How often a commit is tried again while something else than the journal's own commits changes the table."""
+_FEW: Final = 32
+"""Files that are left alone, however short the journal is."""
+_VACUUM_EVERY: Final = 1_000
+"""Commits between two looks for files that nothing refers to: a session takes its time over listing them."""
+_ONE_AT_A_TIME: Final = {
+    "file": "on a local disk Spark's commits are safe in one JVM only",
+    "s3a": "on S3 Spark's own commits are safe from one driver at a time",
+    "s3n": "on S3 Spark's own commits are safe from one driver at a time",
+}
+
+
+class SessionStore:
+    """`ports.JournalStore` in the tables ``journal`` and ``watermarks`` of a schema, or in those folders of a path.
+
+    Safe for threads and, where the log of the tables has put-if-absent, for any number of drivers.
+
+    Args:
+        session: Gives the session; not asked before something is needed of the state.
+        schema: Catalog and schema of the tables; instead of ``uri``.
+        uri: A folder or URI as Spark takes it.
+    """
+
+    def __init__(
+        self, session: Callable[[], SparkSession], *, schema: tuple[str, ...] = (), uri: str | None = None
+    ) -> None:
+        self._session = session
+        self._schema = schema
+        self._uri = (uri or "").rstrip("/")
+        self._shown = written(schema) if schema else self._uri
+        self._lock = RLock()
+        self._seen: tuple[Moment, int] | None = None
+        self._vacuumed_at = 0
+        self._journal = self._table(JOURNAL, "sparkassets.journal", JOURNAL_COLUMNS)
+        repair = f"remove {self._name(WATERMARKS)[1]}, which is made anew from the journal"
+        self._watermarks = self._table(WATERMARKS, "sparkassets.snapshot", SNAPSHOT_COLUMNS, repair)
+
+    # ------------------------------------------------------------------ being there
+
+    def exists(self) -> bool:
+        """A look at the table."""
+        return self._journal.is_open or self._journal.open()
+
+    def create(self, *, project: str) -> None:
+        """Creates the schema and both tables; of two processes that do so at once one creates them."""
+        if not self.exists():
+            self._make_schema()
+            self._journal.create({refusals.PROJECT_PROPERTY: project})
+            self._warn_of_many()
+        self.check(project=project)
+        self._make_watermarks()
+
+    # ------------------------------------------------------------------ reading
+
+    def check(self, *, project: str) -> None:
+        """A look at the table's properties."""
+        refusals.check_project(self._shown, self._open_journal().properties, project=project)
+
+    def read(self, *, project: str) -> JournalImage:
+        """The snapshot first, then the journal, which can only be ahead of it."""
+        self.check(project=project)
+        snapshot, snapshot_seq = self._read_snapshot()
+        with self._lock:
+            moment = self._journal.moment()
+            tail = self._tail(moment, snapshot_seq)
+            last = tail[-1].seq if tail else self._last_seq(moment)
+            if last < snapshot_seq:
+                why = f"it ends at entry {last}, but the snapshot stands for entry {snapshot_seq}"
+                raise refusals.damaged(self._journal.shown, why)
+            self._seen, self._vacuumed_at = (moment, last), self._vacuumed_at or moment.number
+            return JournalImage(self._journal.table_id, moment.number, snapshot, snapshot_seq, tail)
+
+    def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
+        """One look at the history when nothing is new."""
+        self._open_journal()
+        with self._lock:
+            moment = self._journal.moment()
+            if self._seen is not None and self._seen[0] == moment and self._seen[1] <= seq:
+                return moment.number, ()
+            tail = self._tail(moment, seq)
+            self._seen = (moment, tail[-1].seq if tail else self._last_seq(moment))
+            return moment.number, tail
+
+    def history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        uri: str | None = None,
+        run: str | None = None,
+        ids: Collection[str] | None = None,
+        after_seq: int = 0,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """One query of the session's."""
+        journal = self._open_journal()
+        if last == 0:
+            return ()
+        asked = {"asset": asset, "uri": uri, "run": run}
+
+        def matching(frame: DataFrame) -> DataFrame:
+            from pyspark.sql import functions as sql
+
+            found = frame.filter(sql.col("seq") > after_seq)
+            for column, values in (("kind", kinds), ("id", ids)):
+                found = found if values is None else found.filter(sql.col(column).isin(list(values)))
+            for column, value in asked.items():
+                found = found if value is None else found.filter(sql.col(column) == value)
+            return found if last is None else found.orderBy(sql.desc("seq")).limit(last)
+
+        return journal.read(JournalRow, choose=matching)
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
+        """One commit under the next number, which Spark skips where another has had it; a look tells which it was."""
+        journal = self._open_journal()
+        with self._lock:
+            for _ in range(_TRIES):
+                moment, last = self._known(after)
+                if moment.number != after:
+                    raise conflict(found=moment.number, after=after)
+                check_append(rows, last_seq=last)
+                if journal.commit(rows, number=after + 1, upon=moment):
+                    self._seen = (replace(moment, number=after + 1), rows[-1].seq)
+                    return
+                self._seen = None
+            raise refusals.busy(journal.shown)
+
+    def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        journal = self._open_journal()
+        with self._lock:
+            last = self._seen[1] if self._seen is not None else 0
+            check_snapshot(rows, seq=seq, last_seq=last if seq <= last else self._last_seq(journal.moment()))
+        watermarks = self._make_watermarks()
+        for _ in range(_TRIES):
+            moment = watermarks.moment()
+            if moment.number >= seq or watermarks.commit(rows, number=seq, upon=moment, overwrite=True):
+                return
+        raise refusals.busy(watermarks.shown)
+
+    def maintain(self) -> None:
+        """Merges the journal's files when they are many for its length, and removes those that nothing refers to.
+
+        Both logs are kept short by Spark itself.
+        """
+        journal = self._open_journal()
+        number = journal.moment().number
+        if journal.files() >= max(_FEW, isqrt(number)):
+            journal.merge_files()
+        if number // _VACUUM_EVERY > self._vacuumed_at // _VACUUM_EVERY:
+            journal.vacuum()
+            self._make_watermarks().vacuum()
+        self._vacuumed_at = number
+
+    # ------------------------------------------------------------------ inside
+
+    def _table(self, name: str, app_id: str, columns: Columns, repair: str | None = None) -> SessionTable:
+        sql, shown = self._name(name)
+        return SessionTable(self._session, sql, shown=shown, app_id=app_id, columns=columns, repair=repair)
+
+    def _name(self, table: str) -> tuple[str, str]:
+        """One of the state's tables as SQL takes it, and for people."""
+        if self._schema:
+            return quoted((*self._schema, table)), written((*self._schema, table))
+        return f"delta.{quoted((f'{self._uri}/{table}',))}", f"{self._uri}/{table}"
+
+    def _make_schema(self) -> None:
+        """Who may not create schemas may still use one that is there."""
+        if not self._schema:
+            return
+        name, session = quoted(self._schema), self._session()
+        try:
+            session.sql(f"DESCRIBE SCHEMA {name}").collect()
+        except Exception:  # noqa: BLE001  it is missing, or nobody may look: creating tells
+            self._journal.do(f"CREATE SCHEMA IF NOT EXISTS {name}")
+
+    def _warn_of_many(self) -> None:
+        scheme = self._journal.location.partition(":")[0].lower()
+        if scheme in _ONE_AT_A_TIME:
+            text = f"the state {self._shown} is in {self._journal.location}: {_ONE_AT_A_TIME[scheme]}; "
+            warnings.warn(f"{text}run one driver at a time, or give `state` a path", RuntimeWarning, stacklevel=2)
+
+    def _open_journal(self) -> SessionTable:
+        if not self.exists():
+            raise refusals.absent(self._shown)
+        return self._journal
+
+    def _open_watermarks(self) -> SessionTable | None:
+        """The snapshot's table; None when it was never made or was removed, and the journal alone tells all."""
+        if not self._watermarks.is_open:
+            if not self._watermarks.open():
+                return None
+            found = self._watermarks
+            refusals.check_journal(found.shown, found.properties, journal_id=self._journal.table_id)
+        return self._watermarks
+
+    def _make_watermarks(self) -> SessionTable:
+        if self._open_watermarks() is None:
+            self._watermarks.create({refusals.JOURNAL_PROPERTY: self._journal.table_id})
+        return self._watermarks
+
+    def _read_snapshot(self) -> tuple[Sequence[SnapshotRow], int]:
+        watermarks = self._open_watermarks()
+        if watermarks is None:
+            return (), 0
+        moment = watermarks.moment()
+        if not moment.number:
+            return (), 0
+        found = watermarks.read(SnapshotRow, version=moment.version)
+        if any(row.seq != moment.number for row in found):
+            raise watermarks.damaged(f"it stands for entry {moment.number} and holds rows of others")
+        return found, moment.number
+
+    def _known(self, after: int) -> tuple[Moment, int]:
+        """The journal as it was seen last, where that is what the caller has seen; else as it is."""
+        if self._seen is None or self._seen[0].number != after:
+            moment = self._journal.moment()
+            self._seen = (moment, self._last_seq(moment))
+        return self._seen
+
+    def _tail(self, moment: Moment, seq: int) -> Sequence[JournalRow]:
+        """The rows after ``seq``, each exactly once."""
+        found = self._journal.read(
+            JournalRow, version=moment.version, choose=lambda frame: frame.filter(f"seq > {seq}")
+        )
+        if wrong := wrong_in(found, seq):
+            raise self._journal.damaged(wrong)
+        return found
+
+    def _last_seq(self, moment: Moment) -> int:
+        return self._journal.greatest_seq(moment.version)

@@ -1,0 +1,337 @@
+"""A Delta table of the state through a Spark session: compare-and-set by a transaction id, and a look after it.
+
+A session tells no transaction versions, and a write that it skips returns as if it had succeeded. So each commit says
+its number and whose it is in its ``userMetadata``, and the table's history is asked after it.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.redaction import redact
+from sparkassets.errors import StateError
+from sparkassets.frozen import frozen
+from sparkassets.state import refusals
+from sparkassets.state.columns import Columns, Row
+from sparkassets.state.marks import Mark
+from sparkassets.state.session_rows import declared, frame_of, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MISSING: Final = (
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "SCHEMA_NOT_FOUND",
+    "DELTA_TABLE_NOT_FOUND",
+    "DELTA_MISSING_DELTA_TABLE",
+    "DELTA_PATH_DOES_NOT_EXIST",
+)
+_OTHERS: Final = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
+"""What Spark says where somebody else committed meanwhile."""
+_BROKEN: Final = (
+    "DELTA_FILE_NOT_FOUND",
+    "DELTA_LOG_FILE",
+    "DELTA_STATE_RECOVER",
+    "DELTA_TRUNCATED",
+    "DELTA_VERSIONS_NOT_CONTIGUOUS",
+    "FAILED_READ_FILE",
+)
+_CALLED: Final = re.compile(r"^An error occurred while calling [^\n]*\n: (?:[a-z]\w*\.)*")
+_PAGES: Final = (1, 20, 400, 2**31 - 1)
+"""How many of the newest commits are asked for, until what is sought is among them."""
+_PROPERTIES: Final = {
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
+    "delta.logRetentionDuration": "interval 2 days",
+    "delta.dataSkippingStatsColumns": "seq",
+    # what a platform gives to new tables, and not every reader of Delta knows
+    "delta.enableDeletionVectors": "false",
+    "delta.enableRowTracking": "false",
+    "delta.checkpointPolicy": "classic",
+}
+
+
+Choose = Callable[["DataFrame"], "DataFrame"]
+
+
+@frozen
+class Moment:
+    """A version of a table, and the number of the last commit of ours in it, 0 before the first."""
+
+    version: int
+    number: int
+
+
+class SessionTable:
+    """One table; safe for the threads of a process.
+
+    Attributes:
+        shown: The table for people.
+
+    Args:
+        session: Gives the session.
+        name: Of the table, as SQL takes it.
+        app_id: The transaction id whose version is the number.
+        repair: What to do when it is damaged; None asks for a backup.
+    """
+
+    def __init__(
+        self,
+        session: Callable[[], SparkSession],
+        name: str,
+        *,
+        shown: str,
+        app_id: str,
+        columns: Columns,
+        repair: str | None = None,
+    ) -> None:
+        self.shown = shown
+        self._session = session
+        self._name = name
+        self._app_id = app_id
+        self._columns = columns
+        self._repair = repair
+        self._detail: Any = None
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was found."""
+        return self._detail is not None
+
+    def open(self) -> bool:
+        """Looks what it is; False when there is no such table.
+
+        Raises:
+            StateError: It is not ours, newer, damaged or out of reach.
+        """
+        try:
+            (detail,) = self._session().sql(f"DESCRIBE DETAIL {self._name}").collect()
+            columns = self._frame().columns
+        except Exception as error:
+            if _tells(error, _MISSING):
+                return False
+            raise self._unreadable(error) from error
+        refusals.check_format(self.shown, detail["properties"])
+        refusals.check_columns(self.shown, columns, self._columns)
+        self._detail = detail
+        return True
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's configuration, as it was found."""
+        found: Mapping[str, str] = self._opened["properties"]
+        return found
+
+    @property
+    def table_id(self) -> str:
+        """The Delta table id."""
+        return str(self._opened["id"])
+
+    @property
+    def location(self) -> str:
+        """Where its files are."""
+        return str(self._opened["location"])
+
+    def files(self) -> int:
+        """How many live files it has now."""
+        return int(self._asked(f"DESCRIBE DETAIL {self._name}")[0]["numFiles"])
+
+    def moment(self) -> Moment:
+        """The newest version.
+
+        Raises:
+            StateError: The table is gone or out of reach, or nobody can tell the number.
+        """
+        newest, oldest, wrote = -1, -1, False
+        for commit in self._back():
+            newest = commit["version"] if newest < 0 else newest
+            oldest, mark = commit["version"], Mark.parse(commit["userMetadata"], self._app_id)
+            if mark is not None:
+                return Moment(newest, mark.number)
+            wrote = wrote or commit["operation"] == "WRITE"
+        if oldest or wrote:
+            raise StateError(
+                f"the history of {self.shown} does not tell the number of its last commit",
+                hint="an older release wrote it: run the project once with this one and its `state` as a path",
+            )
+        return Moment(newest, 0)
+
+    def read(self, make: type[Row], *, version: int | None = None, choose: Choose = lambda frame: frame) -> list[Row]:
+        """The rows that ``choose`` takes of a version, by default of the newest; ascending by ``seq``.
+
+        Raises:
+            StateError: They cannot be read.
+        """
+        try:
+            return rows_of(choose(self._frame(version)), self._columns, make)
+        except Exception as error:
+            raise self._unreadable(error) from error
+
+    def greatest_seq(self, version: int) -> int:
+        """The greatest ``seq`` in a version, 0 without rows."""
+        ((found,),) = self._asked(f"SELECT max(seq) FROM {self._name} VERSION AS OF {version}")  # noqa: S608  quoted
+        return found or 0
+
+    def damaged(self, why: str) -> StateError:
+        """Rows are there that must not be, or the other way round."""
+        return refusals.damaged(self.shown, why, repair=self._repair)
+
+    # ------------------------------------------------------------------ writing
+
+    def create(self, properties: Mapping[str, str]) -> None:
+        """Creates the table, empty, or opens the one that another process has just created.
+
+        Raises:
+            StateError: It cannot be created.
+        """
+        given = {refusals.FORMAT_PROPERTY: str(FORMAT), **_PROPERTIES, **properties}
+        literals = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in given.items())
+        columns = declared(self._columns)
+        query = f"CREATE TABLE IF NOT EXISTS {self._name} ({columns}) USING delta TBLPROPERTIES ({literals})"
+        failure: Exception | None = None
+        try:
+            self._session().sql(query).collect()
+        except Exception as error:  # noqa: BLE001  another process may have been quicker
+            failure = error
+        if not self.open():
+            raise self._unwritable(failure or Exception("it is not there")) from failure
+
+    def commit(
+        self, rows: Sequence[JournalRow] | Sequence[SnapshotRow], *, number: int, upon: Moment, overwrite: bool = False
+    ) -> bool:
+        """Commits under ``number``; False when others were first. Whatever Spark returned or raised, a look tells.
+
+        The number is greater than that of ``upon``, when the table was looked at.
+
+        Raises:
+            StateError: The table cannot be written, and nothing was; or nobody can tell whether it was.
+        """
+        from pyspark.sql import functions as sql
+
+        mark, failure = Mark(self._app_id, number, uuid.uuid4().hex), None
+        try:
+            frame = frame_of(self._session(), self._columns, rows)
+            writer = frame.writeTo(self._name).option("txnAppId", self._app_id).option("txnVersion", number)
+            writer = writer.option("userMetadata", str(mark))
+            writer.overwrite(sql.expr("true")) if overwrite else writer.append()
+        except Exception as error:  # noqa: BLE001  whatever it was, the history tells whether it is in
+            failure = error
+        if self._is_in(mark, after=upon.version):
+            return True
+        if failure is None or _tells(failure, _OTHERS) or self.moment().number >= number:
+            return False
+        raise self._unwritable(failure) from failure
+
+    def merge_files(self) -> None:
+        """Makes few files of its many small ones.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        self.do(f"OPTIMIZE {self._name}")
+
+    def vacuum(self) -> None:
+        """Removes files that nothing refers to.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        self.do(f"VACUUM {self._name}")
+
+    def do(self, statement: str) -> None:
+        """Runs a statement that changes the state; one that somebody else's commit has overtaken is left.
+
+        Raises:
+            StateError: It failed.
+        """
+        try:
+            self._session().sql(statement).collect()
+        except Exception as error:
+            if not _tells(error, _OTHERS):
+                raise self._unwritable(error) from error
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _opened(self) -> Any:  # noqa: ANN401  a row of Spark's
+        if self._detail is None and not self.open():
+            raise refusals.absent(self.shown)
+        return self._detail
+
+    def _frame(self, version: int | None = None) -> DataFrame:
+        at = "" if version is None else f" VERSION AS OF {version}"
+        return self._session().sql(f"SELECT * FROM {self._name}{at}")  # noqa: S608  quoted
+
+    def _asked(self, statement: str) -> list[Any]:
+        try:
+            found: list[Any] = self._session().sql(statement).collect()
+        except Exception as error:
+            if _tells(error, _MISSING):
+                raise refusals.absent(self.shown) from error
+            raise self._unreadable(error) from error
+        return found
+
+    def _back(self) -> Iterator[Any]:
+        """Its commits, the newest first, as far as its history goes."""
+        seen: int | None = None
+        for page in _PAGES:
+            found = self._asked(f"DESCRIBE HISTORY {self._name} LIMIT {page}")
+            for commit in found:
+                if seen is None or commit["version"] < seen:
+                    seen = commit["version"]
+                    yield commit
+            if len(found) < page:
+                return
+
+    def _is_in(self, mark: Mark, *, after: int) -> bool:
+        version = after + 1
+        for commit in self._back():
+            if Mark.parse(commit["userMetadata"], self._app_id) == mark:
+                return True
+            version = commit["version"]
+            if version <= after:
+                return False
+        if version == after + 1:
+            return False
+        raise StateError(
+            f"cannot tell whether a commit to {self.shown} is in: this driver slept while others committed, and its "
+            f"history begins at version {version}",
+            hint="start again; what was recorded is found",
+        )
+
+    def _unreadable(self, error: Exception) -> StateError:
+        if _tells(error, _BROKEN):
+            return refusals.damaged(self.shown, str(_Said(error)), repair=self._repair)
+        return refusals.unreachable(self.shown, _Said(error))
+
+    def _unwritable(self, error: Exception) -> StateError:
+        return refusals.unwritable(self.shown, _Said(error))
+
+
+class _Said(Exception):  # noqa: N818  it is never raised: what a refusal tells of
+    """An error of Spark's as one line, without credentials."""
+
+    def __init__(self, error: BaseException) -> None:
+        text = _CALLED.sub("", str(getattr(error, "_desc", None) or error).strip()).partition("\n")[0]
+        super().__init__(redact(text.partition(" SQLSTATE: ")[0]) or type(error).__name__)
+
+
+def _tells(error: BaseException, conditions: Sequence[str]) -> bool:
+    """Whether the error or one of its causes has one of these conditions."""
+    seen: BaseException | None = error
+    while seen is not None:
+        text = str(getattr(seen, "_desc", None) or seen)
+        if any(f"[{condition}" in text for condition in conditions):
+            return True
+        seen = getattr(seen, "_cause", None) or seen.__cause__
+    return False
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"

@@ -1,0 +1,93 @@
+"""The state through a Spark session: beside deltalake on one path, and in a schema of a catalog."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+
+from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.errors import JournalConflictError, StateError
+from sparkassets.state import DeltaStore
+from sparkassets.state.session import SessionStore
+from sparkassets.wiring import Project
+from tests.contracts.journal_histories import play
+from tests.depth import COUNT, USUAL
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:the state .* is in file:RuntimeWarning")]
+
+AT = datetime(2025, 3, 21, 6, tzinfo=UTC)
+STEPS = 25 * COUNT // USUAL
+
+
+def row(seq: int, run: str = "r") -> JournalRow:
+    return JournalRow(seq, AT, "d", "event", run=run)
+
+
+@pytest.fixture
+def schema(spark):
+    """One that is not there yet, with a name that only quotes carry."""
+    name = f"ops_{uuid.uuid4().hex[:8]}"
+    yield ("spark_catalog", name)
+    spark.sql(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+
+def test_stores_of_two_kinds_share_a_path(spark, tmp_path):
+    path = str(tmp_path / "st'a`te")
+    done = play([SessionStore(lambda: spark, uri=path), DeltaStore(path)], seed=3, steps=STEPS)
+    assert {each.partition(" ")[0] for each in done} == {"SessionStore", "DeltaStore"}
+
+
+def test_two_drivers_share_a_schema(spark, schema):
+    play([SessionStore(lambda: spark, schema=schema) for _ in range(2)], seed=5, steps=STEPS // 2)
+
+
+def test_who_loses_is_told_so_and_wrote_nothing(spark, tmp_path):
+    """Both have seen commit 1; Spark skips the second's write, which returns as if it had been done."""
+    first, second = (SessionStore(lambda: spark, uri=str(tmp_path / "state")) for _ in range(2))
+    first.create(project="p")
+    first.append([row(1)], after=0)
+    second.read(project="p")
+    first.append([row(2, "first")], after=1)
+    with pytest.raises(JournalConflictError, match="the journal is at commit 2, not at 1"):
+        second.append([row(2, "second")], after=1)
+    assert second.read_after(1) == (2, [row(2, "first")])
+    with pytest.raises(StateError, match="belongs to the project 'p', not to 'q'"):
+        first.create(project="q")
+
+
+def test_what_merges_files_is_no_commit_of_the_journal(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("sparkassets.state.session._FEW", 2)
+    path = str(tmp_path / "state")
+    store = SessionStore(lambda: spark, uri=path)
+    store.create(project="p")
+    store.append([row(1)], after=0)
+    store.append([row(2)], after=1)
+    store.maintain()
+    assert store.read_after(0) == (2, [row(1), row(2)])
+    assert spark.sql(f"DESCRIBE DETAIL delta.`{path}/journal`").first().numFiles == 1
+    store.append([row(3)], after=2)
+    assert [each.seq for each in DeltaStore(path).history()] == [1, 2, 3]
+
+
+def test_a_place_that_no_one_reaches(spark):
+    store = SessionStore(lambda: spark, uri="s3x://lake/state")
+    with pytest.raises(StateError, match=r'the state s3x://lake/state/journal cannot be reached: .*scheme "s3x"'):
+        store.create(project="p")
+
+
+def test_a_project_whose_state_is_in_a_catalog(spark, schema, tmp_path, monkeypatch):
+    """The session of its run is the state's; who only looks takes the active one."""
+    state = "{{catalog: {}, schema: {}}}".format(*schema)
+    (tmp_path / "project.yml").write_text(f"project: p\nstate: {state}\nassets: [.]\n")
+    (tmp_path / "one.yml").write_text('asset: one\nschedule: "@daily"\nsql: SELECT 1 AS n\n')
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    summary = Project.load(tmp_path).run(spark, at="2025-03-21T06:00:00Z")
+    assert [(run.asset, run.status) for run in summary.runs] == [("one", "success")]
+    project = Project.load(tmp_path)
+    assert not project.plan(at="2025-03-21T07:00:00Z").runs
+    assert [(run.asset, run.status) for run in project.runs()] == [("one", "success")]
+    assert spark.table(".".join((*schema, "journal"))).filter("kind = 'success'").count() == 1
+    project.close()
+    assert spark.range(1).count() == 1  # it is not theirs to stop
