@@ -30,7 +30,8 @@ class Orders:
     """What one driver is to do, and where it ends.
 
     Attributes:
-        folder: Of the project.
+        home: Of all that is kept on disk.
+        project: Makes what is driven.
         hit, point, act: Of its `Trigger`.
         log: Where it tells at which point it ended.
         said: Where it tells what its runs came to, and what it raised.
@@ -41,7 +42,8 @@ class Orders:
         hurry: Whether the journal is cared for at every start.
     """
 
-    folder: Path
+    home: Path
+    project: Callable[[], PlainProject]
     hit: int | None = None
     point: str = ""
     act: Act = "kill"
@@ -68,9 +70,9 @@ class ShiftedClock(SystemClock):
 class PlainProject(Project):
     """A project whose runs take no JVM."""
 
-    def __init__(self, spec: ProjectSpec, **given: Any) -> None:
+    def __init__(self, spec: ProjectSpec, *, engine: type[PlainEngine] = PlainEngine, **given: Any) -> None:
         super().__init__(spec, **given)
-        self._adapters = replace(self._adapters, computing=lambda _: (PlainEngine(spec), PlainOutlets()))
+        self._adapters = replace(self._adapters, computing=lambda _: (engine(), PlainOutlets()))
 
     def seen_from(self, host: str, *, ahead: int) -> None:
         """The same on another host."""
@@ -91,7 +93,7 @@ def drive(orders: Orders) -> None:
     points.arm(Trigger(orders.hit, orders.point, orders.act, orders.log))
     if orders.hurry:
         points.hurry()
-    project = PlainProject.load(orders.folder)
+    project = orders.project()
     project.seen_from(orders.host, ahead=orders.ahead)
     deadline = time.monotonic() + orders.waits
     while True:

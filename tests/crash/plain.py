@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadAfter
+from sparkassets.core.spec.model import AssetSpec, ReadAfter
 from sparkassets.core.validations import Judgement, Verdict
 from sparkassets.core.writes import Append, Upsert
 from sparkassets.delta.slices import staged_slices
@@ -37,39 +37,37 @@ FILES = 2
 """So many of each block, where it has as many rows."""
 WORST = 100
 """Rules withhold a day with an amount above this."""
-SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("shop", pa.string()), ("amount", pa.int64())])
-KINDS = {"id": "bigint", "day": "date", "shop": "string", "amount": "bigint"}
+SALES = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("shop", pa.string()), ("amount", pa.int64())])
+KINDS = {pa.int64(): "bigint", pa.date32(): "date", pa.string(): "string"}
 
 
 class Columns:
-    """The columns of all tables, as far as one asks Spark's of a schema."""
+    """The columns of a table, as far as one asks Spark's of a schema."""
 
-    def __init__(self) -> None:
-        self.names = SCHEMA.names
+    def __init__(self, schema: pa.Schema) -> None:
+        self.arrow = schema
+        self.names = schema.names
         self.fields = [
-            SimpleNamespace(name=name, dataType=SimpleNamespace(simpleString=lambda kind=kind: kind))
-            for name, kind in KINDS.items()
+            SimpleNamespace(name=each.name, dataType=SimpleNamespace(simpleString=lambda kind=KINDS[each.type]: kind))
+            for each in schema
         ]
 
     def json(self) -> str:
         """As Delta has it."""
-        return str(Schema.from_arrow(SCHEMA).to_json())
+        return str(Schema.from_arrow(self.arrow).to_json())
 
     def __len__(self) -> int:
         return len(self.names)
 
 
-COLUMNS = Columns()
-FIELDS = json.loads(COLUMNS.json())["fields"]
-
-
 @dataclass
 class Computed:
-    """The rows of each table that a run writes."""
+    """The rows of each table that a run writes, which have the same columns."""
 
     order: RunOrder
     rows: Mapping[str, Sequence[Row]]
     measures: Mapping[str, Any]
+    columns: Columns
     read_version: int | None = None
 
     def release(self) -> None:
@@ -78,9 +76,6 @@ class Computed:
 
 class PlainEngine:
     """Computes without a JVM; implements `ports.Engine`."""
-
-    def __init__(self, project: ProjectSpec) -> None:
-        self._project = project
 
     def start(self) -> None:
         """There is nothing to start."""
@@ -102,31 +97,24 @@ class PlainEngine:
         marks: dict[str, str] = {}
         for name, inlet in order.asset.inlets.items():
             pin, source = order.pins[name], order.inlets[name]
-            read = _in_parts(_rows(source, pin.version), pin.parts, source)
+            read = _in_parts(rows_of(source, pin.version), pin.parts, source)
             if isinstance(inlet.read, ReadAfter):
                 read = [row for row in read if pin.low is None or row["id"] > int(pin.low)]
                 if read or pin.low is not None:
                     marks[name] = str(max([row["id"] for row in read], default=int(pin.low or 0)))
             rows += read
-        rows = self.made(order, _in_parts(rows, order.blocks, order.asset))
+        rows = _in_parts(rows, order.blocks, order.asset)
         points.TRIGGER.at("read:done")
         parts = {each.asset.name: _of_outlet(rows, each.asset.name) for each in order.written}
-        return Computed(order, parts, {"watermarks": marks} if marks else {})
-
-    def made(self, order: RunOrder, rows: list[Row]) -> list[Row]:
-        """What comes out of the rows that were read."""
-        return rows
+        return Computed(order, parts, {"watermarks": marks} if marks else {}, Columns(SALES))
 
 
-@dataclass
 class PlainOutlets:
     """Tables at paths, written without a JVM; implements `ports.Outlets`."""
 
-    made: type[PlainTarget] = field(default_factory=lambda: PlainTarget)
-
     def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> PlainTarget:
         """The asset's."""
-        return self.made(asset, app_id)
+        return PlainTarget(asset, app_id)
 
 
 class PlainTarget:
@@ -153,7 +141,7 @@ class PlainTarget:
         elif computation is None:
             raise TargetMissingError(f"{self._asset.name}: there is no table")
         else:
-            by_driver.make(self._asset, COLUMNS, marker=marker)
+            by_driver.make(self._asset, computation.columns, marker=marker)
 
     def prepare(self, computation: Computed, *, marker: CommitMarker) -> Judgement | None:
         found = self._stage(computation, marker)
@@ -201,37 +189,38 @@ class PlainTarget:
         asset, path = self._asset, path_of(self._asset)
         order = next((each for each in computation.order.written if each.asset.name == asset.name), computation.order)
         table, rows = open_table(path), computation.rows[asset.name]
-        made = Computed(order, computation.rows, computation.measures)
+        made, columns = replace(computation, order=order), computation.columns
         replaces = "nothing" if isinstance(asset.write, Append) else "blocks" if asset.partitioning.columns else "all"
         if table is not None and isinstance(asset.write, Upsert):
             made.read_version, replaces = table.version(), "all"
-            rows = _merged(_rows(asset, table.version()), rows, asset.write)
+            rows = _merged(rows_of(asset, table.version()), rows, asset.write)
         elif isinstance(asset.write, Upsert):
             rows = _merged([], rows, asset.write)
-        layout = list(table.metadata().partition_columns) if table is not None else layout_of(asset, COLUMNS, None)
+        layout = list(table.metadata().partition_columns) if table is not None else layout_of(asset, columns, None)
         landing = SimpleNamespace(replaces=replaces, columns="kept")
-        work = SimpleNamespace(asset=asset, landing=landing, schema=COLUMNS, table=SimpleNamespace(layout=layout))
+        work = SimpleNamespace(asset=asset, landing=landing, schema=columns, table=SimpleNamespace(layout=layout))
         if table is not None and at_path.is_in(table, app=marker.app_id, version=marker.version):
             return Staged(made, work, table)
         attempt = by_driver.attempt_of(asset, marker)
-        _write(Path(path, attempt.folder), rows, layout)
+        _write(Path(path, attempt.folder), rows, layout, columns.arrow)
+        fields = json.loads(columns.json())["fields"]
         properties = {} if table is None else table.metadata().configuration
-        staged = by_driver.staged_files(path, attempt, schema={"fields": FIELDS}, layout=layout, properties=properties)
-        return Staged(made, work, table, staged, FIELDS, by_driver._replaced(order, work, table), attempt=attempt)
+        staged = by_driver.staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
+        return Staged(made, work, table, staged, fields, by_driver._replaced(order, work, table), attempt=attempt)
 
     def _settled(self, found: Staged, withheld: PartitionSet) -> Staged:
         """Without blocks that are withheld, of which every file holds one alone."""
         if not withheld or found.files is None:
             return found
         order = found.made.order.publishing(found.made.order.blocks - withheld)
-        lying = staged_slices(FIELDS, found.files, withheld, partitioning=self._asset.partitioning)
+        lying = staged_slices(found.fields, found.files, withheld, partitioning=self._asset.partitioning)
         assert not lying.mixed
         gone = frozenset(file.path for file in lying.inside)
         made, taken = replace(found.made, order=order), by_driver._replaced(order, found.work, found.table)
         return replace(found, made=made, files=lying.outside, replaced=taken, gone=gone)
 
 
-def _rows(asset: AssetSpec, version: int | None) -> list[Row]:
+def rows_of(asset: AssetSpec, version: int | None) -> list[Row]:
     """What a table holds at a version; nothing without one."""
     if version is None:
         return []
@@ -271,13 +260,13 @@ def _merged(there: Iterable[Row], rows: Iterable[Row], write: Upsert) -> list[Ro
     return list(found.values())
 
 
-def _write(folder: Path, rows: Sequence[Row], layout: Sequence[str]) -> None:
+def _write(folder: Path, rows: Sequence[Row], layout: Sequence[str], columns: pa.Schema) -> None:
     """Files of the rows, in a folder for each value of the layout."""
     slices: dict[str, list[Row]] = {}
     for row in rows:
         slices.setdefault("/".join(f"{name}={row[name]}" for name in layout), []).append(row)
-    names = [name for name in SCHEMA.names if name not in layout]
-    schema = pa.schema([SCHEMA.field(name) for name in names])
+    names = [name for name in columns.names if name not in layout]
+    schema = pa.schema([columns.field(name) for name in names])
     for place, some in sorted(slices.items()):
         (folder / place).mkdir(parents=True, exist_ok=True)
         for number in range(min(FILES, len(some))):

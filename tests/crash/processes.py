@@ -11,11 +11,11 @@ import time
 from base64 import b64encode
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tests.crash.driver import Orders
+from tests.crash.driver import Orders, PlainProject
 
 KILLED = f"killed {int(signal.SIGKILL)}"
 
@@ -91,7 +91,7 @@ class Started:
     """One driver in a process of its own."""
 
     def __init__(self, orders: Orders) -> None:
-        base = orders.folder.parent / f"driver-{time.monotonic_ns()}"
+        base = orders.home / f"driver-{time.monotonic_ns()}"
         self.orders = replace(orders, log=base.with_suffix(".point"), said=base.with_suffix(".txt"))
         self.pid = int(server().ask(f"start {b64encode(pickle.dumps(self.orders)).decode()}"))
         self.end = ""
@@ -126,4 +126,4 @@ class Started:
 
 def start(folder: Path, **orders: Any) -> Started:
     """A driver of the project in that folder."""
-    return Started(Orders(folder, **orders))
+    return Started(Orders(folder.parent, partial(PlainProject.load, folder), **orders))

@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
-from tests.crash.plain import SCHEMA, WORST, fits
+from tests.crash.plain import SALES, WORST, fits
 from tests.e2e.projects import rows, stamps, write
 
 SHOPS = ("de", "fr", "nl")
@@ -113,7 +113,7 @@ class Shop:
         new = [(number + n, day.isoformat(), SHOPS[(number + n) % 3], amount) for n, amount in enumerate(amounts)]
         self.sold += new
         found = [dict(zip(COLUMNS, (n, day, shop, amount), strict=True)) for n, _, shop, amount in new]
-        table = pa.Table.from_pylist(found, SCHEMA)
+        table = pa.Table.from_pylist(found, SALES)
         write_deltalake(self.home / "landed" / "sales", table, mode="append", partition_by=[self.scenario.by])
 
     def table(self, name: str) -> Path:

@@ -1,0 +1,115 @@
+"""The lake of the in-memory tests on disk: random projects whose drivers are processes, and the same model beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets.core.partitions import Partitioning
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
+from sparkassets.ports import RunOrder
+from tests.crash import points
+from tests.crash.driver import PlainProject
+from tests.crash.plain import Columns, Computed, PlainEngine, Row, rows_of
+from tests.runtime.lake import Block, Lake, Table, inside, needed, number, random_lake, random_outlets
+
+
+def stored(home: Path, seed: int) -> ProjectSpec:
+    """A random project, with tables and a journal on disk; every second one has an asset with two outlets."""
+    random = Random(seed)  # noqa: S311  nothing to keep secret
+    spec = (random_outlets if seed % 2 else random_lake)(random).project
+    assets = {name: _at(each, home) for name, each in spec.assets.items()}
+    return replace(spec, root=str(home), state=str(home / "state"), warehouse=str(home / "tables"), assets=assets)
+
+
+def _at(asset: AssetSpec, home: Path) -> AssetSpec:
+    place = str(home / "tables" / asset.name)
+    return asset if asset.storage is None else replace(asset, storage=StorageLocation(place, place))
+
+
+def driven(home: Path, seed: int) -> PlainProject:
+    """The project as a driver has it."""
+    return PlainProject(stored(home, seed), engine=BlockEngine)
+
+
+class BlockEngine(PlainEngine):
+    """Computes a number of each block from those of the blocks that it needs, as `LakeEngine` does."""
+
+    def compute(self, order: RunOrder, *, attempt: int) -> Computed:
+        points.TRIGGER.at("read:ready")
+        asset, rows = order.asset, []
+        ups = {name: table_of(order.inlets[name], pin.version) for name, pin in order.pins.items()}
+        for block in inside(asset.partitioning, order.blocks) if attempt else ():
+            values = {name: [ups[name].get(each) for each in needed(asset, order.inlets[name], block)] for name in ups}
+            rows.append(row_of(asset.partitioning, block, number(asset, block, values, code=0)))
+        points.TRIGGER.at("read:done")
+        parts = {each.asset.name: rows for each in order.written}
+        return Computed(order, parts, {}, Columns(columns_of(asset.partitioning)))
+
+
+def columns_of(partitioning: Partitioning) -> pa.Schema:
+    """Those of a table of that partitioning."""
+    time = [(partitioning.time.column, pa.date32())] if partitioning.time else []
+    return pa.schema([*time, *((each.column, pa.string()) for each in partitioning.segments), ("value", pa.int64())])
+
+
+def row_of(partitioning: Partitioning, block: Block, value: int) -> Row:
+    """A block as a row."""
+    segments, start, _ = block
+    time = {partitioning.time.column: datetime.fromtimestamp(start, UTC).date()} if partitioning.time else {}
+    return {**time, **dict(zip((each.column for each in partitioning.segments), segments, strict=True)), "value": value}
+
+
+def table_of(asset: AssetSpec, version: int | None) -> Table:
+    """What a table holds at a version, by block; each has one row."""
+    time, found = asset.partitioning.time, {}
+    for row in rows_of(asset, version):
+        segments = tuple(row[each.column] for each in asset.partitioning.segments)
+        span = (0, 0)
+        if time is not None:
+            start = int(datetime.combine(row[time.column], datetime.min.time(), UTC).timestamp())
+            span = start, start + (7 if time.by == "week" else 1) * 86400
+        block = (segments, *span)
+        assert block not in found, f"{asset.name} {block} is there twice"
+        found[block] = row["value"]
+    return found
+
+
+@dataclass
+class StoredLake(Lake):
+    """The model of a lake whose tables are on disk, written by drivers.
+
+    Attributes:
+        home: Where they are.
+    """
+
+    home: Path = field(default_factory=Path)
+
+    def change(self, name: str, values: Mapping[Block, int]) -> None:
+        super().change(name, values)
+        partitioning = self.project.assets[name].partitioning
+        path, columns = self.home / "tables" / name, columns_of(partitioning)
+        layout = [each for each in columns.names if each != "value"]
+        for block, value in values.items():
+            row = row_of(partitioning, block, value)
+            data = pa.Table.from_pylist([row], columns)
+            more: dict[str, Any] = {"partition_by": layout}
+            if DeltaTable.is_deltatable(str(path)):
+                more["predicate"] = " AND ".join(f"{each} = '{row[each]}'" for each in layout)
+            write_deltalake(path, data, mode="overwrite" if "predicate" in more else "append", **more)
+
+    def table(self, name: str, version: int | None = None) -> Table:
+        asset = self.project.assets[name]
+        if asset.source is not None:
+            return super().table(name, version)
+        path = str(self.home / "tables" / name)
+        if not DeltaTable.is_deltatable(path):
+            return {}
+        return table_of(asset, DeltaTable(path).version() if version is None else version)
