@@ -21,6 +21,7 @@ def drivers() -> Iterator[None]:
     started.ready()
     yield
     started.close()
+    server.cache_clear()
 
 
 @pytest.fixture

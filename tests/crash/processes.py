@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
 import subprocess
@@ -57,10 +56,14 @@ class Figures:
 
 
 class Server:
-    """The process that starts drivers."""
+    """The process that starts drivers.
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.crash.server"]
+    Args:
+        within: The command that it is a command of, as one that makes a container.
+    """
+
+    def __init__(self, *within: str) -> None:
+        command = [*within, sys.executable, "-m", "tests.crash.server"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, question: str) -> str:
@@ -78,7 +81,6 @@ class Server:
     def close(self) -> None:
         """Kills what it started."""
         self._process.communicate()
-        server.cache_clear()
 
 
 @cache
@@ -90,10 +92,11 @@ def server() -> Server:
 class Started:
     """One driver in a process of its own."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: Orders, *, by: Server | None = None) -> None:
+        self._server = by or server()
         base = orders.home / f"driver-{time.monotonic_ns()}"
         self.orders = replace(orders, log=base.with_suffix(".point"), said=base.with_suffix(".txt"))
-        self.pid = int(server().ask(f"start {b64encode(pickle.dumps(self.orders)).decode()}"))
+        self.pid = int(self._server.ask(f"start {b64encode(pickle.dumps(self.orders)).decode()}"))
         self.end = ""
 
     @property
@@ -110,20 +113,20 @@ class Started:
     def ends(self) -> str:
         """Waits until it ends, well or by SIGKILL, or is stopped; how."""
         if self.end in ("", "stopped"):
-            self.end = server().ask(f"wait {self.pid}")
+            self.end = self._server.ask(f"wait {self.pid}")
         assert self.end in ("exited 0", "stopped", KILLED), f"{self.end} at {self.point or 'no point'}:\n{self.said}"
         return self.end
 
     def go_on(self) -> None:
         """After it was stopped."""
-        os.kill(self.pid, signal.SIGCONT)
+        self._server.ask(f"continue {self.pid}")
 
     def kill(self) -> None:
         """Wherever it is; a driver that has ended stays so."""
         if self.end in ("", "stopped"):
-            os.kill(self.pid, signal.SIGKILL)
+            self._server.ask(f"kill {self.pid}")
 
 
-def start(folder: Path, **orders: Any) -> Started:
+def start(folder: Path, *, by: Server | None = None, **orders: Any) -> Started:
     """A driver of the project in that folder."""
-    return Started(Orders(folder.parent, partial(PlainProject.load, folder), **orders))
+    return Started(Orders(folder.parent, partial(PlainProject.load, folder), **orders), by=by)

@@ -1,6 +1,7 @@
 """Starts drivers by forking a process that has loaded all modules, and has opened nothing: ``python -m`` this.
 
-Reads orders and answers with a process's number; or a number, and answers how that ended, or that it is stopped.
+Reads orders and answers with a process's number; or a number, and what to do with that: numbers are those of its own
+namespace. It tells how a process ended, or that it is stopped.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ def main() -> None:
                 answer = str(begun(rest, running))
             case "wait":
                 answer = ended(int(rest), running)
+            case "kill":
+                os.kill(int(rest), signal.SIGKILL)
+                answer = "killed"
+            case "continue":
+                os.kill(int(rest), signal.SIGCONT)
+                answer = "continues"
             case _:
                 answer = what
         sys.stdout.write(f"{answer}\n")

@@ -38,18 +38,32 @@ class History:
 
     def step(self) -> None:
         random = self.random
-        match random.choice(["change", "change", "run", "die", "die", "two"]):
+        match random.choice(["change", "change", "run", "die", "die", "two", "split"]):
             case "change":
                 self.change(random.choice("st"))
             case "run":
                 assert self.start().ends() == "exited 0"
             case "die":
                 self.figures.killed(self.start(hit=random.randint(1, LAST_HIT)))
+            case "split":
+                self.split()
             case "two":
                 both = [self.start(hit=random.randint(5, LAST_HIT), waits=3.0) for _ in range(2)]
                 self.change(random.choice("st"))
                 for each in both:
                     self.figures.killed(each)
+
+    def split(self) -> None:
+        """Drivers on hosts whose clocks differ share the work in any way; none of them dies."""
+        names = [name for name, each in self.lake.project.assets.items() if each.source is None and not each.maker]
+        some = [tuple(self.random.sample(names, self.random.randint(1, len(names)))) for _ in range(2)]
+        shares = [None, *some] if self.random.random() < 0.5 else some
+        ahead = (7 * 60, -7 * 60, 0)
+        started = [
+            self.start(select=share, host=f"host-{n}", ahead=ahead[n], waits=3.0) for n, share in enumerate(shares)
+        ]
+        self.change(self.random.choice("st"))
+        assert [each.ends() for each in started] == ["exited 0"] * len(shares)
 
     def change(self, name: str) -> None:
         self.lake.change(name, dict(some_values(self.random, self.lake.project.assets[name].partitioning)))
