@@ -55,6 +55,7 @@ class History:
 
     def split(self) -> None:
         """Drivers on hosts whose clocks differ share the work in any way; none of them dies."""
+        assert self.start().ends() == "exited 0"  # what was killed on this host others would wait for
         names = [name for name, each in self.lake.project.assets.items() if each.source is None and not each.maker]
         some = [tuple(self.random.sample(names, self.random.randint(1, len(names)))) for _ in range(2)]
         shares = [None, *some] if self.random.random() < 0.5 else some
