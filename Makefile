@@ -11,7 +11,7 @@ unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIR
 made = $(shell test -x $(1)/bin/python || echo always)
 
 # The folders whose tests must pass where Spark is not installed.
-CORE_TESTS := $(wildcard tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/report tests/cli tests/emit tests/testing tests/crash)
+CORE_TESTS := $(wildcard tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/report tests/cli tests/emit tests/testing tests/crash tests/deploy)
 
 # Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2

@@ -43,6 +43,7 @@ COMMANDS = {
     "runs": "List runs.",
     "events": "List dataset events, or announce one.",
     "report": "Write a static site of all that is known, or serve it on this machine.",
+    "deploy": "Write files that start the project elsewhere.",
     "completion": "Print what lets a shell complete commands and assets.",
 }
 """Verb to its one line of help, which stands here so that ``--help`` loads no command."""

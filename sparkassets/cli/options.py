@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -85,6 +85,11 @@ def _remember_given(context: click.Context, _: click.Parameter, values: tuple[st
             raise InputError(f"--set {name} is given twice")
         given[name] = value
     context.meta[_GIVEN] = given
+
+
+def given_variables() -> Mapping[str, str]:
+    """What ``--set`` of this command says."""
+    return click.get_current_context().meta.get(_GIVEN) or {}
 
 
 def variables() -> dict[str, str]:

@@ -116,6 +116,7 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         openlineage=_namespace(keys.openlineage),
         variables=_variables(project, files),
         profile=project.profile,
+        profiles=tuple(keys.profiles or ()),
         given={name: plain_text(value) for name, value in _profile(project).variables.items()},
         logs=absolute(keys.logs, root=project.root) if keys.logs is not None else None,
         warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),

@@ -374,6 +374,7 @@ class ProjectSpec:
             their names instead.
         asked: Variables that its files name, set or not, as the cache tells them.
         profile: The one that holds; empty where there is none.
+        profiles: All that there are.
         given: The variables that the profile says.
         logs: Where runs leave their logs, if the project says so; as `state`.
     """
@@ -394,6 +395,7 @@ class ProjectSpec:
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     asked: frozenset[str] = frozenset()
     profile: str = ""
+    profiles: tuple[str, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict)
     logs: str | None = None
 

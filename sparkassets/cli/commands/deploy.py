@@ -1,0 +1,122 @@
+"""``sparkassets deploy``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import given_variables, json_option, project_option, select_option
+from sparkassets.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from sparkassets.deploy import Kind
+
+F = TypeVar("F", bound=Callable[..., Any])
+"""A function that is on its way to become a command."""
+
+
+@click.group("deploy", no_args_is_help=False)
+def command() -> None:
+    """Write files that start the project elsewhere: to be read, changed and owned.
+
+    Nothing is sent anywhere: each command writes files and says what comes next. It writes anew what it wrote
+    before, but never over a file that was changed by hand.
+    """
+
+
+def _options(own: F) -> F:
+    """The options of every kind of deployment."""
+    for option in (
+        json_option,
+        click.option("--force", is_flag=True, help="Write also over files that were changed by hand."),
+        click.option("--loop", metavar="DURATION", help="Do not end: look again after this pause, such as 60s."),
+        click.option("--timezone", metavar="ZONE", help="Of --cron; the project's by default."),
+        click.option("--cron", default="0 * * * *", show_default=True, help="When it starts."),
+        select_option,
+        click.option(
+            "--out",
+            required=True,
+            metavar="DIR",
+            type=click.Path(path_type=Path, file_okay=False),
+            help="Where the files are written.",
+        ),
+        project_option,
+    ):
+        own = option(own)
+    return own
+
+
+_library_option = click.option(
+    "--library",
+    metavar="WHEEL",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A wheel of sparkassets that goes with it, instead of the version of this machine from an index.",
+)
+
+
+@command.command("databricks")
+@_options
+@_library_option
+@click.option(
+    "--cluster",
+    nargs=2,
+    metavar="RUNTIME NODE_TYPE",
+    help="A cluster of the job's own, such as 17.3.x-scala2.13 i3.xlarge; serverless without it.",
+)
+@click.option("--group", default="", metavar="NAME", help="Whose members may start the job and see what it did.")
+def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the options, as `Wanted` has them
+    """Write an Asset Bundle: a job with one wheel task, a target for each profile.
+
+    The project goes into a wheel whose version is a new one whenever its files changed.
+    """
+    return _deploy("databricks", as_json, wanted)
+
+
+@command.command("airflow")
+@_options
+def airflow(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
+    """Write a DAG of one task, for workers that reach the project's folder."""
+    return _deploy("airflow", as_json, wanted)
+
+
+@command.command("kubernetes")
+@_options
+@_library_option
+def kubernetes(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
+    """Write a CronJob and the Dockerfile of its image; with --loop a Deployment."""
+    return _deploy("kubernetes", as_json, wanted)
+
+
+@command.command("cron")
+@_options
+def cron(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
+    """Write a line for the crontab of this machine, and the script that it starts."""
+    return _deploy("cron", as_json, wanted)
+
+
+@command.command("systemd")
+@_options
+def systemd(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
+    """Write a service and its timer, for a user of this machine; with --loop the service alone."""
+    return _deploy("systemd", as_json, wanted)
+
+
+def _deploy(kind: Kind, as_json: bool, wanted: dict[str, Any]) -> int:
+    from sparkassets.cli.deploying import Wanted, deployed, next_commands
+
+    asked = Wanted(given=given_variables(), **wanted)
+    deployment, written = deployed(kind, asked)
+    steps = next_commands(kind, deployment, asked.out)
+    if as_json:
+        told = {"written": written.written, "unchanged": written.unchanged, "removed": written.removed, "next": steps}
+        print_json({"folder": str(asked.out), **told})
+        return 0
+    did = (("wrote", written.written), ("unchanged", written.unchanged), ("removed", written.removed))
+    lines = [f"{verb} {asked.out / name}" for verb, names in did for name in names]
+    Terminal.of(sys.stdout).print(*lines, "", "next:", *(f"  {each}" for each in steps))
+    return 0

@@ -1,0 +1,204 @@
+"""What `deploy` does: the project checked as it will run there, its files made and written."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from sparkassets.cli.options import open_project, variables
+from sparkassets.cli.selection import selected
+from sparkassets.core.credentials import secret_in_text
+from sparkassets.core.crons.expand import expand
+from sparkassets.core.instants import Duration, zone
+from sparkassets.core.phrases import few, listing
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.variables import asked
+from sparkassets.deploy import Deployment, Kind, Wheel, Written, files_of, wheel_of, write_owned
+from sparkassets.deploy.owned import Content
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+_IN_A_WHEEL = ("databricks", "kubernetes")
+"""Where the project's folder is taken along."""
+
+
+@frozen
+class Wanted:
+    """What is asked for.
+
+    Attributes:
+        folder: The project's.
+        out: Where the files go.
+        given: What ``--set`` says.
+        timezone: Of ``cron``; the project's by default.
+        library: A wheel of sparkassets.
+        cluster: As of a `Deployment`; so ``group``.
+        force: Whether to write over files that were changed by hand.
+    """
+
+    folder: Path
+    out: Path
+    given: Mapping[str, str]
+    select: tuple[str, ...] = ()
+    cron: str = "0 * * * *"
+    timezone: str | None = None
+    loop: str | None = None
+    force: bool = False
+    library: Path | None = None
+    cluster: tuple[str, str] | None = None
+    group: str = ""
+
+
+def deployed(kind: Kind, wanted: Wanted) -> tuple[Deployment, Written]:
+    """Writes the files of a deployment; what it is, and what became of the files.
+
+    Raises:
+        InputError: It cannot run so there, or files were changed by hand.
+        SpecError: Something is wrong with the project's files.
+    """
+    project = open_project(wanted.folder).spec
+    _check(wanted, project)
+    environment = variables()
+    if kind in _IN_A_WHEEL:
+        _check_elsewhere(kind, project, environment, wanted.given)
+    wheel = _wheel(project, environment, wanted.library) if kind in _IN_A_WHEEL else None
+    deployment = Deployment(
+        project=project.name,
+        folder=project.root,
+        out=str(wanted.out.absolute()),
+        arguments=_arguments(wanted.select, wanted.given),
+        profile=project.profile,
+        profiles=_usual_first(project.profiles, project.profile),
+        cron=wanted.cron,
+        timezone=wanted.timezone or project.timezone,
+        loop=wanted.loop,
+        variables=tuple(sorted(project.variables.keys() - wanted.given.keys())),
+        wheel=wheel,
+        library=wanted.library.name if wanted.library is not None else "",
+        requires=_requires(),
+        cluster=wanted.cluster,
+        group=wanted.group,
+        command=(sys.executable, "-m", "sparkassets"),
+    )
+    files = dict(files_of(kind, deployment))
+    if wheel is not None:
+        files[f"dist/{wheel.name}"] = Content(wheel.data)
+        if wanted.library is not None:
+            files[f"dist/{wanted.library.name}"] = Content(wanted.library.read_bytes())
+    return deployment, write_owned(wanted.out, files, force=wanted.force)
+
+
+def _check(wanted: Wanted, project: ProjectSpec) -> None:
+    """Refuses arguments that a run there would be refused with, or that mean nothing.
+
+    Raises:
+        InputError: What is wrong.
+    """
+    selected(project, wanted.select)
+    expand(wanted.cron)
+    zone(wanted.timezone or project.timezone)
+    if wanted.loop is not None:
+        Duration.parse(wanted.loop)
+
+
+def next_commands(kind: Kind, deployment: Deployment, out: Path) -> list[str]:
+    """What to type next."""
+    there = f"cd {shlex.quote(str(out))}"
+    unit = f"sparkassets-{deployment.resource}"
+    match kind:
+        case "databricks":
+            target = deployment.profiles[0]
+            return [
+                f"{there} && databricks bundle validate -t {target}",
+                f"{there} && databricks bundle deploy -t {target}",
+            ]
+        case "airflow":
+            return [f"cp {shlex.quote(str(out / f'{deployment.project}.py'))} $AIRFLOW_HOME/dags/"]
+        case "kubernetes":
+            file = "deployment.yaml" if deployment.loop else "cronjob.yaml"
+            version = deployment.wheel.version.replace("+", "-") if deployment.wheel else ""
+            return [
+                f"{there} && docker build -t {deployment.resource}:{version} .",
+                f"{there} && kubectl apply -f {file}",
+            ]
+        case "cron":
+            return [f"(crontab -l; tail -n 1 {shlex.quote(str(out / 'crontab'))}) | crontab -"]
+        case "systemd":
+            started = f"{unit}.service" if deployment.loop else f"{unit}.timer"
+            return [
+                f"cp {shlex.quote(str(out))}/{unit}.* ~/.config/systemd/user/",
+                f"systemctl --user daemon-reload && systemctl --user enable --now {started}",
+            ]
+
+
+def _usual_first(profiles: Sequence[str], usual: str) -> tuple[str, ...]:
+    return tuple(sorted(profiles, key=lambda each: each != usual))
+
+
+def _arguments(select: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
+    """What follows `run` there.
+
+    Raises:
+        InputError: Something in it is secret, or a template that nothing will fill in.
+    """
+    for name, value in given.items():
+        if secret_in_text(f"{name}={value}") or secret_in_text(value):
+            hint = "let the file name a variable of the environment there"
+            raise InputError(f"--set {name} would write a credential into a file", hint=hint)
+    chosen = [word for each in select for word in ("--select", each)]
+    return (*chosen, *(word for name, value in given.items() for word in ("--set", f"{name}={value}")))
+
+
+def _requires() -> str:
+    return f"sparkassets=={version('sparkassets')}"
+
+
+def _wheel(project: ProjectSpec, environment: Mapping[str, str], library: Path | None) -> Wheel:
+    from sparkassets.project.shipping import shipped_files
+
+    files = shipped_files(project, environment)
+    requires = "sparkassets" if library is not None else _requires()
+    folder = Path(project.root).name
+    return wheel_of(project.name, files, folder=folder, base=version("sparkassets"), requires=requires)
+
+
+def _check_elsewhere(
+    kind: Kind, project: ProjectSpec, environment: Mapping[str, str], given: Mapping[str, str]
+) -> None:
+    """Refuses what would be lost with the machine that a run had."""
+    if kind == "kubernetes":
+        _refuse_inside(project)
+        return
+    if not project.profiles:
+        hint = "write `profiles: {dev: {…}, prod: {…}}` into project.yml, each with a state and a warehouse of its own"
+        raise InputError("a bundle has a target for each profile, and the project has no `profiles`", hint=hint)
+    from sparkassets.wiring import Project
+
+    for name in project.profiles:
+        own = Project.load(project.root, env=asked(environment, profile=name, given={})).spec
+        _refuse_inside(own)
+        missing = sorted(own.variables.keys() - given.keys())
+        if missing:
+            hint = f"let `variables` of the profile say {listing(missing, last='and')}, or give --set"
+            raise InputError(
+                f"profile {name!r} takes {few(missing)} from the environment, which a task has not", hint=hint
+            )
+
+
+def _refuse_inside(project: ProjectSpec) -> None:
+    """Refuses a state or tables in the project's folder, which is a wheel's there."""
+    around = Path(project.root).parent
+    places = {"the state": project.state, "the warehouse": project.warehouse}
+    places |= {
+        f"asset {each.name!r}": each.storage.path for each in project.assets.values() if each.storage is not None
+    }
+    for what, place in places.items():
+        if "://" not in place and Path(place).is_relative_to(around):
+            under = f" under profile {project.profile!r}" if project.profile else ""
+            shown = os.path.relpath(place, project.root)
+            hint = "give it an absolute path or a URI, such as /Volumes/main/ops/shop or s3://lake/shop"
+            raise InputError(f"{what}{under} is in the project's folder ({shown}), which runs elsewhere", hint=hint)

@@ -1,0 +1,352 @@
+"""`sparkassets deploy`: files by kind of place, checked by what reads them there.
+
+The published schemas are compared with where they are: ``DATABRICKS_BUNDLE_SCHEMA`` names the CLI's
+``bundle/schema/jsonschema.json``, ``KUBERNETES_OPENAPI`` Kubernetes' ``api/openapi-spec/swagger.json``.
+"""
+
+import ast
+import json
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+import yaml
+from croniter import croniter
+from jsonschema import Draft202012Validator
+
+from sparkassets.cli import main
+
+PROFILES = """project: shop
+assets: [assets/]
+timezone: Europe/Berlin
+profile: dev
+profiles:
+  prod: {state: /Volumes/main/ops/shop/state, warehouse: "s3://lake/shop", variables: {FROM: "s3://lake/in"}}
+  dev: {state: /Volumes/dev/ops/shop/state, warehouse: "s3://dev/shop", variables: {FROM: "s3://dev/in"}}
+"""
+ASSETS = """asset: orders
+source: csv
+path: ${FROM}/{day}.csv
+partition: {by: day, column: day}
+---
+asset: revenue
+sql: SELECT count(*) AS n FROM {{ inlets.orders }}
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with two profiles, and a package beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
+    conf = tmp_path / "home" / "conf"
+    (conf / "assets").mkdir(parents=True)
+    (conf / "project.yml").write_text(PROFILES + "python: [jobs]\n")
+    (conf / "assets/shop.yml").write_text(ASSETS)
+    (conf / ".env").write_text("SECRET=1")
+    (conf / "state").mkdir()
+    (conf / "state/data").write_text("no part of it")
+    (tmp_path / "home/jobs/__pycache__").mkdir(parents=True)
+    (tmp_path / "home/jobs/__pycache__/x.pyc").write_bytes(b"x")
+    (tmp_path / "home/jobs/rates.py").write_text("RATE = 2\n")
+    (tmp_path / "home/jobs/rates.csv").write_text("a,b\n")
+    return conf
+
+
+@pytest.fixture
+def deploy(project, tmp_path, capsys):
+    """Deploys: (exit code, stdout, stderr, the folder)."""
+
+    def run(kind, *args):
+        out = tmp_path / "out"
+        code = main(["deploy", kind, "--project", str(project), "--out", str(out), *args])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err, out
+
+    return run
+
+
+def bundle(out):
+    return yaml.safe_load((out / "databricks.yml").read_text())
+
+
+def test_a_bundle_has_a_target_for_each_profile_and_a_wheel_task(deploy):
+    code, told, err, out = deploy("databricks", "--cron", "30 6 * * MON-FRI", "--select", "revenue", "--group", "data")
+    assert (code, err) == (0, "")
+    assert "databricks bundle validate -t dev" in told
+    job = bundle(out)["resources"]["jobs"]["shop"]
+    assert job["schedule"] == {
+        "quartz_cron_expression": "0 30 6 ? * MON,TUE,WED,THU,FRI",
+        "timezone_id": "Europe/Berlin",
+        "pause_status": "UNPAUSED",
+    }
+    (wheel,) = (out / "dist").iterdir()
+    assert job["environments"][0]["spec"]["dependencies"] == [f"./dist/{wheel.name}"]
+    (task,) = job["tasks"]
+    assert task["python_wheel_task"] == {
+        "package_name": "shop_sparkassets",
+        "entry_point": "sparkassets-shop",
+        "parameters": ["run", "--select", "revenue", "--profile", "${bundle.target}"],
+    }
+    targets = bundle(out)["targets"]
+    assert list(targets) == ["dev", "prod"]
+    assert (targets["dev"]["mode"], targets["dev"]["default"], targets["prod"]["mode"]) == (
+        "development",
+        True,
+        "production",
+    )
+    assert "default" not in targets["prod"]
+    assert {"level": "CAN_RUN", "group_name": "data"} in targets["prod"]["permissions"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--loop", "60s"),
+        ("--cluster", "17.3.x-scala2.13", "i3.xlarge"),
+        ("--group", "a b"),
+        ("--set", "FROM=s3://x/y"),
+    ],
+)
+def test_bundles_are_what_the_published_schema_allows(deploy, options):
+    assert deploy("databricks", *options)[0] == 0
+    written = bundle(deploy("databricks", *options)[3])
+    job = written["resources"]["jobs"]["shop"]
+    assert ("continuous" in job) != ("schedule" in job)
+    assert ("job_clusters" in job) != ("environments" in job)
+    if path := os.environ.get("DATABRICKS_BUNDLE_SCHEMA"):
+        text = (
+            Path(path).read_text().replace(r"[\\p{L}\\p{N}]", r"\\w").replace(r"\\p{L}", "[a-zA-Z]")
+        )  # as Python has it
+        schema = json.loads(text)
+        assert not list(Draft202012Validator(schema).iter_errors(written))
+        written["resources"]["jobs"]["shop"]["tasks"][0]["python_wheel_task"]["entrypoint"] = "x"
+        assert list(Draft202012Validator(schema).iter_errors(written))
+
+
+def test_the_wheel_holds_the_project_and_what_is_beside_it(deploy):
+    out = deploy("databricks")[3]
+    (wheel,) = (out / "dist").iterdir()
+    names = zipfile.ZipFile(wheel).namelist()
+    inside = {name.removeprefix("shop_sparkassets/files/") for name in names if "/files/" in name}
+    assert inside == {"conf/project.yml", "conf/assets/shop.yml", "jobs/rates.py", "jobs/rates.csv"}
+
+
+def test_the_wheel_has_a_new_version_whenever_the_project_changed_and_only_then(deploy, project):
+    out = deploy("databricks")[3]
+    first = {path.name for path in (out / "dist").iterdir()}
+    assert "unchanged" in deploy("databricks")[1]
+    assert {path.name for path in (out / "dist").iterdir()} == first
+    (project.parent / "jobs/rates.py").write_text("RATE = 3\n")
+    code, told, _, _ = deploy("databricks")
+    assert code == 0
+    assert f"removed {out}/dist/{first.copy().pop()}" in told
+    assert {path.name for path in (out / "dist").iterdir()}.isdisjoint(first)
+
+
+def test_what_would_be_lost_with_the_job_is_refused(deploy, project):
+    (project / "project.yml").write_text(PROFILES.replace("/Volumes/dev/ops/shop/state", "./state"))
+    code, _, err, out = deploy("databricks")
+    assert code == 2
+    assert "the state under profile 'dev' is in the project's folder (state), which runs elsewhere" in err
+    assert not out.exists()
+    (project / "project.yml").write_text(PROFILES.replace('"s3://lake/in"', "in"))
+    assert "asset 'orders' under profile 'prod' is in the project's folder" in deploy("databricks")[2]
+
+
+def test_a_bundle_takes_nothing_from_the_environment(deploy, project, monkeypatch):
+    monkeypatch.setenv("LAKE", "s3://secret-lake")
+    (project / "assets/shop.yml").write_text(ASSETS.replace("${FROM}", "${LAKE}"))
+    code, _, err, _ = deploy("databricks")
+    assert code == 2
+    assert "profile 'prod' takes LAKE from the environment, which a task has not" in err
+    assert "secret-lake" not in err
+    code, _, _, out = deploy("databricks", "--set", "LAKE=s3://a")
+    assert code == 0
+    task = bundle(out)["resources"]["jobs"]["shop"]["tasks"][0]
+    assert task["python_wheel_task"]["parameters"][1:3] == ["--set", "LAKE=s3://a"]
+    monkeypatch.delenv("LAKE")
+    assert deploy("databricks", "--set", "LAKE=s3://a", "--force")[0] == 0
+
+
+def test_a_bundle_needs_profiles(deploy, project):
+    (project / "project.yml").write_text("project: shop\nassets: [assets/]\n")
+    assert "the project has no `profiles`" in deploy("databricks", "--set", "FROM=s3://x")[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--cron", "x"), "expected five"),
+        (("--cron", "0 0 1 * MON"), "which Quartz cannot say"),
+        (("--timezone", "Mars/North"), "Mars/North"),
+        (("--loop", "soon"), "soon"),
+        (("--select", "revenu"), "did you mean 'revenue'?"),
+        (("--set", "FORM=x"), "nothing in the project names ${FORM}"),
+        (("--profile", "x"), "no profile 'x'"),
+    ],
+)
+def test_arguments_are_checked_before_anything_is_written(deploy, options, told):
+    code, _, err, out = deploy("databricks", *options)
+    assert code == 2
+    assert told in err
+    assert not out.exists()
+
+
+def test_no_credential_is_written(deploy):
+    code, _, err, out = deploy("cron", "--set", "FROM=s3://user:hunter22@host/x")
+    assert code == 2
+    assert "hunter22" not in err
+    assert not out.exists()
+
+
+def test_a_dag_is_python_of_one_task(deploy):
+    code, told, _, out = deploy("airflow", "--profile", "prod")
+    assert code == 0
+    assert "cp " in told
+    text = (out / "shop.py").read_text()
+    tree = ast.parse(text)
+    compile(tree, "shop.py", "exec")
+    calls = {
+        each.func.id: each for each in ast.walk(tree) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
+    }
+    given = {each.arg: ast.literal_eval(each.value) for each in calls["BashOperator"].keywords}
+    words = shlex.split(given["bash_command"])
+    assert words[1:4] == ["-m", "sparkassets", "run"]
+    assert words[-2:] == ["--profile", "prod"]
+    dag = {each.arg: each.value for each in calls["DAG"].keywords}
+    assert croniter.is_valid(ast.literal_eval(dag["schedule"]))
+
+
+@pytest.mark.parametrize("kind", ["airflow", "cron"])
+def test_what_ends_cannot_loop(deploy, kind):
+    code, _, err, _ = deploy(kind, "--loop", "60s")
+    assert code == 2
+    assert "--loop: " in err
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "api"), [((), "cronjob.yaml", "batch"), (("--loop", "60s"), "deployment.yaml", "apps")]
+)
+def test_kubernetes_starts_the_image_of_the_dockerfile(deploy, options, name, api):
+    code, told, _, out = deploy("kubernetes", *options)
+    assert code == 0, told
+    written = yaml.safe_load((out / name).read_text())
+    spec = written["spec"] if api == "apps" else written["spec"]["jobTemplate"]["spec"]
+    (container,) = spec["template"]["spec"]["containers"]
+    assert container["image"] in told
+    assert container["args"] == ["run", *options, "--profile", "dev"]
+    (wheel,) = (out / "dist").iterdir()
+    docker = (out / "Dockerfile").read_text()
+    assert wheel.name in docker
+    assert 'ENTRYPOINT ["sparkassets-shop"]' in docker
+    if api == "batch":
+        assert written["spec"]["timeZone"] == "Europe/Berlin"
+        assert croniter.is_valid(written["spec"]["schedule"])
+    if path := os.environ.get("KUBERNETES_OPENAPI"):
+        document = _strict(json.loads(Path(path).read_text()))
+        schema = {
+            "$ref": f"#/definitions/io.k8s.api.{api}.v1.{written['kind']}",
+            "definitions": document["definitions"],
+        }
+        assert not list(Draft202012Validator(schema).iter_errors(written))
+        written["spec"]["timezone"] = "UTC"
+        assert list(Draft202012Validator(schema).iter_errors(written))
+
+
+def _strict(schema):
+    """A schema of the API in which unknown keys are errors."""
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _strict(value) for key, value in schema.items()}
+    if isinstance(found.get("properties"), dict) and "type" in found:
+        found.setdefault("additionalProperties", False)
+    return found
+
+
+def test_a_loop_in_kubernetes_leaves_no_cronjob_behind(deploy):
+    out = deploy("kubernetes")[3]
+    assert "removed" in deploy("kubernetes", "--loop", "60s")[1]
+    assert not (out / "cronjob.yaml").exists()
+
+
+def test_the_line_of_cron_starts_a_script(deploy, tmp_path):
+    code, told, _, out = deploy("cron", "--cron", "*/5 * * * *")
+    assert code == 0
+    line = (out / "crontab").read_text().splitlines()[-1]
+    assert croniter.is_valid(" ".join(line.split()[:5]))
+    assert line.split()[5] == str(out / "shop.sh")
+    assert (out / "shop.sh").stat().st_mode & stat.S_IXUSR
+    assert "crontab -" in told
+    assert subprocess.run(["sh", "-n", out / "shop.sh"], check=False).returncode == 0
+
+
+def test_a_script_says_which_variable_it_lacks(deploy, project, monkeypatch):
+    monkeypatch.setenv("LAKE", "s3://hidden")
+    (project / "assets/shop.yml").write_text(ASSETS.replace("${FROM}", "${LAKE}"))
+    out = deploy("cron")[3]
+    assert "hidden" not in (out / "shop.sh").read_text()
+    ended = subprocess.run(
+        [out / "shop.sh"], check=False, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert ended.returncode != 0
+    assert "LAKE: the project needs it" in ended.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--loop", "60s")])
+def test_units_are_what_systemd_reads(deploy, options):
+    code, _, _, out = deploy("systemd", *options)
+    assert code == 0
+    units = sorted(path.name for path in out.glob("sparkassets-*"))
+    assert units == (
+        ["sparkassets-shop.service"] if options else ["sparkassets-shop.service", "sparkassets-shop.timer"]
+    )
+    if shutil.which("systemd-analyze"):
+        command = ["systemd-analyze", "verify", "--user", "--man=no", *(out / each for each in units)]
+        ended = subprocess.run(
+            command, check=False, capture_output=True, text=True, env={**os.environ, "XDG_RUNTIME_DIR": str(out)}
+        )
+        about = [line for line in ended.stderr.splitlines() if "sparkassets-" in line]
+        assert about == []
+
+
+def test_a_file_that_was_changed_by_hand_is_not_written_over(deploy):
+    out = deploy("airflow")[3]
+    (out / "shop.py").write_text("# mine\n")
+    code, _, err, _ = deploy("airflow")
+    assert code == 2
+    assert "shop.py" in err
+    assert "was changed by hand; nothing was written" in err
+    assert (out / "shop.py").read_text() == "# mine\n"
+    assert deploy("airflow", "--force")[0] == 0
+    assert "# mine" not in (out / "shop.py").read_text()
+
+
+def test_json_tells_what_was_written_and_what_comes_next(deploy):
+    _, told, _, out = deploy("airflow", "--json")
+    document = json.loads(told)
+    assert document["folder"] == str(out)
+    assert document["written"] == ["shop.py"]
+    assert len(document["next"]) == 1
+
+
+def test_a_wheel_of_sparkassets_goes_with_it(deploy, tmp_path):
+    library = tmp_path / "sparkassets-9-py3-none-any.whl"
+    library.write_bytes(b"x")
+    out = deploy("databricks", "--library", str(library))[3]
+    spec = bundle(out)["resources"]["jobs"]["shop"]["environments"][0]["spec"]
+    assert spec["dependencies"][0] == f"./dist/{library.name}"
+    own = next(path for path in (out / "dist").iterdir() if path.name.startswith("shop"))
+    archive = zipfile.ZipFile(BytesIO(own.read_bytes()))
+    metadata = archive.read(next(each for each in archive.namelist() if each.endswith("METADATA"))).decode()
+    assert re.search(r"^Requires-Dist: sparkassets$", metadata, flags=re.MULTILINE)
