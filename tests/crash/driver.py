@@ -40,10 +40,11 @@ class Orders:
         select: What may run; None means all.
         waits: Seconds for which it looks again while other drivers hold claims.
         hurry: Whether the journal is cared for at every start.
+        spark: Whether its runs are Spark's.
     """
 
     home: Path
-    project: Callable[[], PlainProject]
+    project: Callable[[], Project]
     hit: int | None = None
     point: str = ""
     act: Act = "kill"
@@ -54,6 +55,7 @@ class Orders:
     select: tuple[str, ...] | None = None
     waits: float = 0.0
     hurry: bool = True
+    spark: bool = False
 
 
 class ShiftedClock(SystemClock):
@@ -74,13 +76,14 @@ class PlainProject(Project):
         super().__init__(spec, **given)
         self._adapters = replace(self._adapters, computing=lambda _: (engine(), PlainOutlets()))
 
-    def seen_from(self, host: str, *, ahead: int) -> None:
-        """The same on another host."""
-        clock = ShiftedClock(ahead)
-        made: Callable[[], Leases] = partial(
-            Leases, host=host or host_identity(), process=this_process(), alive=any_alive, clock=clock
-        )
-        self._adapters = replace(self._adapters, clock=clock, leases=made)
+
+def seen_from(project: Project, host: str, *, ahead: int) -> None:
+    """The same project on another host."""
+    clock = ShiftedClock(ahead)
+    made: Callable[[], Leases] = partial(
+        Leases, host=host or host_identity(), process=this_process(), alive=any_alive, clock=clock
+    )
+    project._adapters = replace(project._adapters, clock=clock, leases=made)
 
 
 def drive(orders: Orders) -> None:
@@ -90,11 +93,13 @@ def drive(orders: Orders) -> None:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
     points.points_of(PlainTarget)
+    if orders.spark:
+        points.of_spark()
     points.arm(Trigger(orders.hit, orders.point, orders.act, orders.log))
     if orders.hurry:
         points.hurry()
     project = orders.project()
-    project.seen_from(orders.host, ahead=orders.ahead)
+    seen_from(project, orders.host, ahead=orders.ahead)
     deadline = time.monotonic() + orders.waits
     while True:
         summary = project.run(select=orders.select, check=False)

@@ -146,6 +146,16 @@ def points_of(target: type[Any]) -> None:
     _of_table(target, "write", done="commit:told")
 
 
+def of_spark() -> None:
+    """Makes the steps of Spark's engine and targets points; a merge is Spark's to commit."""
+    from sparkassets.spark import SparkEngine
+    from sparkassets.spark.upserts import merging
+
+    around(SparkEngine, "compute", ready="read:ready", done="read:done")
+    around(merging, "merge", ready="commit:ready", done="commit:in")
+    points_of(at_path.PathTarget)
+
+
 def _of_table(target: type[Any], name: str, *, done: str, ready: str = "") -> None:
     original = getattr(target, name)
 

@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from sparkassets import Project
 from tests.crash.driver import Orders, PlainProject
 
 KILLED = f"killed {int(signal.SIGKILL)}"
@@ -129,4 +130,5 @@ class Started:
 
 def start(folder: Path, *, by: Server | None = None, **orders: Any) -> Started:
     """A driver of the project in that folder."""
-    return Started(Orders(folder.parent, partial(PlainProject.load, folder), **orders), by=by)
+    project = Project if orders.get("spark") else PlainProject
+    return Started(Orders(folder.parent, partial(project.load, folder), **orders), by=by)
