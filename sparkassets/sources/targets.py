@@ -79,8 +79,24 @@ class DeltaTargets:
             return None
         try:
             return _Look(asset, asset.storage.path, known, DeltaLog(asset.storage.path)).found()
+        except SourceError as error:
+            raise _torn(asset.storage.path) or error from error
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
+
+
+def _torn(path: str) -> SourceError | None:
+    """What a power failure did to a table on a disk; None where its log ends with what is whole."""
+    from sparkassets.delta.durable import torn
+
+    local = local_path(path)
+    broken = [] if local is None else torn(Path(local))
+    if not broken:
+        return None
+    return SourceError(
+        f"{broken[0]} is not whole, as a power failure leaves it: move that file away, and what the table has lost "
+        "is computed anew"
+    )
 
 
 @frozen

@@ -46,7 +46,13 @@ class DeltaStore:
         return self._journal.open()
 
     def create(self, *, project: str) -> None:
-        """Creates both tables; of two processes that do so at once one creates them, and both go on."""
+        """Creates both tables; of two processes that do so at once one creates them, and both go on.
+
+        What a power failure left torn at the end of their logs is put aside: nobody had acted upon it.
+        """
+        if not self._journal.is_open:
+            self._journal.mend()
+            self._watermarks.mend()
         if not self.exists():
             self._journal.create({refusals.PROJECT_PROPERTY: project})
         refusals.check_project(self._location.uri, self._journal.properties, project=project)

@@ -10,11 +10,13 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltalake._internal import DeltaFileSystemHandler
 from deltalake.transaction import AddAction, RemoveAction
 
+from sparkassets.delta.durable import settle
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class FileAccess:
     """Files below one table, local or in an object store; paths are relative to the table."""
 
     def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        self._folder = None if "://" in uri else Path(uri)
         self._handler = DeltaFileSystemHandler(uri, dict(options))
 
     def write(self, data: pa.Table, *, name: str, data_change: bool = True) -> AddAction:
@@ -75,6 +78,8 @@ class FileAccess:
         stream = self._handler.open_output_stream(path)
         stream.write(content)
         stream.close()  # type: ignore[attr-defined]  # it is there, but not in the library's stubs
+        if self._folder is not None:
+            settle(self._folder, [path])
         return AddAction(
             path=path,
             size=len(content),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.delta import durable
 from sparkassets.errors import StateError
 from sparkassets.state import refusals
 from sparkassets.state.columns import Columns, delta_schema
@@ -31,6 +33,9 @@ a commit took 28 ms instead of 3 after 400 of them."""
 
 LOG_KEPT = 200
 """Versions whose log entries are kept behind the newest: more than any reader or writer falls behind in one step."""
+
+_UNSETTLED = 4
+"""Versions before the first commit of a process that it settles too: their writers may be about to."""
 
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
@@ -65,6 +70,8 @@ class NumberedTable:
         self._loaded = 0
         self._facts: dict[str, int] = {}
         self._facts_of = -1
+        self._settled: int | None = None
+        self._folder = None if "://" in uri else Path(uri)
 
     # ------------------------------------------------------------------ looking
 
@@ -170,6 +177,16 @@ class NumberedTable:
         """The table's files."""
         return FileAccess(self.uri, self._options)
 
+    def mend(self) -> None:
+        """Puts aside what a power failure left torn at the end of the log.
+
+        Raises:
+            StateError: The folder cannot be written.
+        """
+        if self._folder is not None:
+            with refusals.writing(self.uri):
+                durable.put_aside_torn(self._folder)
+
     def create(self, properties: Mapping[str, str]) -> None:
         """Creates the table, empty, or opens the one that another process has just created.
 
@@ -197,6 +214,7 @@ class NumberedTable:
                 raise refusals.unwritable(self.uri, error) from error
         else:
             self.open()
+            self._settle(0)
 
     def commit(
         self,
@@ -234,11 +252,25 @@ class NumberedTable:
                 if failure is None:
                     return True  # the commit stands; the next call meets whatever is wrong
                 raise
-            if failure is None and self.version <= before + 1:
-                return True  # also when the refresh does not see it yet, or the folder was moved away since
             if failure is not None and self.version == before:
                 raise refusals.unwritable(self.uri, failure) from failure
-            return self._is_in(before + 1, adds, returned=failure is None)
+            # also when the refresh does not see it yet, or the folder was moved away since
+            stands = failure is None and self.version <= before + 1
+            if not (stands or self._is_in(before + 1, adds, returned=failure is None)):
+                return False
+            self._settle(before + 1)
+            return True
+
+    def _settle(self, version: int) -> None:
+        """Returns when that version and those before it are on the disk: only then may somebody act upon it."""
+        if self._folder is None:
+            return
+        first = version - _UNSETTLED if self._settled is None else self._settled + 1
+        try:
+            durable.settle(self._folder, map(durable.entry, range(max(0, first), version + 1)))
+        except OSError as error:
+            raise refusals.unsettled(self.uri, error) from error
+        self._settled = version
 
     def checkpoint(self) -> None:
         """Writes a checkpoint of the loaded version and opens the table upon it.
@@ -248,6 +280,8 @@ class NumberedTable:
         """
         with self.lock, refusals.writing(self.uri):
             self._opened.create_checkpoint()
+            if self._folder is not None:
+                durable.settle(self._folder, [f"{durable.LOG}/{self.version:020d}.checkpoint.parquet"])
             self.open()
 
     def unreferenced(self) -> list[str]:
@@ -280,6 +314,8 @@ class NumberedTable:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError, ValueError) as error:
+            if self._folder is not None and durable.torn(self._folder):
+                raise refusals.torn(self.uri, durable.torn(self._folder)[0].name) from error
             raise refusals.unreadable(self.uri, error, repair=self._repair) from error
         refusals.check_format(self.uri, table.metadata().configuration)
         refusals.check_columns(self.uri, (field.name for field in table.schema().fields), self.columns)
@@ -306,6 +342,8 @@ class NumberedTable:
             return self.files.read(f"_delta_log/{version:020d}.json")
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise refusals.unreadable(self.uri, error, repair=self._repair) from error
 
     def _check_entries(self, table: DeltaTable) -> None:
         """Refuses a log whose newest entries are empty files, which a lost power supply leaves; Delta reads past them.
@@ -313,6 +351,6 @@ class NumberedTable:
         Every commit of ours moves the version and the number by one, so only where they differ a look is needed.
         """
         behind = table.version() - (table.transaction_version(self.app_id) or 0)
-        for version in range(max(0, table.version() - min(behind, RELOAD_EVERY) + 1), table.version() + 1):
+        for version in range(table.version(), max(-1, table.version() - min(behind, RELOAD_EVERY)), -1):
             if self._log_entry(version) == b"":
-                raise refusals.damaged(self.uri, f"the log entry {version:020d}.json is empty")
+                raise refusals.torn(self.uri, f"{version:020d}.json")

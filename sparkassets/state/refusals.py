@@ -25,6 +25,12 @@ _OUT_OF_REACH = (
     "dns",
 )
 """Parts of what object stores and file systems say when the table may well be whole."""
+_WRITABLE = "the state must be writable for whoever runs the project"
+_TO_WRITE = {
+    ("no space left", "file too large", "quota"): "make room, and start again",
+    ("timed out", "connect", "dns", "503", "500 "): "the store does not answer; start again when it does",
+}
+"""Parts of what is said when nothing can be written, and what to do then."""
 
 
 def unreachable(uri: str, error: BaseException) -> StateError:
@@ -47,6 +53,22 @@ def damaged(table: str, why: str, *, repair: str | None = None) -> StateError:
     )
 
 
+def torn(table: str, name: str) -> StateError:
+    """The newest entry of a log is not whole: power failed before anybody had acted upon it."""
+    return StateError(
+        f"the table {table} is damaged: its newest entry {name} is not whole, as a power failure leaves it",
+        hint=f"the next `sparkassets run` puts it aside and goes on; {_UNTOUCHED}",
+    )
+
+
+def unsettled(table: str, error: BaseException) -> StateError:
+    """The disk took a commit and did not keep it."""
+    return StateError(
+        f"the disk does not keep what is written to the table {table}: {reason(error)}",
+        hint="look after the disk, and start again: what was recorded is found",
+    )
+
+
 def unreadable(table: str, error: BaseException, *, repair: str | None = None) -> StateError:
     """A table cannot be read: it is newer, out of reach, or damaged, as the text of its error tells."""
     text = reason(error)
@@ -62,10 +84,9 @@ def unreadable(table: str, error: BaseException, *, repair: str | None = None) -
 
 def unwritable(table: str, error: BaseException) -> StateError:
     """A commit failed, and not because of another driver."""
-    return StateError(
-        f"cannot write to the table {table}: {reason(error)}",
-        hint=f"the state must be writable for whoever runs the project; {_UNTOUCHED}",
-    )
+    text = reason(error)
+    what = next((hint for signs, hint in _TO_WRITE.items() if any(sign in text.lower() for sign in signs)), _WRITABLE)
+    return StateError(f"cannot write to the table {table}: {text}", hint=f"{what}; {_UNTOUCHED}")
 
 
 def busy(table: str) -> StateError:

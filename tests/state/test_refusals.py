@@ -158,14 +158,11 @@ class TestDamage:
         ("harm", "why"),
         [
             (lambda state: entry(state, 25).unlink(), "gap"),
-            (lambda state: entry(state, 30).write_text("no json"), "Json error"),
-            (lambda state: os.truncate(entry(state, 30), 70), "Json error"),
-            (lambda state: os.truncate(entry(state, 30), 0), f"the log entry {30:020d}.json is empty"),
+            (lambda state: entry(state, 29).write_text("no json"), "Json error"),
             (lambda state: data_file(state, 29).unlink(), "No such file or directory"),
             (lambda state: os.truncate(data_file(state, 29), 100), "Requested range"),
             (lambda state: os.truncate(data_file(state, 29), 0), "error"),
             (lambda state: checkpoint(state).unlink(), "checkpoint"),
-            (lambda state: os.truncate(checkpoint(state), 100), "footer"),
             (lambda state: DeltaTable(str(state / "journal")).delete("seq = 29"), "entry 29 is missing"),
             (lambda state: DeltaTable(str(state / "journal")).delete("seq = 26"), "entry 26 is missing"),
             (insert_again, "entry 30 is there twice"),
@@ -210,7 +207,6 @@ class TestDamage:
         [
             lambda state: data_file(state, 1, "watermarks").unlink(),
             lambda state: os.truncate(data_file(state, 1, "watermarks"), 50),
-            lambda state: entry(state, 1, "watermarks").write_text("no json"),
             lambda state: entry(state, 0, "watermarks").unlink(),
         ],
     )
