@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-core test-spark fuzz crash model lint bench schema lock clean java always
+.PHONY: help demo test test-core test-spark deep crash model lint bench schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -22,7 +22,7 @@ stop_if = $(if $(strip $(1)),$(error $(strip $(1))))
 help:
 	@echo 'make demo     run the demo project on real flights'
 	@echo 'make test     tests without Spark, lint, tests with Spark'
-	@echo 'make fuzz     what is random in the tests without Spark, ten times as long and elsewhere'
+	@echo 'make deep     what is random, ten times as long and elsewhere; what takes long, and more variants'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'
@@ -42,10 +42,11 @@ test-core: .venv-core/.ready
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'
-	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash' $(CORE_TESTS:%=--ignore=%) tests
+	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' $(CORE_TESTS:%=--ignore=%) tests
 
-fuzz: .venv-core/.ready
-	@FUZZ_COUNT=2000 .venv-core/bin/python -m pytest $(TWO_PROCESSES) --timeout 7200 $(CORE_TESTS)
+deep: java .venv-core/.ready
+	@FUZZ_COUNT=2000 .venv-core/bin/python -m pytest $(TWO_PROCESSES) --timeout 7200 -m 'not crash' $(CORE_TESTS)
+	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m deep tests/spark tests/integration tests/e2e
 
 crash: java .venv/.ready
 	@.venv/bin/python -m pytest $(TWO_PROCESSES) tests/crash tests/e2e/test_crash*.py

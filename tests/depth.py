@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 USUAL = 200
@@ -27,3 +29,8 @@ def histories(usual: int) -> settings:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
+
+
+def deep(*values: object) -> Any:
+    """One more variant of a test with Spark: `make test` leaves it out, `make deep` looks at it."""
+    return pytest.param(*values, marks=pytest.mark.deep)

@@ -57,6 +57,7 @@ def test_spark_submit_hands_on_the_exit_code(submitted):
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_python_in_a_session_of_its_own_making(home):
     write(

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from sparkassets import Project
 from sparkassets.cli import main
+from tests.depth import deep
 from tests.e2e.projects import rows, sell, stamps, write
 
 pytestmark = pytest.mark.spark
@@ -100,7 +101,7 @@ def shuffle(home, seed, more):
     write(home, {"assets/report.yml": f"asset: report\n{more}sql: {levels} ORDER BY hash(id, {seed})\n"})
 
 
-@pytest.mark.parametrize("commit", ["", "commit: spark\n"])
+@pytest.mark.parametrize("commit", ["", deep("commit: spark\n")])
 def test_rows_in_another_order_are_the_same_where_that_is_asked(home, capsys, commit):
     shuffle(home, 0, "")
     told(capsys, "backfill", "report", "--force")

@@ -7,6 +7,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
+from tests.depth import deep
 from tests.e2e.projects import write
 
 pytestmark = pytest.mark.spark
@@ -75,7 +76,7 @@ def sell(folder: Path, rows: list[tuple[int, str, int]]) -> None:
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*(case for case in CASES if case != "a_worker"), deep("a_worker")])
 def test_the_plan_names_it_and_all_else_is_published(spark, tmp_path, case):
     folder = write(tmp_path, {**PROJECT, **CASES[case]})
     sell(folder, [(day, region, 1) for day in (1, 2, 3, 4) for region in ("de", "nl") if (day, region) != (3, "nl")])

@@ -10,11 +10,12 @@ from deltalake import DeltaTable
 
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
+from tests.depth import deep
 from tests.integration.orders import execute, marker, order, rows, save, sql, table, target
 
 pytestmark = pytest.mark.spark
 
-COMMITS = pytest.mark.parametrize("commit", ["auto", "spark"])
+COMMITS = pytest.mark.parametrize("commit", ["auto", deep("spark")])
 
 
 def described(engine, folder, **more):

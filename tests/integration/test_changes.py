@@ -14,6 +14,7 @@ from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError, SourceChangedError
+from tests.depth import deep
 from tests.e2e.projects import rows as stored
 from tests.e2e.projects import write
 from tests.integration.orders import computed, newest, order, sql, table
@@ -142,7 +143,7 @@ def told(engine, log, source, since):
     return [row[:-1] for row in computed(engine, order(log, source, pins={"orders": newest(source, low=low)}))]
 
 
-@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("vectors", [False, deep(True)])  # noqa: FBT003
 def test_rows_that_a_replaced_partition_has_as_before_are_no_changes(engine, spark, tmp_path, vectors):
     columns = "day INT, id INT, v DOUBLE, s STRUCT<a: ARRAY<STRING>>"
     orders = Orders(spark, tmp_path / "orders", columns=columns, more="PARTITIONED BY (day)")
@@ -243,7 +244,7 @@ def test_what_went_after_the_plan_fails_the_run_and_is_planned_anew(engine, spar
     )
 
 
-@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("mapped", [False, deep(True)])  # noqa: FBT003
 def test_files_that_came_are_read_with_their_partitions_and_later_columns(engine, spark, tmp_path, mapped):
     """From the files themselves, or by Delta where these have other names for the columns."""
     orders = Orders(

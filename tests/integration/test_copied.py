@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.row_counts import row_counts
+from tests.depth import examples
 from tests.integration.orders import execute, order, rows, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -59,7 +60,7 @@ DAYS = st.lists(st.none() | st.integers(0, 5), min_size=1, max_size=4)
     st.sampled_from([None, ["word"]]),
 )
 @example([[0, 1, None], [2, 4], [5]], ["2013-01-01", "2013-01-03", "2013-01-04"], None)
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(2), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_driver_leaves_the_rows_that_spark_leaves(spark, engine, files, keys, folders):
     with tempfile.TemporaryDirectory() as folder:
         by_driver, by_spark = replaced(spark, engine, Path(folder), files, ",".join(keys), folders=folders)

@@ -56,6 +56,7 @@ def test_late_changes_are_put_where_they_belong_and_deletions_end_a_row(engine, 
     assert prices.rows() == [(1, 10, 1, None, True), (2, 7, 4, 6, False)]
 
 
+@pytest.mark.deep
 def test_a_column_of_the_result_may_tell_the_time(engine, spark, tmp_path):
     query = "SELECT id, price, at AS since, op AS _op FROM {{ inlets.feed }}"
     prices = Prices(engine, spark, tmp_path, query, delete_when="_op = 'd'")
@@ -73,6 +74,7 @@ def test_a_list_of_columns_tells_which_change_of_an_instant_counts(engine, spark
     assert prices.rows() == [(1, 5, 2, None, True), (1, 12, 1, 2, False)]
 
 
+@pytest.mark.deep
 def test_a_change_wins_over_a_deletion_of_its_instant_however_they_are_cut_into_runs(engine, spark, tmp_path):
     query = "SELECT id, price, at AS since, price AS n, op AS _op FROM {{ inlets.feed }}"
     changes = (1, 10, 1, "u"), (1, 11, 1, "d")

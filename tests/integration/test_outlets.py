@@ -12,6 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
+from tests.depth import deep
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 pytestmark = pytest.mark.spark
@@ -73,7 +74,7 @@ def test_train_and_test_are_of_one_run(spark, tmp_path):
     assert runs(folder, "lake/train")[0] == runs(folder, "lake/test")[0] == again.run
 
 
-@pytest.mark.parametrize("commit", ["auto", "spark"])
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
 def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit):
     code = """
         import random
@@ -133,7 +134,7 @@ def test_what_is_wrong_with_one_outlet_is_written_to_none(spark, tmp_path, retur
     assert [event["asset"] for event in project.events()] == ["examples"]
 
 
-@pytest.mark.parametrize("commit", ["auto", "spark"])
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
 def test_outlets_of_sql_by_day_and_a_table_that_vanishes(spark, tmp_path, commit):
     lake(tmp_path, days=3)
     source = "asset: examples\nsource: delta\npath: lake/examples\npartition: {by: day, column: day}\n"

@@ -27,6 +27,7 @@ from sparkassets.core.partitions.segments import decoded
 from sparkassets.delta.live import flat_adds, live_files
 from sparkassets.errors import RunError
 from sparkassets.spark.predicates import belonging
+from tests.depth import deep
 from tests.integration.orders import execute, newest, order, rows, save, segmented, sql, table
 
 pytestmark = pytest.mark.spark
@@ -145,7 +146,7 @@ def pinned(daily, asset, keys):
     return replace(run, pins={daily.name: newest(daily, parts=inlet.up(run.blocks))})
 
 
-@pytest.mark.parametrize("commit", ["auto", "spark"])
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
 def test_a_fused_run_replaces_exactly_its_blocks(engine, spark, daily, tmp_path, commit):
     asset = hourly(tmp_path, commit=commit)
     execute(engine, pinned(daily, asset, [f"{HOURS},*"]))
@@ -294,7 +295,7 @@ def test_spark_reads_of_an_inlet_what_the_blocks_need(engine, spark, tmp_path, l
     assert ("GreaterThanOrEqual(day,2025-03-01)" in pushed) == ("day" not in layout)
 
 
-@pytest.mark.parametrize("commit", ["auto", "spark"])
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
 def test_files_of_other_blocks_stay(engine, tmp_path, commit):
     query = "SELECT day, warehouse, '{{ run_id }}' AS run FROM {{ partitions }}"
     asset = segmented(table("spend", tmp_path, by="day", commit=commit, **sql(query)), warehouse=["eng", "mkt"])

@@ -68,6 +68,7 @@ def cache(spark, tmp_path):
     return folder
 
 
+@pytest.mark.deep
 def test_the_second_start_uses_the_archive_of_the_first_and_both_are_quiet(cache, tmp_path):
     first = run(OWN, tmp_path / "first", SPARKASSETS_CACHE=str(cache))
     assert first.returncode == 0, first.stderr

@@ -6,6 +6,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING
+from tests.depth import deep
 from tests.integration.orders import execute, order, rows, save, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -28,7 +29,7 @@ def unchanged(engine, asset, **more):
     return first.unchanged
 
 
-@pytest.fixture(params=["auto", "spark"])
+@pytest.fixture(params=["auto", deep("spark")])
 def commit(request):
     return request.param
 

@@ -14,7 +14,7 @@ from tests.integration.test_target_contract import PathBlocks, PathTable
 pytestmark = pytest.mark.spark
 
 
-class TestByKeys(TargetContract, BlocksContract):
+class TestByKeys(TargetContract):
     @pytest.fixture
     def table(self, engine, spark, tmp_path):
         made = PathTable(engine, spark, tmp_path, commit="auto")
@@ -22,6 +22,9 @@ class TestByKeys(TargetContract, BlocksContract):
         made.asset = replace(made.asset, write=write, **sql("SELECT '{{ run_id }}' AS run, 1 AS n"))
         return made
 
+
+@pytest.mark.deep
+class TestBlocksByKeys(BlocksContract):
     @pytest.fixture
     def by_blocks(self, engine, spark, tmp_path):
         made = PathBlocks(engine, spark, tmp_path, commit="auto")

@@ -84,7 +84,7 @@ def test_an_upsert_of_its_changes_is_the_source(spark, tmp_path, seed):
                 part.option("replaceWhere", some).save(str(home))
 
     project = Project.load(folder, env={})
-    for tick in range(4):
+    for tick in range(examples(2)):
         for step in range(rng.randint(1, 4)):
             change(10 * tick + step)
         project.run(spark)

@@ -34,7 +34,7 @@ from sparkassets.core.writes import Append, Publish, Upsert
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark import SparkEngine
-from tests.depth import examples
+from tests.depth import deep, examples
 from tests.integration import orders
 from tests.integration.orders import marker, sql, table, target
 
@@ -180,7 +180,7 @@ LINES = st.lists(
     ),
     max_size=12,
 )
-COMMITS = ["auto", "spark", "timestamps", "upsert"]
+COMMITS = ["auto", deep("spark"), deep("timestamps"), "upsert"]
 
 
 def asset_of(folder: Any, kind: str, name: str) -> AssetSpec:
@@ -259,7 +259,7 @@ GOOD: list[Line] = [(day, region, 1, "a", place) for place, (day, region) in enu
 POISONED: list[Line] = [*GOOD[:2], ("2025-01-02", "nl", None, "a", 9), *GOOD[2:]]
 
 
-@pytest.mark.parametrize("commit", ["auto", "spark"])
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
 @pytest.mark.parametrize("write", [None, Append(), Publish(10), Upsert(("place",))], ids=str)
 def test_a_table_without_partitions_is_withheld_whole(spark, engine, tmp_path, commit, write):
     made = table("t", tmp_path, commit=commit, rules=(NOT_NULL,), **({"write": write} if write else {}))
@@ -276,7 +276,7 @@ def test_a_table_without_partitions_is_withheld_whole(spark, engine, tmp_path, c
     assert not staged
 
 
-@pytest.mark.parametrize("commit", ["auto", "spark"])
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
 def test_the_first_run_of_a_table_may_be_withheld_and_binds_nobody_to_its_columns(spark, engine, tmp_path, commit):
     made = table("t", tmp_path, by="day", commit=commit, rules=(NOT_NULL,))
     bad = f"SELECT *, 1 AS surplus FROM ({values(POISONED)}) WHERE day = '2025-01-02'"  # noqa: S608  of a test
