@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from sparkassets.core.branches.difference import Columns, Rows, Side
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.entries import ClaimEntry, Numbered, Viewed
 from sparkassets.core.journal.found import Found
@@ -581,6 +582,25 @@ class Target(Protocol):
         Only of claims with these ``tokens``, and not what claims that are not settled may be writing, by their tokens.
         What cannot be removed stays, and is removed with the next ones.
         """
+
+
+class Comparing(Protocol):
+    """Compares versions of assets' tables, row by row."""
+
+    def compare(
+        self, asset: AssetSpec, before: Side, after: Side, *, keys: Sequence[str], samples: int
+    ) -> tuple[Columns, Rows]:
+        """How columns and rows differ from ``before`` to ``after``, with at most so many ``samples`` of rows that do.
+
+        Rows of the same ``keys`` are the same row; without any, or where they are not unique, rows are compared as
+        they are.
+
+        Raises:
+            RunError: One of the tables is gone, or cannot be read.
+        """
+
+    def close(self) -> None:
+        """Lets go of what was started for it."""
 
 
 class Volumes(Protocol):

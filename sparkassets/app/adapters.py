@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import AssetSpec, ProjectSpec
     from sparkassets.ports import (
         Clock,
+        Comparing,
         Engine,
         Feeds,
         Ids,
@@ -47,6 +48,7 @@ class Adapters:
         sinks: Are told what is committed to the journal.
         watchers: Makes those that watch an invocation.
         beside: Makes the same for the project as it is in a branch.
+        comparing: Makes what compares tables.
         folders: Names the folders in a folder; none of one that is not there.
         remove: Removes a folder of a folder, with all that is in it; one that is not there is none.
         lend: Is given the session of a run before anything is asked of the state.
@@ -70,6 +72,7 @@ class Adapters:
     sinks: Sequence[Sink] = ()
     watchers: Watchers = tuple
     beside: Callable[[ProjectSpec], Adapters] | None = None
+    comparing: Callable[[SparkSession | None], Comparing] | None = None
     folders: Callable[[str, str], Sequence[str]] = lambda _place, _name: ()
     remove: Callable[[str, str], None] = lambda _place, _name: None
     lend: Callable[[SparkSession], None] = lambda _: None

@@ -201,11 +201,20 @@ class Branch:
                     self._successes.setdefault(each.entry.asset, []).append((each.seq, each.entry))
             self._known = self.own.assume(state, changed_specs(fork.project, state))
             self._read = state
+            self._reshaped = frozenset(name for name in fork.own if self._is_reshaped(name))
         news = [entry for name in fork.reused if (entry := self._news(name, context.state)) is not None]
         state = self.own.assume(self._known, news)
         beside = PlanningContext(fork.project, state, context.now, unix(self._clock.now()))
-        own, read = tuple(fork.own), self._read
-        return Offer(fork.name, beside, own, read.journal_id, read.seq, self._successes, tuple(fork.fresh))
+        own, fresh, read = tuple(fork.own), tuple(fork.fresh), self._read
+        more = (self._successes, fresh, self._reshaped)
+        return Offer(fork.name, beside, own, read.journal_id, read.seq, *more)
+
+    def _is_reshaped(self, name: str) -> bool:
+        """Whether the tables of an asset have other columns in the branch than in the base."""
+        assets = (self.base.project.assets[name], self.fork.project.assets[name])
+        stored = (self.adapters.stored(each) if each.storage is not None else None for each in assets)
+        before, after = (frozenset(map(str.lower, each or ())) for each in stored)
+        return bool(before and after) and before != after
 
     def _news(self, name: str, base: State) -> Entry | None:
         """What the base has recorded of an asset and the branch has not seen."""

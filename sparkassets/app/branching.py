@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.driving import Driving
 from sparkassets.app.history import History
-from sparkassets.errors import InputError
+from sparkassets.errors import InputError, StateError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.app.branches import Branch
+    from sparkassets.core.branches.difference import Difference
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.state import State
     from sparkassets.core.planner.plan import Plan
@@ -69,6 +71,28 @@ class Branching(Driving):
         work = Promoting(self._of_branch(branch, select), branch.offer)
         return self._drive([work], spark, at=None, progress=progress, check=check, over_budget=True)
 
+    def diff(
+        self,
+        name: str,
+        spark: SparkSession | None = None,
+        *,
+        select: Collection[str] | None = None,
+        samples: int = 5,
+    ) -> list[Difference]:
+        """How what a branch has computed differs from what the base has: in columns, partitions and rows.
+
+        Raises:
+            InputError: There is no such branch.
+            RunError: A table cannot be read.
+        """
+        from sparkassets.app.differing import differences
+
+        branch = self._existing(name)
+        comparing = self._adapters.comparing
+        if comparing is None:
+            raise InputError("nothing here compares tables")
+        return differences(branch, self._of_branch(branch, select), partial(comparing, spark), samples=samples)
+
     def drop(self, name: str) -> Sequence[str]:
         """Removes a branch with all that it has computed; returns its assets. What was promoted stays.
 
@@ -78,9 +102,11 @@ class Branching(Driving):
         from sparkassets.core.branches.places import BRANCHES, WAREHOUSES
         from sparkassets.core.journal.entries import PauseEntry
 
+        if self._is_half_dropped(name):
+            self._adapters.remove(f"{self.spec.state.rstrip('/')}/{BRANCHES}", name)
+            return ()
         branch = self._existing(name)
-        branch_id = branch.own.state().journal_id
-        self._refuse_promotions(name, branch_id)
+        self._refuse_promotions(name, branch.own.state().journal_id)
         beside = Beside(branch, self)
 
         def decide(state: State) -> Sequence[Entry]:
@@ -91,8 +117,7 @@ class Branching(Driving):
                     run, driver = live[-1].entry.run, live[-1].driver
                     hint = "wait until it ends, or stop it; then drop the branch again"
                     raise InputError(f"branch {name!r} is in use: {run} runs, by {driver}", hint=hint)
-            running = (state.assets[each] for each in branch.fork.own if each in state.assets)
-            return [PauseEntry(known.name, paused=True) for known in running if not known.paused]
+            return [PauseEntry(known.name, paused=True) for known in state.assets.values() if not known.paused]
 
         beside.commit("drop", decide)
         self._adapters.remove(f"{self.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
@@ -104,6 +129,17 @@ class Branching(Driving):
         from sparkassets.core.branches.places import BRANCHES
 
         return [] if self.spec.state_by_spark else sorted(self._adapters.folders(self.spec.state, BRANCHES))
+
+    def _is_half_dropped(self, name: str) -> bool:
+        """Whether a `drop` was killed while it removed the journal, which comes last."""
+        from sparkassets.core.branches.places import WAREHOUSES, checked_name
+
+        if checked_name(name) not in self.branches() or name in self._adapters.folders(self.spec.warehouse, WAREHOUSES):
+            return False
+        try:
+            return not self._branch(name).adapters.store.exists()
+        except StateError:
+            return True
 
     def _refuse_promotions(self, name: str, branch_id: str) -> None:
         for known in self._state("drop").assets.values():

@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": "Show the whole decision for one asset.",
     "run": "Run what is due until nothing is.",
     "backfill": "Compute what is missing or stale in a stretch of time.",
+    "diff": "Show how what a branch has computed differs from what the base has.",
     "promote": "Make what a branch has computed the base's, without computing it again.",
     "drop": "Remove a branch with all that it has computed.",
     "impact": "Show what follows, all the way down, if partitions change or are bad.",

@@ -35,7 +35,11 @@ from sparkassets.wiring.sessions import OneSession
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+<<<<<<< HEAD
     from sparkassets.ports import Engine, Feeds, JournalStore, Outlets, Sink, Volumes
+=======
+    from sparkassets.ports import Comparing, Engine, Feeds, Outlets, Sink, Volumes
+>>>>>>> b63a238 (diff --branch compares what a branch has with its base: columns, and rows by partition and key)
     from sparkassets.runtime.progress import Explained
     from sparkassets.runtime.watching import Watcher
 
@@ -121,6 +125,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         stored=_stored,
         watchers=partial(_watchers, spec),
         beside=partial(adapters_of, env=env),
+        comparing=partial(_comparing, spec),
         folders=_folders,
         remove=_remove,
         sinks=(*sinks, *followers(spec, Known(os.environ if env is None else env, spec.given))),
@@ -143,6 +148,12 @@ def _computing(spec: ProjectSpec, session: OneSession, spark: SparkSession | Non
 
     engine = SparkEngine(spec, spark or (session() if spec.state_by_spark else None))
     return engine, SparkOutlets(engine)
+
+
+def _comparing(spec: ProjectSpec, spark: SparkSession | None) -> Comparing:
+    from sparkassets.spark.differing import SparkComparing
+
+    return SparkComparing(spec, spark)
 
 
 def _folders(place: str, name: str) -> Sequence[str]:

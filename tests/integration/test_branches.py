@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets import Project
+from sparkassets.core.branches.difference import RowCounts, Sample
 from sparkassets.errors import InputError
 
 pytestmark = pytest.mark.spark
@@ -107,3 +108,38 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     assert held(spark, tmp_path, "total") == [("2300",)]
     with pytest.raises(InputError, match="there is no branch 'x100'"):
         again.drop("x100")
+
+
+def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
+    Project.load(prod, env={}).run(spark)
+    columns = "columns: {day: date, shop: {type: string, pii: true}, amount: int, kind: string}\n"
+    (dev / "assets/clean.yml").write_text(
+        FILES["assets/clean.yml"] + columns + "validations: [{unique: [shop]}]\n",
+    )
+    (dev / "assets/clean.sql").write_text(
+        "SELECT day, shop, amount + IF(shop = 'nl', 5, 0) AS amount, 'x' AS kind FROM {{ inlets.orders }}\n"
+        "UNION ALL SELECT day, 'fr', 7, 'x' FROM {{ inlets.orders }} WHERE amount = 10\n"
+    )
+    project = Project.load(dev, env={})
+    project.branch("rows").run(spark)
+    clean, daily, total = project.diff("rows", spark)
+    assert clean.columns.added == {"kind": "string"}
+    labels = {project.asset("clean").partitioning.labels(block)[0]: counts for block, counts in clean.rows.blocks}
+    assert labels == {"2025-01-01": RowCounts(changed=1, same=1), "2025-01-02": RowCounts(added=1, same=1)}
+    assert clean.rows.keys == ("shop",)
+    assert clean.rows.samples[0] == Sample(
+        "changed",
+        {"shop": "***", "day": "2025-01-01", "amount": "2"},
+        {"shop": "***", "day": "2025-01-01", "amount": "7"},
+    )
+    assert daily.rows.keys == ()
+    assert daily.total == RowCounts(added=2, removed=2)
+    assert [(sample.change, sample.before, sample.after) for sample in total.rows.samples] == [
+        ("removed", {"total": "13"}, None),
+        ("added", None, {"total": "2500"}),
+    ]
+    assert [run.asset for run in project.promote("rows", spark).runs] == ["clean", "daily", "total"]
+    columns = spark.read.format("delta").load(str(tmp_path / "warehouse/clean")).columns
+    assert set(columns) == {"day", "shop", "amount", "kind"}
+    assert held(spark, tmp_path, "total") == [("2500",)]
+    assert not any(found.total.differ for found in project.diff("rows", spark))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 
 from sparkassets.core.branches.forking import base_uri
 from sparkassets.core.journal.entries import SuccessEntry
@@ -32,6 +32,7 @@ class Offer:
         journal_id, seq: Of its journal, as of which it is offered.
         successes: What was recorded there, by asset, ascending: the number and the entry of each success.
         fresh: Sources that base and branch look at, each for itself.
+        reshaped: What is written in the branch in other columns than in the base.
     """
 
     branch: str
@@ -41,6 +42,7 @@ class Offer:
     seq: int
     successes: Mapping[str, Sequence[tuple[int, SuccessEntry]]] = field(default_factory=dict)
     fresh: Sequence[str] = ()
+    reshaped: Collection[str] = ()
 
     def since(self, asset: str, seq: int) -> PartitionSet:
         """What the branch has computed of an asset after that number."""
@@ -76,9 +78,16 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: Offer) -> 
     ]
     if not blocks:
         return Plan(context.now, (), tuple(waiting))
-    if (before := in_the_way(context, asset, state, blocks)) is not None:
+    whole = any(name in offer.reshaped for name in asset.written) and asset.schema == "strict"
+    if whole:
+        blocks = current - blocked
+        if left := _there(asset, state) - blocks:
+            reason = "its columns are others than in the base, so all of it is promoted at once, when the rest can be"
+            return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, left)))
+    if (before := in_the_way(context, asset, state, blocks, whole=whole)) is not None:
         return before
-    run = PlannedRun.of(_request(context, asset, offer, blocks), asset=asset, state=state)
+    request = replace(_request(context, asset, offer, blocks), rebuilds=whole)
+    run = PlannedRun.of(request, asset=asset, state=state)
     return Plan(context.now, (run,), tuple(waiting))
 
 

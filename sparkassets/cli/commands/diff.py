@@ -1,0 +1,122 @@
+"""``sparkassets diff``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import json_option, open_project, project_option, select_option
+from sparkassets.cli.render import blocks_text
+from sparkassets.cli.selection import selected
+from sparkassets.cli.tables import Column, print_table
+from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.core.documents.difference import difference_document
+
+if TYPE_CHECKING:
+    from sparkassets.core.branches.difference import Difference, RowCounts, Sample
+    from sparkassets.core.spec.model import ProjectSpec
+
+COLUMNS = [
+    Column("asset"),
+    Column("partitions", free=True),
+    Column("added", right=True),
+    Column("removed", right=True),
+    Column("changed", right=True),
+    Column("same", right=True),
+]
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+
+
+@click.command("diff")
+@click.option("--branch", required=True, metavar="NAME", help="Which branch.")
+@project_option
+@select_option
+@click.option(
+    "--rows",
+    "samples",
+    type=click.IntRange(min=0, max=1000),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="How many rows that differ are shown of each asset.",
+)
+@json_option
+def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as_json: bool) -> int:
+    """Show how what a branch has computed differs from what the base has.
+
+    In columns, and by partition in rows: by their keys, where the asset upserts or a `unique` rule says which these
+    are, else row by row. Values of columns with `pii: true` are not shown.
+    """
+    project = open_project(folder)
+    found = project.diff(branch, select=selected(project.spec, select), samples=samples)
+    if as_json:
+        print_json([difference_document(each, project.spec) for each in found])
+        return 0
+    terminal = Terminal.of(sys.stdout)
+    rows = [row for each in found for row in _rows(each, project.spec)]
+    if rows:
+        print_table(terminal, COLUMNS, rows)
+    for each in found:
+        for line in (*_columns(each), *_only(each, project.spec), *_samples(each)):
+            terminal.print(f"{each.asset}: {clean(line)}")
+    if not found:
+        terminal.print(f"branch {branch} has computed nothing")
+    return 0
+
+
+def _rows(found: Difference, project: ProjectSpec) -> Iterator[list[str]]:
+    """Each partition that differs, and those that do not together."""
+    if found.rows is None:
+        return
+    differing = [(block, counts) for block, counts in found.rows.blocks if counts.differ]
+    for block, counts in differing:
+        yield [found.asset, blocks_text(found.asset, block, project), *_counts(counts)]
+    if len(differing) != 1 or len(found.rows.blocks) > 1:
+        yield [found.asset, "all", *_counts(found.total)]
+
+
+def _counts(counts: RowCounts) -> list[str]:
+    return [f"{each:,}" for each in (counts.added, counts.removed, counts.changed, counts.same)]
+
+
+def _columns(found: Difference) -> Iterator[str]:
+    for name, kind in found.columns.added.items():
+        yield f"+ column {name} {kind}"
+    for name, kind in found.columns.removed.items():
+        yield f"- column {name} {kind}"
+    for name, (before, after) in found.columns.changed.items():
+        yield f"~ column {name} {before} -> {after}"
+
+
+def _only(found: Difference, project: ProjectSpec) -> Iterator[str]:
+    for blocks, where in ((found.only_base, "the base"), (found.only_branch, "the branch")):
+        if blocks:
+            yield f"{blocks_text(found.asset, blocks, project) or 'all of it'} is in {where} only"
+    if found.rows is not None and found.rows.doubled:
+        yield "its keys are not unique, so rows are compared as they are"
+
+
+def _samples(found: Difference) -> Iterator[str]:
+    for sample in found.rows.samples if found.rows is not None else ():
+        yield f"{_SIGNS[sample.change]} {_sample(sample)}"
+
+
+def _sample(sample: Sample) -> str:
+    """One row on one line; of a changed one what is other, as ``before -> after``."""
+    if sample.before is None or sample.after is None:
+        return ", ".join(f"{name}={_value(value)}" for name, value in (sample.before or sample.after or {}).items())
+    return ", ".join(_change(name, sample.before, sample.after) for name in sample.after)
+
+
+def _change(name: str, before: Mapping[str, str | None], after: Mapping[str, str | None]) -> str:
+    old, new = before.get(name), after.get(name)
+    return f"{name}={_value(new)}" if old == new else f"{name}={_value(old)} -> {_value(new)}"
+
+
+def _value(value: str | None) -> str:
+    return "NULL" if value is None else value

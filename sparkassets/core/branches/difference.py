@@ -1,0 +1,152 @@
+"""How an asset differs between a branch and its base: in columns, in partitions, and in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Literal
+
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.validations import Unique
+from sparkassets.core.writes import Upsert
+from sparkassets.frozen import frozen
+
+Change = Literal["added", "removed", "changed"]
+"""What became of a row, from the base to the branch."""
+
+
+@frozen
+class Side:
+    """One of two tables that are compared.
+
+    Attributes:
+        path: Where it is.
+        blocks: Which of it are compared; everything without partitions.
+    """
+
+    path: str
+    table_id: str
+    version: int
+    blocks: PartitionSet
+
+
+@frozen
+class RowCounts:
+    """How many rows of some blocks differ, and how many do not."""
+
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    same: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        """Those of both.
+
+        >>> RowCounts(1, 2) + RowCounts(same=3)
+        RowCounts(added=1, removed=2, changed=0, same=3)
+        """
+        return RowCounts(
+            self.added + other.added,
+            self.removed + other.removed,
+            self.changed + other.changed,
+            self.same + other.same,
+        )
+
+    @property
+    def differ(self) -> bool:
+        """Whether any does."""
+        return bool(self.added or self.removed or self.changed)
+
+
+@frozen
+class Sample:
+    """A row that differs, as text; None is NULL, and values of private columns are masked.
+
+    Attributes:
+        before, after: It in the base and in the branch; None where it is not there.
+    """
+
+    change: Change
+    before: Mapping[str, str | None] | None
+    after: Mapping[str, str | None] | None
+
+
+@frozen
+class Rows:
+    """What a comparison of rows found.
+
+    Attributes:
+        keys: By which rows were told to be the same; none where they were compared as they are.
+        doubled: Rows of these keys are not unique, so they were compared as they are.
+        blocks: Of each block that has rows on either side what became of them.
+    """
+
+    keys: tuple[str, ...]
+    doubled: bool
+    blocks: tuple[tuple[PartitionSet, RowCounts], ...]
+    samples: tuple[Sample, ...]
+
+
+@frozen
+class Columns:
+    """How the columns differ: name to type, and to both types where that is another one."""
+
+    added: Mapping[str, str] = field(default_factory=dict)
+    removed: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@frozen
+class Difference:
+    """How one asset differs.
+
+    Attributes:
+        only_base, only_branch: Blocks that one of both alone has; everything for all of an asset without partitions.
+        rows: None where nothing was compared.
+    """
+
+    asset: str
+    columns: Columns = Columns()
+    only_base: PartitionSet = NOTHING
+    only_branch: PartitionSet = NOTHING
+    rows: Rows | None = None
+
+    @property
+    def total(self) -> RowCounts:
+        """Of all blocks."""
+        counts = RowCounts()
+        for _, each in self.rows.blocks if self.rows is not None else ():
+            counts = counts + each
+        return counts
+
+
+def keys_of(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
+    """The columns whose values no two rows of a block share, as the project declares it; none where it does not."""
+    made = project.assets[asset.maker] if asset.maker else asset
+    for each in (asset, made):
+        if isinstance(each.write, Upsert) and each.write.history is None:
+            return each.write.keys
+        for rule in each.rules:
+            if isinstance(rule.check, Unique) and rule.severity == "fail" and not rule.where and rule.allow is None:
+                return rule.check.columns
+    return ()
+
+
+def columns_between(before: Mapping[str, str], after: Mapping[str, str]) -> Columns:
+    """How columns differ, whatever case their names are in.
+
+    >>> columns_between({"a": "int", "b": "int"}, {"A": "bigint", "c": "date"})
+    Columns(added={'c': 'date'}, removed={'b': 'int'}, changed={'A': ('int', 'bigint')})
+    """
+    old = {name.lower(): kind for name, kind in before.items()}
+    new = {name.lower() for name in after}
+    return Columns(
+        {name: kind for name, kind in after.items() if name.lower() not in old},
+        {name: kind for name, kind in before.items() if name.lower() not in new},
+        {
+            name: (old[name.lower()], kind)
+            for name, kind in after.items()
+            if name.lower() in old and old[name.lower()] != kind
+        },
+    )

@@ -1,0 +1,152 @@
+"""What a branch computes and what it reuses, where it is, and what it sees of its base."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.core.branches.difference import keys_of
+from sparkassets.core.branches.forking import Fork, base_uri, forked
+from sparkassets.core.branches.mirror import BASE, mirrored
+from sparkassets.core.branches.places import checked_name, state_of
+from sparkassets.core.definitions import Definition
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import NOTHING
+from sparkassets.core.spec.model import InletSpec, ProjectSpec
+from sparkassets.core.validations import Rule, Unique
+from sparkassets.core.writes import Upsert
+from sparkassets.errors import InputError
+from tests.builders import Story, asset, days, multi, project, source, timed
+
+
+def coded(name: str, *inlets: str, code: int = 0, **more):
+    return asset(name, *inlets, definition=Definition(f"{name}{code}"), **more)
+
+
+BASE_PROJECT = project(source("s"), coded("a", "s"), coded("b", "a"), coded("c", "a", by=None), coded("d", "s"))
+
+
+def fork(now: ProjectSpec, base: Story | None = None, branch: State | None = None) -> Fork:
+    return forked(now, "dev", (base or Story(BASE_PROJECT)).state, branch or State())
+
+
+def test_nothing_is_computed_where_nothing_differs():
+    found = fork(BASE_PROJECT)
+    assert (found.own, found.reused) == ({}, ())
+
+
+def test_what_differs_is_computed_and_all_that_reads_it():
+    found = fork(
+        project(source("s"), coded("a", "s"), coded("b", "a", code=1), coded("c", "b", by=None), coded("d", "s"))
+    )
+    assert found.own == {"b": "its code is not the base's", "c": "its partitions, inlets or place are not the base's"}
+    assert found.reused == ("a",)
+    found = fork(
+        project(source("s"), coded("a", "s", code=1), coded("b", "a"), coded("c", "a", by=None), coded("d", "s"))
+    )
+    assert found.own == {"a": "its code is not the base's", "b": "it reads a", "c": "it reads a"}
+    assert found.reused == ("s",)
+    assert "d" not in found.project.assets
+
+
+def test_what_the_base_does_not_have_is_computed():
+    found = fork(project(source("s"), coded("a", "s"), source("t"), coded("n", "a", "t")))
+    assert found.own == {"n": "the base does not have it"}
+    assert found.fresh == {"t": "the base does not have it"}
+    assert found.reused == ("a",)
+
+
+def test_outlets_go_with_their_maker():
+    made = multi(coded("m", "s"), "x", "y")
+    base = Story(project(source("s"), *made, coded("z", "x")))
+    maker, *outlets = made
+    found = fork(project(source("s"), replace(maker, definition=Definition("m1")), *outlets, coded("z", "x")), base)
+    assert set(found.own) == {"m", "x", "y", "z"}
+    found = fork(project(source("s"), *made, coded("z", "x", code=1)), base)
+    assert (set(found.own), found.reused) == ({"z"}, ("x",))
+    assert found.project.assets["x"].source is not None
+
+
+def test_what_was_computed_in_a_branch_stays_its_own():
+    branch = Story(BASE_PROJECT)
+    branch.event(base_uri("b"))
+    assert fork(BASE_PROJECT, branch=branch.state).own == {"b": "the branch has computed it before"}
+
+
+def test_a_branch_has_places_of_its_own_and_goes_by_what_it_reads():
+    changed = coded("a", "s", code=1, schedule=timed("@daily"), notify=(1,))
+    found = fork(project(source("s"), changed)).project
+    own = found.assets["a"]
+    assert (found.state, found.warehouse) == ("/s/branches/dev", "/w/_branches/dev")
+    assert own.storage is not None
+    assert (own.storage.path, own.storage.given) == ("/w/_branches/dev/a", "_branches/dev/a")
+    assert (own.schedule.timetable, own.schedule.text) == (None, "s")
+    assert (own.on_code_change, own.notify, found.openlineage) == ("backfill", (), False)
+
+
+def test_names():
+    assert checked_name("a-1") == "a-1"
+    for name in ("", "A", "a_b", "a/b", "-a", "a-", "..", "a" * 61):
+        with pytest.raises(InputError, match="a branch cannot be named"):
+            checked_name(name)
+    with pytest.raises(InputError, match="is a branch's, which has no branches"):
+        state_of(replace(BASE_PROJECT, state="/s/branches/dev"), "x")
+
+
+def test_an_aligned_inlet_cannot_be_reused():
+    now = project(source("s"), coded("a", "s"), coded("b", InletSpec("a", "", None, aligned=True), code=1))
+    with pytest.raises(InputError, match="'b' reads 'a' aligned to its runs, which a branch does not know"):
+        fork(now, Story(project(source("s"), coded("a", "s"), coded("b", InletSpec("a", "", None, aligned=True)))))
+
+
+class Seen:
+    """What a branch knows of the source `s` of its base."""
+
+    def __init__(self, base: Story) -> None:
+        self.base = base
+        self.cursor: dict[str, object] = {}
+        self.coverage = NOTHING
+
+    def look(self):
+        spec = BASE_PROJECT.assets["s"]
+        read = self.cursor.get(BASE, ("", 0))[1]  # type: ignore[index]
+        found = mirrored(
+            spec,
+            self.base.state,
+            [each for each in self.base.entries if each.seq > read],
+            version=self.base.state.assets["s"].version,
+            cursor=self.cursor,
+            coverage=self.coverage,
+            viewed={},
+        )
+        if found is not None:
+            self.cursor |= found.cursor
+            self.coverage = (self.coverage | found.changed) - found.removed
+        return found
+
+
+def test_a_branch_sees_what_its_base_recorded_and_then_what_came_since():
+    base = Story(BASE_PROJECT)
+    base.observed("s", "2025-01-01..2025-01-03")
+    seen = Seen(base)
+    assert seen.look().changed == days("2025-01-01..2025-01-03")
+    assert seen.look() is None
+    base.observed("s", "2025-01-02")
+    base.observed("s", "2025-01-05")
+    assert seen.look().changed == days("2025-01-02") | days("2025-01-05")
+    base.observed("s", removed=days("2025-01-01"))
+    found = seen.look()
+    assert (found.changed, found.removed) == (NOTHING, days("2025-01-01"))
+    assert seen.look() is None
+
+
+def test_rows_are_told_apart_by_declared_keys():
+    unique = Rule("unique(k)", Unique(("k",)))
+    for made, keys in (
+        (asset("a"), ()),
+        (asset("a", rules=(unique,)), ("k",)),
+        (asset("a", rules=(replace(unique, severity="warn"),)), ()),
+        (asset("a", write=Upsert(("x", "y"))), ("x", "y")),
+    ):
+        assert keys_of(project(made), made) == keys
