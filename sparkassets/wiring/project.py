@@ -35,11 +35,7 @@ from sparkassets.wiring.sessions import OneSession
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-<<<<<<< HEAD
-    from sparkassets.ports import Engine, Feeds, JournalStore, Outlets, Sink, Volumes
-=======
-    from sparkassets.ports import Comparing, Engine, Feeds, Outlets, Sink, Volumes
->>>>>>> b63a238 (diff --branch compares what a branch has with its base: columns, and rows by partition and key)
+    from sparkassets.ports import Comparing, Engine, Feeds, JournalStore, Outlets, Sink, Volumes
     from sparkassets.runtime.progress import Explained
     from sparkassets.runtime.watching import Watcher
 

@@ -36,10 +36,7 @@ def state_of(project: ProjectSpec, branch: str) -> str:
         InputError: The project's own state is a branch's, or a Spark session keeps it.
     """
     if project.state_by_spark:
-        raise InputError(
-            "a branch keeps its state in a folder beside the project's, and a Spark session keeps that",
-            hint="branches need a `state` that is a folder or a URI",
-        )
+        raise InputError(f"the state {project.state} is kept by a Spark session, and has no branches")
     state = project.state.rstrip("/")
     if state.split("/")[-2:-1] == [BRANCHES]:
         raise InputError(f"the state {state} is a branch's, which has no branches", hint="branch off the base")

@@ -92,6 +92,8 @@ def test_names():
             checked_name(name)
     with pytest.raises(InputError, match="is a branch's, which has no branches"):
         state_of(replace(BASE_PROJECT, state="/s/branches/dev"), "x")
+    with pytest.raises(InputError, match="is kept by a Spark session, and has no branches"):
+        state_of(replace(BASE_PROJECT, state="table://main.ops", state_by_spark=True), "x")
 
 
 def test_an_aligned_inlet_cannot_be_reused():
