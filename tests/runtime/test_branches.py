@@ -190,7 +190,8 @@ def test_what_is_promoted_is_what_the_new_code_makes_from_scratch(*, random: Ran
     history.run_branch()
     history.promote()
     own = set(history.branch().fork.own)
-    lake.project, lake.codes = coded(history.plain, history.codes), history.codes
+    lake.project = coded(history.plain, history.codes)
+    lake.codes = {name: history.codes.get(each.maker or name, 0) for name, each in lake.project.assets.items()}
     for name in tables(history.plain):
         there, wanted = lake.table(name), lake.from_scratch(name)
         for block in there:
