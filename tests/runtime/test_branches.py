@@ -20,7 +20,7 @@ from sparkassets.runtime.work import Tick, Work
 from sparkassets.state.memory import MemoryStore
 from tests.depth import histories
 from tests.runtime.fakes import Result
-from tests.runtime.lake import Lake, LakeEngine, Table, inside, random_lake, random_outlets, some_values
+from tests.runtime.lake import Lake, LakeEngine, Table, blocks_of, inside, random_lake, random_outlets, some_values
 
 MOMENTS = ("compute", "write", "written")
 COMPUTED = ("one", "two", "three")
@@ -216,3 +216,24 @@ def test_a_branch_leaves_its_base_as_it_is(*, random: Random) -> None:
     computed = set(history.beside.engine.tables)
     assert computed <= set(history.branch().fork.own)
     assert set(history.codes) <= set(history.branch().fork.own)
+
+
+def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten() -> None:
+    history = History(Random(1))  # noqa: S311  a history
+    history.codes = {"one": 1}
+    lake = history.lake
+    for name in "st":
+        lake.change(name, dict.fromkeys(blocks_of(history.plain.assets[name].partitioning), 1))
+    history.base_runs()
+    history.run_branch()
+    lake.project, lake.codes = coded(history.plain, {"one": 2}), {"one": 2}
+    for name in "st":
+        lake.change(name, dict.fromkeys(blocks_of(history.plain.assets[name].partitioning), 2))
+    assert lake.driver().run([Tick()]).ok
+    history.run_branch()
+    work = history.promoting()
+    summary = lake.driver(engine=PromotingEngine(lake, history.beside)).run([work])
+    assert not summary.runs
+    reason = next(wait.reason for wait in summary.waiting if wait.asset == "one")
+    assert reason.startswith("other code than the branch's has made it since the branch began, in one-")
+    assert {wait.asset for wait in summary.waiting if wait.stuck} == {"one"}

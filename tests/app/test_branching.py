@@ -1,0 +1,129 @@
+"""Branches as they are asked for: what is refused, and what a drop leaves; on a project in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.app.adapters import Adapters
+from sparkassets.app.announcing import Announcing
+from sparkassets.app.branching import Branching
+from sparkassets.core.definitions import Definition
+from sparkassets.core.journal.entries import ClaimEntry
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.runs import Promotion, RunRequest
+from sparkassets.core.spec.model import ProjectSpec, SourceSpec
+from sparkassets.errors import InputError
+from sparkassets.runtime.ledger import Ledger
+from sparkassets.state.memory import MemoryStore
+from sparkassets.testing.rehearsal import Rehearsal
+from tests.builders import asset, project, source
+
+
+class Whole(Branching, Announcing):
+    """A project in memory that has branches."""
+
+
+class Memory:
+    """What the base and its branches are kept in.
+
+    Attributes:
+        stores: By where each is.
+        removed: Folders that were.
+    """
+
+    def __init__(self) -> None:
+        self.stores: dict[str, MemoryStore] = {}
+        self.removed: list[str] = []
+
+    def project(self, code: int) -> Whole:
+        events = replace(source("s"), source=SourceSpec("events"))
+        spec = project(events, asset("a", "s", definition=Definition(f"a{code}")), asset("b", "a", by=None))
+        return Whole(spec, self.adapters(spec))
+
+    def adapters(self, spec: ProjectSpec) -> Adapters:
+        given = Rehearsal(spec)._adapters
+        store = self.stores.setdefault(spec.state, MemoryStore())
+        return replace(given, store=store, beside=self.adapters, folders=self.folders, remove=self.remove)
+
+    def folders(self, place: str, name: str) -> list[str]:
+        inside, stores = f"{place}/{name}/", self.stores.items()
+        return [each.removeprefix(inside) for each, store in stores if each.startswith(inside) and store.exists()]
+
+    def remove(self, place: str, name: str) -> None:
+        self.removed.append(f"{place}/{name}")
+        self.stores.pop(f"{place}/{name}", None)
+
+    def claim(self, whole: Whole, state: str, **more: object) -> None:
+        """A run of `a` that lives."""
+        request = replace(RunRequest("a", "backfill", EVERYTHING), **more)  # type: ignore[arg-type]
+        claim = ClaimEntry(request, run="a-1", lease_seconds=600, invocation="x", host="")
+        given = whole._adapters
+        ledger = Ledger(self.stores[state], project="test", driver="h:1", clock=given.clock)
+        ledger.open()
+        ledger.commit(lambda _: [claim])
+
+
+def branched() -> tuple[Memory, Whole]:
+    memory = Memory()
+    base = memory.project(0)
+    base.add_event("s", partition="2025-01-01")
+    base.run(at="2025-02-01")
+    dev = memory.project(1)
+    assert [run.asset for run in dev.branch("dev").run(at="2025-02-01").runs] == ["a", "b"]
+    return memory, dev
+
+
+def test_there_is_no_branch_without_a_base():
+    with pytest.raises(InputError, match="there is no base to branch off: /s holds no state"):
+        Memory().project(1).branch("dev")
+
+
+def test_a_branch_that_is_not_there_is_named():
+    _, dev = branched()
+    with pytest.raises(InputError, match="there is no branch 'dve'") as raised:
+        dev.promote("dve")
+    assert raised.value.hint == "did you mean 'dev'?"
+    with pytest.raises(InputError, match="a branch cannot be named 'dev/x'"):
+        dev.branch("dev/x")
+
+
+def test_a_drop_removes_tables_before_the_journal():
+    memory, dev = branched()
+    assert dev.branches() == ["dev"]
+    assert dev.drop("dev") == ("a", "b")
+    assert memory.removed == ["/w/_branches/dev", "/s/branches/dev"]
+    assert dev.branches() == []
+
+
+def test_what_runs_is_not_dropped():
+    memory, dev = branched()
+    memory.claim(dev, "/s/branches/dev")
+    with pytest.raises(InputError, match="branch 'dev' is in use: a-1 runs, by h:1"):
+        dev.drop("dev")
+    assert memory.removed == []
+
+
+def test_what_is_being_promoted_is_not_dropped():
+    memory, dev = branched()
+    journal_id = memory.stores["/s/branches/dev"].read(project="test").journal_id
+    memory.claim(dev, "/s", promotes=Promotion("dev", journal_id, 1, {}))
+    with pytest.raises(InputError, match="branch 'dev' is being promoted: a-1 of a is not settled in the base"):
+        dev.drop("dev")
+
+
+def test_a_drop_that_was_killed_at_the_journal_is_done_again():
+    memory, dev = branched()
+    memory.stores["/s/branches/dev"].exists = lambda: False  # type: ignore[method-assign]
+    listed = {"/s": ["dev"]}
+    dev._adapters = replace(dev._adapters, folders=lambda place, _: listed.get(place, []))
+    assert dev.drop("dev") == ()
+    assert memory.removed == ["/s/branches/dev"]
+
+
+def test_promotion_says_what_it_would_do_and_why_not_the_rest():
+    _, dev = branched()
+    plan = dev.plan_promotion("dev")
+    assert [(run.asset, run.reason) for run in plan.runs] == [("a", "promoted from branch dev")]
+    assert [(wait.asset, wait.reason) for wait in plan.waiting] == [("b", "made of a, which the base has otherwise")]
