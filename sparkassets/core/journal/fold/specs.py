@@ -52,14 +52,22 @@ def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq
 
 
 def _as_appended(work: Workspace, asset: AssetState, before: FoldSpec, spec: FoldSpec) -> AssetState:
-    """The asset where its intervals are partitions from now on: those that ran are not appended once more."""
+    """The asset where its intervals are partitions from now on: those that ran are not appended once more.
+
+    What is withheld of them was not appended. Of a multi-asset they are in its outlets.
+    """
     time, after = spec.partitioning.time, spec.partitioning
     if not spec.appends or before.partitioning.is_partitioned or time is None or time.start is None:
         return asset
     if asset.cursor is None:
         return asset
-    ran = after.between(time.start, asset.cursor[1]) & after.over(asset.cursor[1])
+    held = (after.cover(PartitionSet.span(*each.interval)) for each in asset.withheld if each.interval is not None)
+    ran = (after.between(time.start, asset.cursor[1]) & after.over(asset.cursor[1])) - PartitionSet.union(held)
     datasets.held(work, spec.uri, ran)
+    for name, _ in spec.outlets:
+        if (outlet := work.marked(name)) is not None:
+            work.assets[name] = replace(outlet, coverage=outlet.coverage | ran)
+            datasets.held(work, outlet.spec.uri, ran)
     return replace(asset, coverage=asset.coverage | ran)
 
 
