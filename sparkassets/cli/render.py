@@ -225,7 +225,7 @@ def print_samples(verdicts: Sequence[Verdict], terminal: Terminal) -> None:
     for verdict in verdicts:
         for sample in verdict.samples:
             values = ", ".join(f"{name}={value}" for name, value in sample.items())
-            for line in wrap(clean(f"{verdict.rule}: {values}"), (terminal.width or sys.maxsize) - 2):
+            for line in wrap(clean(f"{verdict.name}: {values}"), (terminal.width or sys.maxsize) - 2):
                 terminal.print(f"  {line}")
 
 

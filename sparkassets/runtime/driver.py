@@ -366,14 +366,14 @@ class Driver:
             rebuilds=request.rebuilds,
             **of_order(asset, state, request),
             told=_told_up_to(state.assets[asset.name]),
-            past=past_of(self.ledger, self.project, asset),
+            past=past_of(self.ledger, asset),
             accepted=request.accepted,
             promotes=request.promotes,
             files=files,
             gone=others(files, request.pins),
         )
         outlets = (_of_outlet(order, project.assets[name], state, request) for name in asset.outlets)
-        return replace(order, outlets=tuple(outlets))
+        return replace(order, outlets=tuple(replace(each, past=past_of(self.ledger, each.asset)) for each in outlets))
 
     def _triggering(self, refs: Sequence[EventRef]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The events under every name of their dataset, the name of an asset first."""

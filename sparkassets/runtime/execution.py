@@ -425,7 +425,7 @@ class Execution:
         marker = self._stamp(self._work, 2 * self._order.token + 1, "data", computation, attempt)
         missing = [target for target, found in zip(self._targets, self._found, strict=True) if found is None]
         if len(self._targets) > 1 or self._work.is_judged:
-            marker = self._prepare(missing, computation, marker)
+            marker = self._prepare(computation, marker)
         for written, target in enumerate(missing):
             if written and not missing[written - 1].committed([self._work.run]):
                 return
@@ -436,7 +436,7 @@ class Execution:
                 self._computation = computation
             target.write(computation, marker=marker)
 
-    def _prepare(self, missing: Sequence[Target], computation: Computation, marker: CommitMarker) -> CommitMarker:
+    def _prepare(self, computation: Computation, marker: CommitMarker) -> CommitMarker:
         """Does what comes before the first commit; returns the marker with what is withheld, if the run is judged.
 
         A block that one outlet withholds is withheld in all; what the run has in an outlet already tells it for all.
@@ -445,8 +445,11 @@ class Execution:
         decided = next((each.judgement for each in self._found if each is not None), None)
         if decided is not None:
             marker = marker.judged(decided, self._work)
-        judged = [target.prepare(computation, marker=marker) for target in missing]
-        found = [each for each in judged if each is not None]
+        found = []
+        for order, target, done in zip(self._order.written, self._targets, self._found, strict=True):
+            judged = target.prepare(computation, marker=marker) if done is None else None
+            if judged is not None:
+                found.append(judged.of_outlet(order.asset.name) if self._order.outlets else judged)
         if decided is not None or not found:
             return marker
         decided = reduce(Judgement.and_, found)

@@ -7,8 +7,8 @@ from typing import Any
 
 from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.validations import Counted, Past
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import Counted, Past, rule_of
 from sparkassets.ports import Committed
 from sparkassets.runtime.ledger import Ledger
 
@@ -30,12 +30,12 @@ def came_out(asset: AssetSpec, committed: Committed, blocks: PartitionSet, keys:
     return blocks if nothing else asset.partitioning.came_out(blocks, keys)
 
 
-def past_of(ledger: Ledger, project: ProjectSpec, asset: AssetSpec) -> Past:
-    """What was published before, for the rules of the asset and its outlets that compare with it."""
-    names = {rule.name for each in asset.written for rule in project.assets[each].rules if rule.over}
-    found: dict[str, list[Counted]] = {name: [] for name in names}
-    for numbered in ledger.newest("success", asset=asset.name, most=MOST_RUNS) if names else ():
+def past_of(ledger: Ledger, asset: AssetSpec) -> Past:
+    """What was published before of an asset or an outlet, for those of its rules that compare with it."""
+    outlet = asset.name if asset.maker else ""
+    found: dict[str, list[Counted]] = {rule.name: [] for rule in asset.rules if rule.over}
+    for numbered in ledger.newest("success", asset=asset.maker or asset.name, most=MOST_RUNS) if found else ():
         if isinstance(numbered.entry, SuccessEntry):
-            for name in names & numbered.entry.counts.keys():
-                found[name] += numbered.entry.counts[name]
+            for name, counted in found.items():
+                counted.extend(numbered.entry.counts.get(rule_of(outlet, name), ()))
     return found

@@ -262,7 +262,7 @@ def test_outlets_withhold_alike_and_their_consumers_wait():
     assert [state(w, name).coverage for name in ("m", "x", "y", "b")] == [FIRST] * 4
     assert state(w, "m").withheld
     said = {item.asset: item.reason for item in planned(w).waiting if not item.quiet}
-    assert said["b"] == "waits for m: 2025-01-02 is withheld (not_null(n): 12 of 900 rows)"
+    assert said["b"] == "waits for m: 2025-01-02 is withheld (x: not_null(n): 12 of 900 rows)"
     Marking(w.project, w.adapters()).accept("m", reason="looked at")
     del w.engine.judged["x"]
     assert run(w).ok

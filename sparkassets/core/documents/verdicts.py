@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
     """What each rule did, and to which blocks: ``failing`` of ``checked`` rows, and some of those that fail.
 
-    ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted.
+    ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted; ``outlet`` is there for a multi-asset.
     """
     return [
         {
@@ -30,6 +30,7 @@ def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> l
             "failing": each.failing,
             "observed": each.observed,
             "samples": [dict(sample) for sample in each.samples],
+            **({"outlet": each.outlet} if each.outlet else {}),
         }
         for each in verdicts
     ]

@@ -150,11 +150,11 @@ def _together(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     """One verdict a rule, with the samples of the newest."""
     found: dict[str, Verdict] = {}
     for each in verdicts:
-        before = found.pop(each.rule, None)
+        before = found.pop(each.name, None)
         if before is not None:
             blocks = each.blocks | before.blocks
             checked, failing = each.checked + before.checked, each.failing + before.failing
-            found[each.rule] = replace(each, blocks=blocks, checked=checked, failing=failing)
+            found[each.name] = replace(each, blocks=blocks, checked=checked, failing=failing)
         else:
-            found[each.rule] = each
+            found[each.name] = each
     return tuple(found.values())

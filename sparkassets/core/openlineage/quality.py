@@ -16,23 +16,22 @@ _PUBLISHED: Final = frozenset({"passed", "warned", "accepted"})
 """Outcomes after which the rows are there as they were looked at."""
 
 
-def tests_facet(rules: Sequence[Rule], verdicts: Sequence[Verdict]) -> Facet | None:
+def tests_facet(rules: Mapping[str, Rule], verdicts: Sequence[Verdict]) -> Facet | None:
     """What each rule did to the blocks of a run; None without any.
 
     Args:
-        rules: Of the asset and its outlets.
+        rules: Of the asset and its outlets, by their names among those of the run.
         verdicts: Of the run.
     """
     if not verdicts:
         return None
-    known = {rule.name: rule for rule in rules}
-    return facet("TestRunFacet", tests=[_test(each, known.get(each.rule)) for each in verdicts])
+    return facet("TestRunFacet", tests=[_test(each, rules.get(each.name)) for each in verdicts])
 
 
 def _test(verdict: Verdict, rule: Rule | None) -> Mapping[str, Any]:
     fine = verdict.outcome == "passed" and not verdict.failing
     return {
-        "name": redact(verdict.rule),
+        "name": redact(verdict.name),
         "status": "pass" if fine else "fail",
         "severity": "error" if verdict.severity == "fail" else "warn",
         **({"type": rule.check.kind} if rule is not None else {}),

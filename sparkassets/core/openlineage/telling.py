@@ -29,6 +29,7 @@ from sparkassets.core.openlineage.subsets import was_read, was_written
 from sparkassets.core.redaction import redact
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
+from sparkassets.core.validations import rule_of
 from sparkassets.core.writes import Write
 from sparkassets.frozen import frozen
 
@@ -101,7 +102,8 @@ class Telling:
         """What the validations of a run found."""
         asset = self.project.assets.get(entry.asset)
         written = [self.project.assets[name] for name in asset.written] if asset is not None else []
-        found = tests_facet([rule for each in written for rule in each.rules], entry.verdicts)
+        rules = {rule_of(each.name if each.maker else "", rule.name): rule for each in written for rule in each.rules}
+        found = tests_facet(rules, entry.verdicts)
         return {"test": found} if found is not None else {}
 
     def error_facet(self, message: str) -> Facet:

@@ -20,7 +20,17 @@ from sparkassets.core.validations.checks import (
     SqlCheck,
     Unique,
 )
-from sparkassets.core.validations.figures import MASKED, Counted, Judgement, Outcome, Past, Sample, Tally, Verdict
+from sparkassets.core.validations.figures import (
+    MASKED,
+    Counted,
+    Judgement,
+    Outcome,
+    Past,
+    Sample,
+    Tally,
+    Verdict,
+    rule_of,
+)
 from sparkassets.core.validations.judge import judge
 from sparkassets.core.validations.plain import (
     counts_from,
@@ -65,6 +75,7 @@ __all__ = [
     "judge",
     "judgement_from",
     "judgement_to",
+    "rule_of",
     "taking",
     "verdicts_from",
     "verdicts_to",

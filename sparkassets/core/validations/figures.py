@@ -56,6 +56,11 @@ Past = Mapping[str, Sequence[Counted]]
 """By the names of the rules that compare with it, what was published, in the order of time or else of its runs."""
 
 
+def rule_of(outlet: str, rule: str) -> str:
+    """The name of a rule among those of a run; ``outlet`` is empty where the run writes one table."""
+    return f"{outlet}: {rule}" if outlet else rule
+
+
 @frozen
 class Verdict:
     """What one rule did to those blocks of a run for which the outcome was the same.
@@ -64,6 +69,7 @@ class Verdict:
         checked, failing: Of these blocks together.
         observed: Of the first of them that it told something of.
         samples: At most `MOST_SAMPLES`.
+        outlet: Of a multi-asset, the outlet whose rule it is.
     """
 
     rule: str
@@ -74,6 +80,16 @@ class Verdict:
     failing: int = 0
     observed: str = ""
     samples: tuple[Sample, ...] = ()
+    outlet: str = ""
+
+    @property
+    def name(self) -> str:
+        """The rule, of a multi-asset with its outlet.
+
+        >>> Verdict("not_null(a)", "fail", "passed", NOTHING, outlet="train").name
+        'train: not_null(a)'
+        """
+        return rule_of(self.outlet, self.rule)
 
     @property
     def text(self) -> str:
@@ -83,7 +99,7 @@ class Verdict:
         'not_null(a): 12 of 900 rows'
         """
         counted = f"{self.failing} of {self.checked} rows" if self.failing else f"{self.checked} rows"
-        return f"{self.rule}: {self.observed or counted}"
+        return f"{self.name}: {self.observed or counted}"
 
 
 @frozen
@@ -93,7 +109,7 @@ class Judgement:
     Attributes:
         withheld: Blocks that are not published; their old rows stay.
         verdicts: What the rules did, in their order.
-        counts: Of published blocks, for the rules that later runs are compared by; by name.
+        counts: Of published blocks, for the rules that later runs are compared by; by name, as `Verdict.name`.
     """
 
     withheld: PartitionSet = NOTHING
@@ -104,6 +120,13 @@ class Judgement:
         """The same where these blocks are not published either, as they are withheld in another outlet."""
         counts = {rule: tuple(each for each in some if not each.block & parts) for rule, some in self.counts.items()}
         return replace(self, withheld=self.withheld | parts, counts=counts)
+
+    def of_outlet(self, name: str) -> Judgement:
+        """The same, which tells that the rules are those of that outlet: others may have rules of the same names."""
+        verdicts = tuple(replace(each, outlet=name) for each in self.verdicts)
+        return replace(
+            self, verdicts=verdicts, counts={rule_of(name, rule): some for rule, some in self.counts.items()}
+        )
 
     def and_(self, other: Judgement) -> Judgement:
         """Of both: what one withholds is withheld."""

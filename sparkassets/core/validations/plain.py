@@ -26,6 +26,7 @@ def verdicts_from(plain: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
             failing=each.get("failing", 0),
             observed=each.get("observed", ""),
             samples=tuple(each.get("samples", ())),
+            outlet=each.get("outlet", ""),
         )
         for each in plain
     )
@@ -61,6 +62,7 @@ def _verdict_to(verdict: Verdict) -> dict[str, Any]:
         "failing": verdict.failing,
         "observed": verdict.observed,
         "samples": [dict(sample) for sample in verdict.samples],
+        "outlet": verdict.outlet,
     }
     return {
         "rule": verdict.rule,

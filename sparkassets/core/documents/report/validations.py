@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,7 +14,7 @@ from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.withheld import held
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.validations import Rule, Verdict
+from sparkassets.core.validations import Rule, Verdict, rule_of
 from sparkassets.frozen import frozen
 
 MOST_JUDGED = 90
@@ -38,9 +39,13 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Past)
 
     ``runs`` are oldest first, each with ``[place of the rule, outcome, failing, checked]``.
     """
-    written = {rule.name: rule for name in asset.written for rule in context.asset(name).rules}
-    judged = [*islice(_judged(context, asset, past, only=written if asset.maker else None), MOST_JUDGED)]
-    names = list(dict.fromkeys([*written, *(each.rule for one in judged for each in one.verdicts)]))
+    written = {
+        rule_of(name if asset.outlets else "", rule.name): rule
+        for name in asset.written
+        for rule in context.asset(name).rules
+    }
+    judged = [*islice(_judged(context, asset, past), MOST_JUDGED)]
+    names = list(dict.fromkeys([*written, *(each.name for one in judged for each in one.verdicts)]))
     withheld = [*_withheld(context, asset)]
     if not names and not withheld:
         return None
@@ -52,7 +57,7 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Past)
             {
                 "run": one.run,
                 "at": one.at,
-                "told": [[places[each.rule], each.outcome, each.failing, each.checked] for each in one.verdicts],
+                "told": [[places[each.name], each.outcome, each.failing, each.checked] for each in one.verdicts],
             }
             for one in reversed(judged)
         ],
@@ -65,7 +70,7 @@ def verdict_rows(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[d
     return [
         known(
             {
-                "rule": each.rule,
+                "rule": each.name,
                 "severity": each.severity,
                 "outcome": each.outcome,
                 "slices": named(each.blocks, asset),
@@ -79,17 +84,20 @@ def verdict_rows(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[d
     ]
 
 
-def _judged(
-    context: PlanningContext, asset: AssetSpec, past: Past, *, only: Collection[str] | None
-) -> Iterator[Judged]:
+def _judged(context: PlanningContext, asset: AssetSpec, past: Past) -> Iterator[Judged]:
     """The newest runs of which verdicts are known, the newest first; of an outlet those of its own rules."""
     maker = context.asset(asset.maker) if asset.maker else asset
     for numbered in past.told(maker.uri):
         entry = numbered.entry
         if isinstance(entry, SuccessEntry) and entry.asset == maker.name:
-            verdicts = tuple(each for each in entry.verdicts if only is None or each.rule in only)
+            verdicts = entry.verdicts if not asset.maker else _own(entry.verdicts, asset)
             if verdicts:
                 yield Judged(entry.run, unix(numbered.at), verdicts)
+
+
+def _own(verdicts: Sequence[Verdict], outlet: AssetSpec) -> tuple[Verdict, ...]:
+    """Those of the outlet's own rules, as it tells them itself."""
+    return tuple(replace(each, outlet="") for each in verdicts if each.outlet == outlet.name)
 
 
 def _rule(name: str, rule: Rule | None) -> dict[str, Any]:

@@ -1,0 +1,39 @@
+"""Outlets whose rules have the same names are judged and compared apart."""
+
+from dataclasses import replace
+
+from sparkassets.core.documents.verdicts import verdicts_document
+from sparkassets.core.partitions import NOTHING
+from sparkassets.core.validations import Change, Counted, Judgement, RowCount, Rule, Verdict
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, multi, project, source
+from tests.runtime.fakes import World
+from tests.runtime.test_withheld import FIRST, SECOND, run
+
+COUNTING = Rule("row_count(change)", RowCount(change=Change(None, None)))
+
+
+def judgement(rows):
+    verdict = Verdict(COUNTING.name, "fail", "passed", FIRST | SECOND, 2 * rows)
+    return Judgement(NOTHING, (verdict,), {COUNTING.name: (Counted(FIRST, rows), Counted(SECOND, rows))})
+
+
+def test_each_outlet_is_compared_with_its_own_past():
+    made, *written = multi(asset("m", "s", retries=0), "x", "y")
+    w = World(project(source("s"), made, *(replace(each, rules=(COUNTING,)) for each in written)), MemoryStore())
+    w.engine.judged |= {"x": judgement(7), "y": judgement(9)}
+    w.tell("s", "2025-01-01", "2025-01-02")
+    (done,) = run(w).runs
+    assert [each.text for each in done.verdicts] == [
+        "x: row_count(change): 14 rows",
+        "y: row_count(change): 18 rows",
+    ]
+    assert [each["outlet"] for each in verdicts_document(done.verdicts, made)] == ["x", "y"]
+    seen = {}
+    w.engine.hooks["m", "compute"] = lambda order: seen.update({each.asset.name: each.past for each in order.written})
+    w.tell("s", "2025-01-02")
+    run(w)
+    assert seen == {
+        "x": {COUNTING.name: [Counted(FIRST, 7), Counted(SECOND, 7)]},
+        "y": {COUNTING.name: [Counted(FIRST, 9), Counted(SECOND, 9)]},
+    }
