@@ -23,7 +23,8 @@ def verdict(rule, outcome, *, checked=900, failing=0):
 
 
 def test_each_rule_is_a_test_of_the_run():
-    found = quality.tests_facet([NULLS, RANGE], [verdict(NULLS, "warned", failing=12), verdict(RANGE, "passed")])
+    rules = {rule.name: rule for rule in (NULLS, RANGE)}
+    found = quality.tests_facet(rules, [verdict(NULLS, "warned", failing=12), verdict(RANGE, "passed")])
     facet_of(RunFacet, found, "test")
     assert [
         (each["name"], each["status"], each["severity"], each["type"], each["actual"]) for each in found["tests"]
@@ -32,7 +33,7 @@ def test_each_rule_is_a_test_of_the_run():
         ("range(b)", "pass", "error", "range", "0 of 900 rows"),
     ]
     assert "s3cret" not in json.dumps(found)
-    assert quality.tests_facet([NULLS], []) is None
+    assert quality.tests_facet(rules, []) is None
 
 
 def test_what_is_null_is_counted_where_the_rows_were_published():
