@@ -1,7 +1,7 @@
 """Real processes killed at each moment of a run: the next start loses nothing and doubles nothing.
 
-`make test` kills at each kind of moment once (`claimed`, `computed`, `fenced`, `writing`, `staged`, `written`,
-`recorded`, by a signal, without a JVM); `make crash` also where a moment is marked so.
+`make test` kills where Spark matters most: an upsert, a commit of Spark's that is in flight, by Ctrl-C; `make crash`
+also where a moment is marked so. Drivers without a JVM are killed at every point, in tests/crash.
 """
 
 from __future__ import annotations
@@ -230,13 +230,15 @@ class Victim:
 
 
 @pytest.fixture
-def shop(tmp_path, spark):
+def shop(tmp_path, spark, record_property):
     shop = Shop(tmp_path, spark)
     yield shop
+    record_property("kills", {"kills": sum(each.process.poll() == -signal.SIGKILL for each in shop.victims)})
     for victim in shop.victims:
         victim.kill()
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize(
     ("asset", "exists", "moment"),
     [
@@ -244,19 +246,19 @@ def shop(tmp_path, spark):
         ("daily", True, "staged"),
         ("ledger", True, "written"),
         ("daily", False, "recorded"),
-        pytest.param("ledger", True, "claimed", marks=pytest.mark.crash),
-        pytest.param("daily", False, "computed", marks=pytest.mark.crash),
-        pytest.param("ledger", True, "computed", marks=pytest.mark.crash),
-        pytest.param("daily", False, "writing", marks=pytest.mark.crash),
-        pytest.param("ledger", True, "writing", marks=pytest.mark.crash),
-        pytest.param("daily", False, "staged", marks=pytest.mark.crash),
-        pytest.param("ledger", True, "staged", marks=pytest.mark.crash),
-        pytest.param("daily", True, "read", marks=pytest.mark.crash),
-        pytest.param("ledger", False, "read", marks=pytest.mark.crash),
-        pytest.param("daily", False, "put", marks=pytest.mark.crash),
-        pytest.param("ledger", True, "put", marks=pytest.mark.crash),
-        pytest.param("daily", False, "written", marks=pytest.mark.crash),
-        pytest.param("ledger", True, "recorded", marks=pytest.mark.crash),
+        ("ledger", True, "claimed"),
+        ("daily", False, "computed"),
+        ("ledger", True, "computed"),
+        ("daily", False, "writing"),
+        ("ledger", True, "writing"),
+        ("daily", False, "staged"),
+        ("ledger", True, "staged"),
+        ("daily", True, "read"),
+        ("ledger", False, "read"),
+        ("daily", False, "put"),
+        ("ledger", True, "put"),
+        ("daily", False, "written"),
+        ("ledger", True, "recorded"),
     ],
 )
 def test_the_next_start_loses_and_doubles_nothing(shop, asset, exists, moment):
@@ -283,6 +285,7 @@ def test_the_next_start_loses_and_doubles_nothing(shop, asset, exists, moment):
     shop.check(asset, runs=1 + exists)
 
 
+@pytest.mark.crash
 def test_a_driver_that_dies_while_it_takes_over_is_taken_over_too(shop):
     shop.sell(FIRST)
     assert shop.start("ledger").ok
@@ -323,7 +326,8 @@ def test_an_upsert_that_is_killed_is_completed_once(shop, moment):
     assert list(shop.table("prices").glob("_sparkassets/prices-*")) == []
 
 
-@pytest.mark.parametrize("moment", ["writing", pytest.param("staged", marks=pytest.mark.crash)])
+@pytest.mark.crash
+@pytest.mark.parametrize("moment", ["writing", "staged"])
 def test_who_commits_itself_takes_over_at_once_whatever_the_jvm_of_the_dead_driver_does(shop, moment):
     shop.sell(FIRST + SECOND)
     victim = shop.victim("daily", moment)
@@ -422,7 +426,11 @@ NOISE = ("error:", "Traceback", "Exception", "Py4JNetworkError", "py4j.protocol.
     [
         pytest.param(signal.SIGINT, True, 130, {"cancelled"}, id="Ctrl-C, which a terminal sends to all its processes"),
         pytest.param(signal.SIGTERM, False, 143, {"cancelled"}, id="kill", marks=pytest.mark.crash),
-        pytest.param(signal.SIGTERM, True, 143, {"cancelled"}, id="the end of a service, its JVM included"),
+        pytest.param(
+            *(signal.SIGTERM, True, 143, {"cancelled"}),
+            id="the end of a service, its JVM included",
+            marks=pytest.mark.crash,
+        ),
         pytest.param(
             *(signal.SIGHUP, True, 129, {"cancelled"}),
             id="the end of a terminal",
@@ -454,6 +462,7 @@ def test_a_signal_in_mid_run_loses_nothing(shop, signum, to_all, code, statuses)
     shop.check("daily", runs=1)
 
 
+@pytest.mark.crash
 def test_the_end_of_the_jvm_in_mid_run_is_a_failure_in_one_line_and_the_next_start_goes_on(shop):
     write(shop.home, {name: dedent(text) for name, text in SLOW.items()})
     shop.sell(FIRST + SECOND)

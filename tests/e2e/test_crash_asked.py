@@ -11,7 +11,7 @@ from sparkassets.cli import main
 from tests.e2e.test_crash import EXPECTED, FIRST, SECOND, Shop, shop
 
 __all__ = ["shop"]
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.crash]
 
 
 def restore(shop: Shop, asset: str, version: int) -> None:
@@ -29,9 +29,7 @@ def follow(shop: Shop, hint: str, *, said: str) -> int:
     return main([*shlex.split(command)[1:], "--project", str(shop.folder)])
 
 
-@pytest.mark.parametrize(
-    ("asset", "said"), [("ledger", "--missing"), pytest.param("daily", "--done", marks=pytest.mark.crash)]
-)
+@pytest.mark.parametrize(("asset", "said"), [("ledger", "--missing"), ("daily", "--done")])
 def test_what_the_hint_says_is_true(shop, asset, said, capsys):
     shop.sell(FIRST)
     assert shop.start(asset).ok

@@ -13,7 +13,7 @@ from tests.e2e.projects import rows, stamps, write
 from tests.e2e.test_crash import PROJECT, Shop, shop
 
 __all__ = ["shop"]
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.crash]
 
 KEEP = 2
 FILES = {

@@ -8,7 +8,7 @@ from tests.e2e.projects import rows, stamps, write
 from tests.e2e.test_crash import FIRST, SECOND, shop
 
 __all__ = ["shop"]
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.crash]
 
 ASSET = """
 asset: each
