@@ -13,7 +13,8 @@ from datetime import timedelta
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.iterations import published_by
-from sparkassets.core.journal.state import Instance
+from sparkassets.core.journal.state import AssetState, Instance
+from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
@@ -284,19 +285,28 @@ def _fate(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Parti
     timetable = upstream.schedule.timetable
     if state is None or timetable is None:
         return ""
+    maker = context.state.assets.get(upstream.maker, state)
     if lacking is not None:
-        failed = state.failed_blocks.overlaps(lacking)
-        return ", which failed" if failed else ""
+        held = next((each for each in reversed(maker.withheld) if each.blocks.overlaps(lacking)), None)
+        failed = ", which failed" if state.failed_blocks.overlaps(lacking) else ""
+        return failed if held is None else _withheld(maker, held)
     if inlet.name not in ticks:
         due = due_ticks(context, upstream, timetable, state)
         ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
     end, coming = unix(slot.end), ticks[inlet.name]
+    held = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
+    if held is not None:
+        return _withheld(maker, held)
     if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
         interval = f"{context.when(unix(slot.start))}..{context.when(end)}"
         return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
     if not state.failed or not coming:
         return ""
     return ", which failed" if end == coming[0] else ", which comes after one that failed"
+
+
+def _withheld(maker: AssetState, record: Withheld) -> str:
+    return f", which is withheld ({record.text}): `sparkassets accept {maker.name}` publishes it"
 
 
 def _join(parts: list[Aligned]) -> Aligned:

@@ -1,0 +1,68 @@
+"""What an aligned consumer is told of the run that it waits for, where that is withheld; and how it gets on."""
+
+import pytest
+
+from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.partitions import EVERYTHING, NOTHING
+from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.validations import Verdict
+from tests.builders import Story, asset, at, days, project, timed
+
+DAYS = ("2025-01-29", "2025-01-30", "2025-01-31", "2025-02-01")
+ALL = {"cron": "0 0 * * *", "start": "2025-01-29", "catchup": "all"}
+SAID = "which is withheld (not_null(n): 12 of 900 rows): `sparkassets accept up` publishes it"
+
+
+def story(**more):
+    down = asset("down", InletSpec("up", "", None, aligned=True, on_update="ignore"), by=None, schedule=timed(ALL))
+    return Story(project(asset("up", schedule=timed(ALL), **more), down))
+
+
+def verdict(blocks):
+    return Verdict("not_null(n)", "fail", "withheld", blocks, 900, 12)
+
+
+def ran(told, *, withheld=()):
+    """The runs of ``up`` that are due, of which these are withheld."""
+    for day in DAYS[:3]:
+        (run,) = [each for each in told.plan().runs if each.asset == "up"][:1]
+        held = EVERYTHING if day in withheld else NOTHING
+        told.succeed("up", told.claim(run), withheld=held, verdicts=(verdict(held),) if held else ())
+
+
+def waits(told):
+    return [reason for reason in told.waits("down") if reason.startswith("waits for up's run")]
+
+
+def test_it_waits_for_the_newest_one_that_is_withheld_and_goes_on_once_that_is_accepted():
+    told = story(by=None)
+    ran(told, withheld=DAYS[2:3])
+    told.run("down")
+    told.run("down")
+    assert waits(told) == [f"waits for up's run of {DAYS[2]}T00:00Z (execution delta 0:00:00), {SAID}"]
+    told.add(MarkEntry("up", "up", "accept", EVERYTHING, "looked at", "ann"))
+    assert [each.asset for each in told.run_all()] == ["up", "down"]
+
+
+def test_an_older_one_is_computed_again_and_accepted():
+    told = story(by=None)
+    ran(told, withheld=DAYS[:1])
+    (said,) = waits(told)
+    interval = f"{DAYS[0]}T00:00Z..{DAYS[1]}T00:00Z"
+    assert said.endswith(f", which was skipped: `sparkassets backfill up --interval {interval}`")
+    backfill = plan_backfill_unpartitioned(told.context(), told.project.assets["up"], (at(DAYS[0]), at(DAYS[1])))
+    told.succeed("up", told.claim(backfill.runs[0]), withheld=EVERYTHING, verdicts=(verdict(EVERYTHING),))
+    assert [reason.partition(", which")[2] for reason in waits(told)] == [SAID.removeprefix("which")]
+    told.add(MarkEntry("up", "up", "accept", EVERYTHING, "looked at", "ann"))
+    assert [each.asset for each in told.run_all()] == ["up", "down", "down", "down"]
+
+
+@pytest.mark.parametrize("withheld", [DAYS[2], DAYS[0]])
+def test_of_partitions_it_is_told_alike(withheld):
+    told = story(start=at(DAYS[0]))
+    (run,) = [each for each in told.plan().runs if each.asset == "up"]
+    told.succeed("up", told.claim(run), withheld=days(withheld), verdicts=(verdict(days(withheld)),))
+    while any(each.asset == "down" for each in told.plan().runs):
+        told.run("down")
+    assert [reason.partition(": missing ")[2] for reason in waits(told)] == [f"{withheld}, {SAID}"]
